@@ -1,0 +1,38 @@
+"""Alembic environment: the connection is handed over by trninv.inventory.migrate, or made from the settings."""
+
+from alembic import context
+from sqlalchemy import Connection, make_url
+
+from trninv.inventory.database import connect
+from trninv.inventory.schema import Base
+from trninv.settings import Settings
+
+
+def offline_dialect() -> str:
+    given = context.config.attributes.get("dialect")
+    return given or make_url(Settings.load().database_url).get_backend_name()
+
+
+def run(connection: Connection | None) -> None:
+    context.configure(
+        connection=connection,
+        dialect_name=None if connection else offline_dialect(),
+        target_metadata=Base.metadata,
+        render_as_batch=True,
+        compare_server_default=True,
+        literal_binds=connection is None,
+        transaction_per_migration=True,
+        transactional_ddl=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+if context.is_offline_mode():
+    run(None)
+elif given := context.config.attributes.get("connection"):
+    run(given)
+else:
+    with connect(Settings.load().database_url) as engine, engine.connect() as own:
+        run(own)
+        own.commit()

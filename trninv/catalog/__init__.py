@@ -1,0 +1,1 @@
+"""What the documents say: sources, facts with their readings, hardware models, and the audit between them."""

@@ -1,0 +1,354 @@
+"""Sources and facts as the catalog's TOML files give them, and the rule that picks between them."""
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from trninv.errors import CatalogError, UnitError, UnknownFactError, nearest
+from trninv.settings import bundle
+from trninv.units import Bandwidth, Capacity, Compute, Quantity
+
+KINDS: Final = ("seed", "vendor", "driver", "third_party", "assumed")
+DIRECTIONS: Final = ("one", "both")
+
+_QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
+    "capacity": Capacity,
+    "bandwidth": Bandwidth,
+    "compute": Compute,
+}
+_WORDS: Final = {"one": 1, "two": 2, "four": 4, "five": 5, "eight": 8}
+_QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+", re.IGNORECASE)
+_TERM = re.compile(r"(?P<subject>[\w.-]+):(?P<attribute>\w+)(?:@(?P<source>[\w.-]+?))?(?:#(?P<nth>\d))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document. ``kind`` orders the default pick (`KINDS`); ``date`` is as precise as is known."""
+
+    slug: str
+    title: str
+    publisher: str
+    kind: str
+    date: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """What a fact can be about; a directional bandwidth needs a reading of its direction."""
+
+    name: str
+    dimension: str
+    describes: str
+    directional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One number as one document gives it.
+
+    Attributes
+    ----------
+    written, unit
+        Value and unit exactly as written; for a derived fact the formula's result.
+    reading_unit
+        The unit it is read in where that is not the one written (GB for a printed GiB), else None.
+    direction
+        For a directional bandwidth: "one" direction is written, or the sum of "both".
+    grounds
+        Why it is read so.
+    formula
+        How a derived fact follows from others, else None.
+    value
+        Exact value in base units (bytes, bytes per second in ONE direction, 10⁹ operations per second, count,
+        dollars, rack units); None for text.
+
+    """
+
+    subject: str
+    attribute: Attribute
+    source: Source
+    written: str
+    unit: str
+    quote: str
+    reading_unit: str | None
+    direction: str | None
+    grounds: str | None
+    formula: str | None
+    value: int | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.subject, self.attribute.name
+
+    def __str__(self) -> str:
+        return render(self.value, self.attribute.dimension) if self.value is not None else self.written
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Facts of one subject and attribute that disagree in value, or agree only after their readings."""
+
+    subject: str
+    attribute: str
+    facts: tuple[Fact, ...]
+    picked: Fact
+    note: str | None
+
+
+def render(value: int, dimension: str) -> str:
+    """Base units for people: "64 GB/s", "96 GiB", "2,517 TFLOPS", "$4,000", "18 U", "16"."""
+    if quantity := _QUANTITIES.get(dimension):
+        return str(quantity(value))
+    return {"usd": f"${value:,}", "rack_units": f"{value:,} U"}.get(dimension, f"{value:,}")
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Every fact, in the order of the default pick within each subject and attribute."""
+
+    attributes: Mapping[str, Attribute]
+    sources: Mapping[str, Source]
+    facts: tuple[Fact, ...]
+    notes: Mapping[tuple[str, str], str]
+    audits: tuple[Mapping[str, str], ...]
+    _by_key: Mapping[tuple[str, str], list[Fact]] = field(repr=False)
+
+    @classmethod
+    def load(cls, directory: Path) -> "Catalog":
+        """Read every TOML file of a directory.
+
+        Raises
+        ------
+        CatalogError
+            With the file's words that are wrong: an unknown source, attribute or unit, a missing direction, …
+
+        """
+        return _Loader(directory).catalog()
+
+    def of(self, subject: str, attribute: str) -> tuple[Fact, ...]:
+        """All facts about one thing, the default pick first; empty if there is none."""
+        return tuple(self._by_key.get((subject, attribute), ()))
+
+    def pick(self, subject: str, attribute: str) -> Fact:
+        """The fact that counts: seed documents first (AWS's own before others), then the newest vendor source."""
+        if facts := self.of(subject, attribute):
+            return facts[0]
+        offer = nearest(f"{subject} {attribute}", (" ".join(key) for key in self._by_key))
+        raise UnknownFactError(f"no document gives {attribute} of {subject}: {offer}")
+
+    def value(self, subject: str, attribute: str) -> int:
+        value = self.pick(subject, attribute).value
+        if value is None:
+            raise CatalogError(f"{attribute} of {subject} is text, not a number")
+        return value
+
+    def find(self, subject: str, attribute: str) -> int | None:
+        """Exact value of the picked fact, or None where no document gives one."""
+        facts = self.of(subject, attribute)
+        return facts[0].value if facts else None
+
+    @cached_property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        return tuple(
+            Conflict(*key, tuple(facts), facts[0], self.notes.get(key))
+            for key, facts in sorted(self._by_key.items())
+            if disagree(facts)
+        )
+
+    def evaluate(self, formula: str) -> Fraction:
+        """Value of sums of products of ``subject:attribute@source`` and whole numbers, in base units."""
+        return _evaluate(formula, self.term)
+
+    def term(self, term: str) -> Fact:
+        """The fact that ``subject:attribute@source#nth`` names (without source the picked one)."""
+        match = _TERM.fullmatch(term)
+        if match is None:
+            raise CatalogError(f"{term!r} is not subject:attribute@source")
+        facts = [
+            fact
+            for fact in self.of(match["subject"], match["attribute"])
+            if match["source"] in (None, fact.source.slug)
+        ]
+        nth = int(match["nth"] or 1)
+        if len(facts) < nth:
+            raise CatalogError(f"no fact {term}")
+        return facts[nth - 1]
+
+
+def disagree(facts: Iterable[Fact]) -> bool:
+    """Whether exact values differ, or the values as written do where a unit had to be read as another."""
+    listed = list(facts)
+    read = {fact.value if fact.value is not None else fact.written for fact in listed}
+    return len(read) > 1 or (len(listed) > 1 and any(fact.reading_unit for fact in listed))
+
+
+@lru_cache(maxsize=1)
+def catalog() -> Catalog:
+    """The catalog that ships with trninv."""
+    return Catalog.load(bundle() / "seed" / "catalog")
+
+
+def _evaluate(formula: str, term: Any) -> Fraction:  # noqa: ANN401 # a callable of two signatures, kept private
+    total = Fraction(0)
+    for product in formula.split(" + "):
+        tokens = product.split()
+        value = Fraction(1)
+        for operator, operand in zip(["*", *tokens[1::2]], tokens[::2], strict=True):
+            factor = Fraction(int(operand)) if operand.isdigit() else Fraction(term(operand).value)
+            value = value * factor if operator == "*" else value / factor
+        total += value
+    return total
+
+
+class _Loader:
+    def __init__(self, directory: Path) -> None:
+        files = {
+            path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted(directory.glob("*.toml"))
+        }
+        if not files:
+            raise CatalogError(f"no catalog in {directory}")
+        self.attributes = {name: Attribute(name, **row) for name, row in files.pop("attributes").items()}
+        self.sources = {slug: Source(slug, **row) for slug, row in files.pop("sources").items()}
+        self.files = files
+        self.facts: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+
+    def catalog(self) -> Catalog:
+        for row in self._stated():
+            self._add(row)
+        for content in self.files.values():
+            for row in content.get("derived", ()):
+                self._derive(row)
+        for facts in self.facts.values():
+            facts.sort(key=_rank)
+        ordered = {key: self.facts[key] for key in sorted(self.facts)}
+        return Catalog(
+            attributes=self.attributes,
+            sources=self.sources,
+            facts=tuple(fact for facts in ordered.values() for fact in facts),
+            notes=self._notes(),
+            audits=tuple(row for content in self.files.values() for row in content.get("audit", ())),
+            _by_key=ordered,
+        )
+
+    def _stated(self) -> Iterator[dict[str, Any]]:
+        for content in self.files.values():
+            for table in content.get("table", ()):
+                for row in table["rows"]:
+                    for subject, value in zip(table["subjects"], row["values"], strict=True):
+                        if value:
+                            shared = {k: v for k, v in row.items() if k not in ("label", "values")}
+                            quote = f"{row['label']}: {value}"
+                            yield {
+                                "source": table["source"],
+                                "subject": subject,
+                                "value": value,
+                                "quote": quote,
+                                **shared,
+                            }
+        for content in self.files.values():
+            for group in content.get("facts", ()):
+                for row in group["rows"]:
+                    yield {"source": group["source"], **row}
+
+    def _add(self, row: dict[str, Any]) -> None:
+        attribute, source = self._known(row)
+        unit, read = row.get("unit", ""), row.get("read")
+        direction = row.get("direction")
+        if attribute.directional != (direction in DIRECTIONS):
+            raise CatalogError(
+                f"{row}: {attribute.name} needs direction = one or both"
+                if attribute.directional
+                else f"{row}: no direction here"
+            )
+        value = _exact(row, attribute, read or unit)
+        if direction == "both" and value is not None:
+            value //= 2
+        self.facts[row["subject"], attribute.name].append(
+            Fact(
+                subject=row["subject"],
+                attribute=attribute,
+                source=source,
+                written=row["value"],
+                unit=unit,
+                quote=row["quote"],
+                reading_unit=read,
+                direction=direction,
+                grounds=row.get("grounds"),
+                formula=None,
+                value=value,
+            )
+        )
+
+    def _derive(self, row: dict[str, Any]) -> None:
+        attribute, source = self._known(row)
+        value = _evaluate(row["formula"], self._term)
+        if value.denominator != 1:
+            raise CatalogError(f"{row['formula']} is not a whole number of base units")
+        exact = value.numerator
+        self.facts[row["subject"], attribute.name].append(
+            Fact(
+                subject=row["subject"],
+                attribute=attribute,
+                source=source,
+                written=render(exact, attribute.dimension),
+                unit="",
+                quote=row["formula"],
+                reading_unit=None,
+                direction="one" if attribute.directional else None,
+                grounds=row["grounds"],
+                formula=row["formula"],
+                value=exact,
+            )
+        )
+
+    def _term(self, term: str) -> Fact:
+        match = _TERM.fullmatch(term)
+        for fact in self.facts.get((match["subject"], match["attribute"]), ()) if match else ():
+            if match is not None and fact.source.slug == match["source"] and fact.value is not None:
+                return fact
+        raise CatalogError(f"no fact {term}")
+
+    def _known(self, row: Mapping[str, Any]) -> tuple[Attribute, Source]:
+        try:
+            return self.attributes[row["attribute"]], self.sources[row["source"]]
+        except KeyError as error:
+            raise CatalogError(
+                f"{dict(row)}: {error.args[0]!r} is not in attributes.toml or sources.toml"
+            ) from None
+
+    def _notes(self) -> dict[tuple[str, str], str]:
+        return {
+            (subject, attribute): row["note"]
+            for row in self.files["reconciliations"]["reconciliation"]
+            for subject in row["subjects"]
+            for attribute in row["attributes"]
+            if (subject, attribute) in self.facts
+        }
+
+
+def _rank(fact: Fact) -> tuple[int, bool, tuple[int, ...], bool]:
+    """Order of the default pick; ties keep the order of the files."""
+    newest_first = tuple(-int(part) for part in (fact.source.date or "0").split("-"))
+    third = not fact.source.publisher.startswith("AWS")
+    return KINDS.index(fact.source.kind), third, newest_first, fact.formula is not None
+
+
+def _exact(row: Mapping[str, Any], attribute: Attribute, unit: str) -> int | None:
+    number = _QUALIFIER.sub("", row["value"])
+    if attribute.dimension == "text":
+        return None
+    try:
+        if quantity := _QUANTITIES.get(attribute.dimension):
+            return int(quantity.parse(f"{number} {unit}"))
+        if word := _WORDS.get(number.lower()):
+            return word
+        return int(number.removesuffix(" million").replace(",", "")) * (10**6 if "million" in number else 1)
+    except (UnitError, ValueError) as error:
+        raise CatalogError(f"{dict(row)}: {error}") from None

@@ -1,0 +1,128 @@
+"""Hardware models: what a system is made of, by name. Their numbers are the catalog's facts about those names.
+
+The seed scripts (seed/trn1.py and so on) declare systems in these words; `systems` collects them.
+"""
+
+import runpy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from trninv.catalog.facts import Catalog, Source
+from trninv.errors import UnknownSystemError, nearest
+from trninv.settings import bundle
+from trninv.topology.blueprint import Blueprint
+
+COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "sparse_compute", "int8_compute")
+"""Attributes of a chip that count 10⁹ operations per second; a chip without the type has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChipModel:
+    slug: str
+    name: str
+    generation: str
+    core_model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerModel:
+    """A server, with the chips of each compute tray in tray order (none where no document says)."""
+
+    slug: str
+    chip: ChipModel
+    trays: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkModel:
+    """Wires of one kind: a fact ``bandwidth`` (one direction), lanes where documented.
+
+    Attributes
+    ----------
+    scope
+        What the link joins: chips of a "server", a "rack" or a "domain", or a chip and its NIC ("host").
+
+    """
+
+    slug: str
+    technology: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class DomainModel:
+    """A scale-up domain: its blueprint, its servers, and the wires that each role of the blueprint is made of."""
+
+    slug: str
+    name: str
+    server: ServerModel
+    blueprint: Blueprint
+    links: Mapping[str, LinkModel]
+    domains_per_rack: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Something that can be seeded: a cluster of ``domains`` equal domains.
+
+    Attributes
+    ----------
+    large
+        Left out by a plain ``seed``; ``--all`` includes it.
+
+    """
+
+    slug: str
+    name: str
+    domain: DomainModel
+    domains: int = 1
+    aliases: tuple[str, ...] = ()
+    large: bool = False
+
+    @property
+    def chips(self) -> int:
+        return self.domains * self.domain.blueprint.chips
+
+    @property
+    def servers(self) -> int:
+        return self.domains * self.domain.blueprint.servers
+
+    def subjects(self) -> tuple[str, ...]:
+        """Subjects of the facts that the system rests on."""
+        links = (link.slug for link in self.domain.links.values())
+        names = (self.slug, self.domain.slug, self.domain.server.slug, self.domain.server.chip.slug, *links)
+        return tuple(dict.fromkeys(names))
+
+    def sources(self, catalog: Catalog) -> tuple[Source, ...]:
+        """Sources of the picked facts, each once."""
+        picked = {fact.key: fact for fact in reversed(catalog.facts) if fact.subject in self.subjects()}
+        return tuple(sorted({fact.source for fact in picked.values()}, key=lambda source: source.slug))
+
+
+@dataclass(frozen=True, slots=True)
+class Systems:
+    """All systems by slug and alias."""
+
+    systems: tuple[System, ...]
+    _names: dict[str, System] = field(repr=False)
+
+    @classmethod
+    def of(cls, systems: Sequence[System]) -> "Systems":
+        names = {name: system for system in systems for name in (system.slug, *system.aliases)}
+        return cls(tuple(systems), names)
+
+    def get(self, name: str) -> System:
+        """The system of a slug or alias, in any case of letters."""
+        if system := self._names.get(name.lower()):
+            return system
+        raise UnknownSystemError(
+            f"no system {name!r}: {nearest(name, self._names)} (trninv systems lists them)"
+        )
+
+
+@lru_cache(maxsize=1)
+def systems() -> Systems:
+    """Every system that the seed scripts declare, smallest generation first."""
+    scripts = sorted((bundle() / "seed").glob("[!_]*.py"))
+    return Systems.of([system for script in scripts for system in runpy.run_path(str(script))["SYSTEMS"]])

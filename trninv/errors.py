@@ -1,0 +1,130 @@
+"""Every expected failure, with a stable code and an exit status.
+
+TrninvError
+├── UsageError                exit 2: the question itself is wrong
+│   ├── UnitError             BAD_UNIT
+│   ├── AddressError          BAD_ADDRESS
+│   ├── WrongLevelError       WRONG_LEVEL
+│   ├── SamePlaceError        SAME_PLACE
+│   ├── LimitError            BAD_LIMIT
+│   └── FilterError           BAD_FILTER
+├── NotFoundError             exit 1: well asked, nothing there
+│   ├── UnknownAddressError   UNKNOWN_ADDRESS
+│   ├── UnknownSystemError    UNKNOWN_SYSTEM
+│   └── UnknownFactError      UNKNOWN_FACT
+├── ScopeTooLargeError        SCOPE_TOO_LARGE
+├── CatalogError              BAD_CATALOG
+└── DatabaseError             exit 1: the database is not as it must be
+    ├── NotReachableError     DATABASE_NOT_REACHABLE
+    ├── NotMigratedError      NOT_MIGRATED
+    └── ClusterExistsError    CLUSTER_EXISTS
+"""
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "AddressError",
+    "CatalogError",
+    "ClusterExistsError",
+    "DatabaseError",
+    "FilterError",
+    "LimitError",
+    "NotFoundError",
+    "NotMigratedError",
+    "NotReachableError",
+    "SamePlaceError",
+    "ScopeTooLargeError",
+    "TrninvError",
+    "UnitError",
+    "UnknownAddressError",
+    "UnknownFactError",
+    "UnknownSystemError",
+    "UsageError",
+    "WrongLevelError",
+    "nearest",
+]
+
+
+class TrninvError(Exception):
+    """One line that says what is wrong and what to do."""
+
+    code = "ERROR"
+    exit_status = 1
+
+
+class UsageError(TrninvError):
+    code = "BAD_USE"
+    exit_status = 2
+
+
+class UnitError(UsageError):
+    code = "BAD_UNIT"
+
+
+class AddressError(UsageError):
+    code = "BAD_ADDRESS"
+
+
+class WrongLevelError(UsageError):
+    code = "WRONG_LEVEL"
+
+
+class SamePlaceError(UsageError):
+    code = "SAME_PLACE"
+
+
+class LimitError(UsageError):
+    code = "BAD_LIMIT"
+
+
+class FilterError(UsageError):
+    code = "BAD_FILTER"
+
+
+class NotFoundError(TrninvError):
+    code = "NOT_FOUND"
+
+
+class UnknownAddressError(NotFoundError):
+    code = "UNKNOWN_ADDRESS"
+
+
+class UnknownSystemError(NotFoundError):
+    code = "UNKNOWN_SYSTEM"
+
+
+class UnknownFactError(NotFoundError):
+    code = "UNKNOWN_FACT"
+
+
+class ScopeTooLargeError(TrninvError):
+    code = "SCOPE_TOO_LARGE"
+
+
+class CatalogError(TrninvError):
+    code = "BAD_CATALOG"
+
+
+class DatabaseError(TrninvError):
+    code = "DATABASE"
+
+
+class NotReachableError(DatabaseError):
+    code = "DATABASE_NOT_REACHABLE"
+
+
+class NotMigratedError(DatabaseError):
+    code = "NOT_MIGRATED"
+
+
+class ClusterExistsError(DatabaseError):
+    code = "CLUSTER_EXISTS"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """What to offer instead of a word that is not known, as the end of a sentence."""
+    names = sorted(known)
+    if close := difflib.get_close_matches(word, names, n=1, cutoff=0.4):
+        return f"did you mean {close[0]}?"
+    return f"known: {', '.join(names)}" if names else "none is known"

@@ -1,0 +1,47 @@
+"""A torus of any number of dimensions: the product of rings, numbered row-major.
+
+4×4 is the 2D torus of Trn1 and Trn2 servers (device = 4·row + column); as the product of two rings of four, each the
+product of two links, it is also the 4-cube. 4×4×4 is a Trn2 UltraServer with the server as first coordinate.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from trninv.topology.ring import ring
+
+
+class TorusLink(NamedTuple):
+    a: int
+    b: int
+    axis: int
+
+
+def coordinates(node: int, sides: Sequence[int]) -> tuple[int, ...]:
+    """Coordinates of a node number, the last axis fastest."""
+    out: list[int] = []
+    for side in reversed(sides):
+        node, position = divmod(node, side)
+        out.append(position)
+    return tuple(reversed(out))
+
+
+def number(position: Sequence[int], sides: Sequence[int]) -> int:
+    """Node number at a position: the inverse of `coordinates`."""
+    out = 0
+    for at, side in zip(position, sides, strict=True):
+        out = out * side + at
+    return out
+
+
+def torus(sides: Sequence[int]) -> list[TorusLink]:
+    """Links of the torus, sorted by (a, b); axis i has ∏ sides / side_i rings of side_i nodes."""
+    links = []
+    for axis, side in enumerate(sides):
+        others = [range(s) if i != axis else range(1) for i, s in enumerate(sides)]
+        stride = prod(sides[axis + 1 :])
+        for base in product(*others):
+            first = number(base, sides)
+            links += [TorusLink(first + stride * i, first + stride * j, axis) for i, j in ring(side)]
+    return sorted(links)

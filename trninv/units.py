@@ -1,0 +1,116 @@
+"""Exact quantities: bytes, bytes per second in one direction, and operations per second.
+
+A document's "GB" is 10⁹ bytes and its "GiB" 2³⁰: the two are never taken for each other here. Where a document
+means the other one, the catalog says so as a reading. Printing is exact, so that parsing gives the number back.
+"""
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from trninv.errors import UnitError
+
+_NUMBER = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?\s*(.*?)\s*", re.ASCII)
+_PER_DEVICE = re.compile(r"/(device|chip|node)$")
+_MAX = 2**63 - 1
+
+
+class Quantity(int):
+    """A whole number of a base unit; subclasses say which units text may use.
+
+    Attributes
+    ----------
+    UNITS
+        Every unit that is read, with its size in base units.
+    SPELLINGS
+        Other spellings of those units.
+    PRINTED
+        The units that are printed, largest first; the last is the base unit.
+
+    """
+
+    UNITS: ClassVar[dict[str, int]]
+    SPELLINGS: ClassVar[dict[str, str]]
+    PRINTED: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read "1,024 GB/sec/device" and the like.
+
+        Raises
+        ------
+        UnitError
+            No number, no unit, a unit of another kind, a fraction of the base unit, or more than 2⁶³ - 1.
+
+        """
+        match = _NUMBER.fullmatch(text)
+        unit = _PER_DEVICE.sub("", match[3]) if match else ""
+        size = cls.UNITS.get(cls.SPELLINGS.get(unit, unit))
+        if match is None or size is None:
+            accepted = ", ".join([*cls.UNITS, *cls.SPELLINGS])
+            raise UnitError(f"{text!r} is not a {cls.__name__.lower()}: write a number and one of {accepted}")
+        value = Fraction(match[1].replace(",", "") + (match[2] or "")) * size
+        if value.denominator != 1 or value > _MAX:
+            raise UnitError(f"{text!r} is not a whole number of {cls.PRINTED[-1]} below 2^63")
+        return cls(value.numerator)
+
+    def __str__(self) -> str:
+        for unit in self.PRINTED:
+            thousandths = Fraction(int(self) * 1000, self.UNITS[unit])
+            if thousandths >= 1000 and thousandths.denominator == 1:  # noqa: PLR2004 # one whole unit
+                return f"{Decimal(thousandths.numerator).scaleb(-3).normalize():,f} {unit}"
+        return f"{int(self):,} {self.PRINTED[-1]}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({int(self)})"
+
+
+_DECIMAL = {prefix: 1000**power for power, prefix in enumerate(["", "k", "M", "G", "T", "P"])}
+_BINARY = {prefix: 1024**power for power, prefix in enumerate(["K", "M", "G", "T", "P"], start=1)}
+
+
+class Bandwidth(Quantity):
+    """Bytes per second in one direction."""
+
+    UNITS: ClassVar[dict[str, int]] = {
+        **{f"{prefix}B/s": size for prefix, size in _DECIMAL.items()},
+        **{f"{prefix}iB/s": size for prefix, size in _BINARY.items()},
+        **{f"{prefix}bps": size // 8 for prefix, size in _DECIMAL.items() if prefix},
+    }
+    SPELLINGS: ClassVar[dict[str, str]] = {
+        **{unit + "ec": unit for unit in UNITS if unit.endswith("B/s")},
+        **{unit.replace("bps", "bit/s"): unit for unit in UNITS if unit.endswith("bps")},
+    }
+    PRINTED: ClassVar[tuple[str, ...]] = ("GB/s", "MB/s", "B/s")
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        return self / 10**9
+
+    @property
+    def gigabits_per_second(self) -> float:
+        return self * 8 / 10**9
+
+
+class Capacity(Quantity):
+    """Bytes. Device memories are binary (aws-neuron-driver v3/address_map.h: 24 GiB a stack)."""
+
+    UNITS: ClassVar[dict[str, int]] = {
+        **{f"{prefix}iB": size for prefix, size in _BINARY.items()},
+        **{f"{prefix}B": size for prefix, size in _DECIMAL.items()},
+    }
+    SPELLINGS: ClassVar[dict[str, str]] = {}
+    PRINTED: ClassVar[tuple[str, ...]] = ("GiB", "MiB", "KiB", "B")
+
+    @property
+    def gibibytes(self) -> float:
+        return self / 2**30
+
+
+class Compute(Quantity):
+    """Units of 10⁹ operations per second, so that a whole UltraCluster fits in 63 bits."""
+
+    UNITS: ClassVar[dict[str, int]] = {"GFLOPS": 1, "TFLOPS": 10**3, "PFLOPS": 10**6, "EFLOPS": 10**9}
+    SPELLINGS: ClassVar[dict[str, str]] = {"TFLOP/s": "TFLOPS", "PetaFLOPS": "PFLOPS", "TOPS": "TFLOPS"}
+    PRINTED: ClassVar[tuple[str, ...]] = ("TFLOPS", "GFLOPS")
