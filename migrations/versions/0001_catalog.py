@@ -25,7 +25,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("note", sa.Text(), nullable=True),
         sa.CheckConstraint(
-            "kind IN ('seed', 'vendor', 'driver', 'third_party', 'assumed')", name="ck_source_kind"
+            "kind IN ('seed', 'vendor', 'driver', 'third_party', 'assumed')", name="kind"
         ),
         sa.PrimaryKeyConstraint("id", name="pk_source"),
         sa.UniqueConstraint("slug", name="uq_source_slug"),
@@ -50,9 +50,9 @@ def upgrade() -> None:
         sa.Column("note", sa.Text(), nullable=True),
         sa.CheckConstraint(
             "reading_direction IS NULL OR reading_direction IN ('one', 'both')",
-            name="ck_fact_reading_direction",
+            name="reading_direction",
         ),
-        sa.CheckConstraint("preference >= 0", name="ck_fact_preference"),
+        sa.CheckConstraint("preference >= 0", name="preference"),
         sa.ForeignKeyConstraint(["source_id"], ["source.id"], name="fk_fact_source_id"),
         sa.PrimaryKeyConstraint("id", name="pk_fact"),
         sa.UniqueConstraint(
@@ -76,12 +76,12 @@ def upgrade() -> None:
         sa.Column("fp32_gflops", BIG, nullable=True),
         sa.Column("sparse_gflops", BIG, nullable=True),
         sa.Column("int8_gops", BIG, nullable=True),
-        sa.CheckConstraint("cores > 0", name="ck_chip_model_cores"),
+        sa.CheckConstraint("cores > 0", name="cores"),
         sa.CheckConstraint(
             "device_memory_bandwidth_bytes_per_s > 0",
-            name="ck_chip_model_device_memory_bandwidth_bytes_per_s",
+            name="device_memory_bandwidth_bytes_per_s",
         ),
-        sa.CheckConstraint("device_memory_bytes > 0", name="ck_chip_model_device_memory_bytes"),
+        sa.CheckConstraint("device_memory_bytes > 0", name="device_memory_bytes"),
         sa.PrimaryKeyConstraint("id", name="pk_chip_model"),
         sa.UniqueConstraint("slug", name="uq_chip_model_slug"),
     )
@@ -93,9 +93,9 @@ def upgrade() -> None:
         sa.Column("chips", sa.Integer(), nullable=False),
         sa.Column("vcpus", sa.Integer(), nullable=False),
         sa.Column("host_memory_bytes", BIG, nullable=False),
-        sa.CheckConstraint("chips > 0", name="ck_server_model_chips"),
-        sa.CheckConstraint("host_memory_bytes > 0", name="ck_server_model_host_memory_bytes"),
-        sa.CheckConstraint("vcpus > 0", name="ck_server_model_vcpus"),
+        sa.CheckConstraint("chips > 0", name="chips"),
+        sa.CheckConstraint("host_memory_bytes > 0", name="host_memory_bytes"),
+        sa.CheckConstraint("vcpus > 0", name="vcpus"),
         sa.ForeignKeyConstraint(["chip_model_id"], ["chip_model.id"], name="fk_server_model_chip_model_id"),
         sa.PrimaryKeyConstraint("id", name="pk_server_model"),
         sa.UniqueConstraint("slug", name="uq_server_model_slug"),
@@ -111,9 +111,9 @@ def upgrade() -> None:
         sa.Column("sides", sa.Text(), nullable=False),
         sa.Column("servers", sa.Integer(), nullable=False),
         sa.Column("chips", sa.Integer(), nullable=False),
-        sa.CheckConstraint("wiring IN ('single', 'torus', 'switched')", name="ck_domain_model_wiring"),
-        sa.CheckConstraint("chips > 0", name="ck_domain_model_chips"),
-        sa.CheckConstraint("servers > 0", name="ck_domain_model_servers"),
+        sa.CheckConstraint("wiring IN ('single', 'torus', 'switched')", name="wiring"),
+        sa.CheckConstraint("chips > 0", name="chips"),
+        sa.CheckConstraint("servers > 0", name="servers"),
         sa.ForeignKeyConstraint(
             ["server_model_id"], ["server_model.id"], name="fk_domain_model_server_model_id"
         ),
@@ -129,9 +129,9 @@ def upgrade() -> None:
         sa.Column("scope", sa.Text(), nullable=False),
         sa.Column("lanes", sa.Integer(), nullable=True),
         sa.Column("bandwidth_bytes_per_s", BIG, nullable=False),
-        sa.CheckConstraint("scope IN ('server', 'rack', 'domain', 'host')", name="ck_link_model_scope"),
-        sa.CheckConstraint("bandwidth_bytes_per_s > 0", name="ck_link_model_bandwidth_bytes_per_s"),
-        sa.CheckConstraint("lanes > 0", name="ck_link_model_lanes"),
+        sa.CheckConstraint("scope IN ('server', 'rack', 'domain', 'host')", name="scope"),
+        sa.CheckConstraint("bandwidth_bytes_per_s > 0", name="bandwidth_bytes_per_s"),
+        sa.CheckConstraint("lanes > 0", name="lanes"),
         sa.PrimaryKeyConstraint("id", name="pk_link_model"),
         sa.UniqueConstraint("slug", name="uq_link_model_slug"),
     )

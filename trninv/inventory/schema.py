@@ -185,6 +185,8 @@ class LinkModel(Base):
 
 
 class Cluster(Base):
+    """A named fleet. Each table's rows of a cluster have consecutive ids from its ``first_…_id`` on, in stamping order."""
+
     __tablename__ = "cluster"
     __table_args__ = (positive("domains"), UniqueConstraint("slug"), Index(None, "domain_model_id"))
 
@@ -193,11 +195,16 @@ class Cluster(Base):
     system: Mapped[str]
     domain_model_id: Mapped[int] = mapped_column(ForeignKey("domain_model.id"))
     domains: Mapped[int]
+    first_domain_id: Mapped[int]
+    first_rack_id: Mapped[int]
+    first_server_id: Mapped[int]
+    first_tray_id: Mapped[int]
+    first_node_id: Mapped[int]
+    first_core_id: Mapped[int]
+    first_link_id: Mapped[int]
 
 
 class Domain(Base):
-    """A scale-up domain; its nodes have the ids first_node_id, first_node_id + 1, … in the blueprint's order."""
-
     __tablename__ = "domain"
     __table_args__ = (
         ordinal(),
@@ -209,7 +216,6 @@ class Domain(Base):
     cluster_id: Mapped[int] = mapped_column(ForeignKey("cluster.id"))
     domain_model_id: Mapped[int] = mapped_column(ForeignKey("domain_model.id"))
     ordinal: Mapped[int]
-    first_node_id: Mapped[int]
 
 
 class Rack(Base):

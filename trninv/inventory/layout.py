@@ -1,0 +1,244 @@
+"""What rows a cluster must have: SELECTs over the blueprint of one domain, staged in temporary tables.
+
+`trninv.inventory.stamp` inserts them, `trninv.inventory.verify` compares them with what is there. Rows of one domain
+are consecutive in each table: id = the block's start + the domain's ordinal × rows a domain + the local number.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Integer, MetaData, Select, Table, Text, insert, literal, select
+
+from trninv.catalog.facts import Catalog
+from trninv.catalog.models import System
+from trninv.inventory.record import TABLES, model_ids
+
+_META = MetaData()
+
+
+def _temporary(name: str, **columns: type[Integer | BigInteger | Text]) -> Table:
+    listed = (Column(key, kind) for key, kind in columns.items())
+    return Table(f"blueprint_{name}", _META, *listed, prefixes=["TEMPORARY"])
+
+
+_SERVER = _temporary("server", local=Integer, rack=Integer)
+_TRAY = _temporary("tray", local=Integer, server=Integer, ordinal=Integer, kind=Text, rack_units=Integer)
+_NODE = _temporary(
+    "node",
+    local=Integer,
+    kind=Text,
+    server=Integer,
+    rack=Integer,
+    tray=Integer,
+    ordinal=Integer,
+    bandwidth_bytes_per_s=BigInteger,
+)
+_CORE = _temporary("core", local=Integer, chip=Integer, ordinal=Integer)
+_LINK = _temporary(
+    "link",
+    local=Integer,
+    a=Integer,
+    b=Integer,
+    link_model_id=Integer,
+    bandwidth_bytes_per_s=BigInteger,
+    lanes=Integer,
+    technology=Text,
+    scope=Text,
+)
+
+BLOCKS = ("domain", "rack", "server", "tray", "node", "core", "link")
+"""Tables that hand out ids in blocks; chip, switch and nic have their node's."""
+
+ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "core", "link")
+"""All tables of a cluster, in the order of their foreign keys."""
+
+
+@contextmanager
+def staged(
+    connection: Connection, catalog: Catalog, system: System, cluster: Mapping[str, Any]
+) -> Iterator[dict[str, Select[Any]]]:
+    """For each table the rows that a cluster must have, as a SELECT; good while the context lasts."""
+    _META.create_all(connection)  # an error undoes them with the caller's transaction
+    rows = _blueprint(connection, catalog, system)
+    for table, listed in rows.items():
+        if listed:
+            connection.execute(insert(table), listed)
+    per_domain = {table.name.removeprefix("blueprint_"): len(listed) for table, listed in rows.items()}
+    yield _Layout(cluster, system, per_domain).selects(connection, catalog)
+    _META.drop_all(connection)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    cluster: Mapping[str, Any]
+    system: System
+    per_domain: Mapping[str, int]
+
+    def selects(self, connection: Connection, catalog: Catalog) -> dict[str, Select[Any]]:
+        model = self.system.domain.server
+        return {
+            "domain": self._domains(),
+            "rack": self._racks(catalog.value("rack", "rack_units")),
+            "server": self._servers(model_ids(connection, TABLES["server_model"])[model.slug]),
+            "tray": self._each(
+                _TRAY, "tray", self._at("server", _TRAY.c.server).label("server_id"), *_shared(_TRAY, "tray")
+            ),
+            "node": self._each(
+                _NODE, "node", _NODE.c.kind, _DOMAIN.c.cluster_id, _DOMAIN.c.id.label("domain_id")
+            ),
+            "chip": self._chips(model_ids(connection, TABLES["chip_model"])[model.chip.slug]),
+            "switch": self._switches(),
+            "nic": self._of_kind(
+                "nic", self._at("server", _NODE.c.server).label("server_id"), *_shared(_NODE, "nic")
+            ),
+            "core": self._each(
+                _CORE, "core", self._at("node", _CORE.c.chip).label("chip_id"), _CORE.c.ordinal
+            ),
+            "link": self._links(),
+        }
+
+    def _domains(self) -> Select[Any]:
+        number = _range(self.cluster["domains"])
+        return select(
+            (self.cluster["first_domain_id"] + number).label("id"),
+            literal(self.cluster["id"]).label("cluster_id"),
+            literal(self.cluster["domain_model_id"]).label("domain_model_id"),
+            number.label("ordinal"),
+        )
+
+    def _racks(self, rack_units: int) -> Select[Any]:
+        per_domain, shared = self._rack_sharing()
+        number = _range(-(-self.cluster["domains"] * per_domain // shared))
+        return select(
+            (self.cluster["first_rack_id"] + number).label("id"),
+            literal(self.cluster["id"]).label("cluster_id"),
+            number.label("ordinal"),
+            literal(rack_units).label("rack_units"),
+        )
+
+    def _servers(self, model_id: int) -> Select[Any]:
+        return self._each(
+            _SERVER,
+            "server",
+            _DOMAIN.c.id.label("domain_id"),
+            self._rack(_SERVER.c.rack).label("rack_id"),
+            literal(model_id).label("server_model_id"),
+            _SERVER.c.local.label("ordinal"),
+        )
+
+    def _chips(self, model_id: int) -> Select[Any]:
+        return self._of_kind(
+            "chip",
+            self._at("server", _NODE.c.server).label("server_id"),
+            self._at("tray", _NODE.c.tray).label("tray_id"),
+            literal(model_id).label("chip_model_id"),
+            _NODE.c.ordinal,
+        )
+
+    def _switches(self) -> Select[Any]:
+        return self._of_kind(
+            "switch",
+            self._at("server", _NODE.c.server).label("server_id"),
+            self._rack(_NODE.c.rack).label("rack_id"),
+            _NODE.c.ordinal,
+        )
+
+    def _links(self) -> Select[Any]:
+        return self._each(
+            _LINK,
+            "link",
+            self._at("node", _LINK.c.a).label("a_id"),
+            self._at("node", _LINK.c.b).label("b_id"),
+            _DOMAIN.c.id.label("domain_id"),
+            *_shared(_LINK, "link"),
+        )
+
+    def _each(self, blueprint: Table, block: str, *columns: ColumnElement[Any]) -> Select[Any]:
+        """The blueprint's rows in every domain of the cluster."""
+        key = self._at(block, blueprint.c.local).label("id")
+        crossed = _DOMAIN.join(blueprint, literal(value=True))
+        return select(key, *columns).select_from(crossed).where(_DOMAIN.c.cluster_id == self.cluster["id"])
+
+    def _of_kind(self, kind: str, *columns: ColumnElement[Any]) -> Select[Any]:
+        return self._each(_NODE, "node", *columns).where(_NODE.c.kind == kind)
+
+    def _at(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
+        return self.cluster[f"first_{block}_id"] + _DOMAIN.c.ordinal * self.per_domain[block] + local
+
+    def _rack(self, local: ColumnElement[Any]) -> ColumnElement[Any]:
+        per_domain, shared = self._rack_sharing()
+        return self.cluster["first_rack_id"] + _DOMAIN.c.ordinal * per_domain // shared + local
+
+    def _rack_sharing(self) -> tuple[int, int]:
+        """Racks a domain spans, and domains that share one rack: one of the two is 1."""
+        return len(self.system.domain.blueprint.servers_by_rack), self.system.domain.domains_per_rack
+
+
+_DOMAIN = TABLES["domain"]
+
+
+def _range(size: int) -> ColumnElement[Any]:
+    numbers = select(literal(0).label("n")).cte(recursive=True)
+    return numbers.union_all(select(numbers.c.n + 1).where(numbers.c.n + 1 < size)).c.n
+
+
+def _shared(blueprint: Table, target: str) -> list[Column[Any]]:
+    """Columns that the blueprint and the target table have under one name."""
+    return [column for column in blueprint.c if column.name in TABLES[target].c and column.name != "local"]
+
+
+def _blueprint(connection: Connection, catalog: Catalog, system: System) -> dict[Table, list[dict[str, Any]]]:
+    domain, blueprint = system.domain, system.domain.blueprint
+    models = {
+        row.slug: {
+            "link_model_id": row.id,
+            "bandwidth_bytes_per_s": row.bandwidth_bytes_per_s,
+            "lanes": row.lanes,
+            "technology": row.technology,
+            "scope": row.scope,
+        }
+        for row in connection.execute(select(TABLES["link_model"]))
+    }
+    wires = {role: models[link.slug] for role, link in domain.links.items()}
+    heads = catalog.find(domain.server.slug, "head_trays") or 0
+    trays = heads + len(domain.server.trays) if domain.server.trays else 0
+    tray_of = {chip: heads + tray for tray, chips in enumerate(domain.server.trays) for chip in chips}
+    cores = catalog.value(domain.server.chip.slug, "cores")
+    return {
+        _SERVER: [{"local": server, "rack": blueprint.rack_of(server)} for server in range(blueprint.servers)],
+        _TRAY: [
+            {
+                "local": server * trays + tray,
+                "server": server,
+                "ordinal": tray,
+                "kind": kind,
+                "rack_units": catalog.find(domain.server.slug, f"{kind}_tray_units"),
+            }
+            for server in range(blueprint.servers)
+            for tray in range(trays)
+            for kind in ("head" if tray < heads else "compute",)
+        ],
+        _NODE: [
+            {
+                "local": local,
+                "kind": node.kind,
+                "server": node.server,
+                "rack": node.rack,
+                "tray": (node.server or 0) * trays + tray_of[node.ordinal] if node.kind == "chip" and trays else None,
+                "ordinal": node.ordinal,
+                "bandwidth_bytes_per_s": wires["nic"]["bandwidth_bytes_per_s"] if node.kind == "nic" else None,
+            }
+            for local, node in enumerate(blueprint.nodes)
+        ],
+        _CORE: [
+            {"local": chip * cores + core, "chip": chip, "ordinal": core}
+            for chip in range(blueprint.chips)
+            for core in range(cores)
+        ],
+        _LINK: [
+            {"local": local, "a": link.a, "b": link.b, **wires[link.role]}
+            for local, link in enumerate(blueprint.links)
+        ],
+    }

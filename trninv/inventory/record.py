@@ -1,0 +1,172 @@
+"""The catalog in tables: sources, facts, and the hardware models with the numbers that the default pick gives them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, func, insert, select, update
+
+from trninv.catalog.facts import Catalog
+from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, System
+from trninv.inventory.schema import Base
+
+Row = Mapping[str, Any]
+
+TABLES: Mapping[str, Table] = Base.metadata.tables
+
+
+def record_facts(connection: Connection, catalog: Catalog) -> None:
+    """Make source and fact say what the catalog says; does nothing where they already do."""
+    for name, rows in fact_rows(catalog).items():
+        if recorded(connection, TABLES[name]) != rows:
+            break
+    else:
+        return
+    for name in ("fact", "source"):
+        connection.execute(delete(TABLES[name]))
+    for name, rows in fact_rows(catalog).items():
+        connection.execute(insert(TABLES[name]), rows)
+
+
+def record_models(connection: Connection, catalog: Catalog, system: System) -> None:
+    """Insert or refresh the models that a system is made of, keeping the ids of those that are there."""
+    for name, rows in model_rows(catalog, [system]).items():
+        table = TABLES[name]
+        ids = model_ids(connection, table)
+        for row in rows:
+            values = {key: _resolve(connection, key, value) for key, value in row.items()}
+            if row["slug"] in ids:
+                connection.execute(update(table).where(table.c.slug == row["slug"]).values(values))
+            else:
+                ids[row["slug"]] = next_id(connection, table)
+                connection.execute(insert(table).values(id=ids[row["slug"]], **values))
+
+
+def recorded(connection: Connection, table: Table) -> list[dict[str, Any]]:
+    return [dict(row) for row in connection.execute(select(table).order_by(table.c.id)).mappings()]
+
+
+def model_ids(connection: Connection, table: Table) -> dict[str, int]:
+    return {slug: key for key, slug in connection.execute(select(table.c.id, table.c.slug))}
+
+
+def next_id(connection: Connection, table: Table) -> int:
+    """First id after the table's last: the start of a new block. Callers hold the write lock."""
+    return int(connection.scalar(select(func.coalesce(func.max(table.c.id), 0))) or 0) + 1
+
+
+def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
+    """Rows of source and fact, ids in the order of the catalog."""
+    sources = {slug: key for key, slug in enumerate(catalog.sources, start=1)}
+    disputed = {(conflict.subject, conflict.attribute) for conflict in catalog.conflicts}
+    return {
+        "source": [
+            {
+                "id": sources[source.slug],
+                "slug": source.slug,
+                "title": source.title,
+                "publisher": source.publisher,
+                "date": source.date,
+                "kind": source.kind,
+                "note": source.note,
+            }
+            for source in catalog.sources.values()
+        ],
+        "fact": [
+            {
+                "id": key,
+                "subject": fact.subject,
+                "attribute": fact.attribute.name,
+                "dimension": fact.attribute.dimension,
+                "source_id": sources[fact.source.slug],
+                "written": fact.written,
+                "unit": fact.unit,
+                "quote": fact.quote,
+                "reading_unit": fact.reading_unit,
+                "reading_direction": fact.direction,
+                "grounds": fact.grounds,
+                "formula": fact.formula,
+                "value": fact.value,
+                "preference": catalog.of(*fact.key).index(fact),
+                "disputed": fact.key in disputed,
+                "note": catalog.notes.get(fact.key),
+            }
+            for key, fact in enumerate(catalog.facts, start=1)
+        ],
+    }
+
+
+def model_rows(catalog: Catalog, systems: Sequence[System]) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the model tables without ids; a reference to another model is its slug."""
+    domains = _unique(system.domain for system in systems)
+    servers = _unique(domain.server for domain in domains)
+    return {
+        "chip_model": [_chip(catalog, chip) for chip in _unique(server.chip for server in servers)],
+        "server_model": [
+            _server(catalog, server, next(d for d in domains if d.server == server)) for server in servers
+        ],
+        "domain_model": [_domain(domain) for domain in domains],
+        "link_model": [
+            _link(catalog, link) for link in _unique(link for domain in domains for link in domain.links.values())
+        ],
+    }
+
+
+def _unique(models: Iterable[Any]) -> list[Any]:
+    return list({model.slug: model for model in models}.values())
+
+
+def _chip(catalog: Catalog, chip: ChipModel) -> dict[str, Any]:
+    return {
+        "slug": chip.slug,
+        "name": chip.name,
+        "generation": chip.generation,
+        "core_model": chip.core_model,
+        "cores": catalog.value(chip.slug, "cores"),
+        "device_memory_bytes": catalog.value(chip.slug, "device_memory"),
+        "device_memory_bandwidth_bytes_per_s": catalog.value(chip.slug, "device_memory_bandwidth"),
+        **{compute_column(attribute): catalog.find(chip.slug, attribute) for attribute in COMPUTE},
+    }
+
+
+def compute_column(attribute: str) -> str:
+    """Column of chip_model that holds a compute attribute."""
+    kind = attribute.removesuffix("_compute")
+    return f"{kind}_gops" if kind == "int8" else f"{kind}_gflops"
+
+
+def _server(catalog: Catalog, server: ServerModel, domain: DomainModel) -> dict[str, Any]:
+    return {
+        "slug": server.slug,
+        "chip_model_id": server.chip.slug,
+        "chips": domain.blueprint.chips // domain.blueprint.servers,
+        "vcpus": catalog.value(server.slug, "vcpus"),
+        "host_memory_bytes": catalog.value(server.slug, "host_memory"),
+    }
+
+
+def _domain(domain: DomainModel) -> dict[str, Any]:
+    return {
+        "slug": domain.slug,
+        "name": domain.name,
+        "server_model_id": domain.server.slug,
+        "wiring": domain.blueprint.wiring,
+        "sides": "x".join(map(str, domain.blueprint.sides)),
+        "servers": domain.blueprint.servers,
+        "chips": domain.blueprint.chips,
+    }
+
+
+def _link(catalog: Catalog, link: LinkModel) -> dict[str, Any]:
+    return {
+        "slug": link.slug,
+        "technology": link.technology,
+        "scope": link.scope,
+        "lanes": catalog.find(link.slug, "lanes"),
+        "bandwidth_bytes_per_s": catalog.value(link.slug, "bandwidth"),
+    }
+
+
+def _resolve(connection: Connection, column: str, value: Any) -> Any:  # noqa: ANN401 # a column's value
+    if not column.endswith("_model_id"):
+        return value
+    return model_ids(connection, TABLES[column.removesuffix("_id")])[value]

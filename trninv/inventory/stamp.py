@@ -1,0 +1,80 @@
+"""Stamping: a cluster is one INSERT … SELECT a table, and is gone in one DELETE a table."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Select, delete, insert, select
+
+from trninv.catalog.facts import Catalog
+from trninv.catalog.models import System
+from trninv.errors import ClusterExistsError
+from trninv.inventory.layout import BLOCKS, ORDER, staged
+from trninv.inventory.record import TABLES, model_ids, next_id, record_facts, record_models
+
+_CLUSTER = TABLES["cluster"]
+
+
+def seed(connection: Connection, catalog: Catalog, system: System, name: str | None = None) -> bool:
+    """Seed a system as a cluster within the caller's transaction; False if it is already there.
+
+    Raises
+    ------
+    ClusterExistsError
+        The name is taken by a cluster of another system.
+
+    """
+    slug = name or system.slug
+    record_facts(connection, catalog)
+    record_models(connection, catalog, system)
+    present = connection.scalar(select(_CLUSTER.c.system).where(_CLUSTER.c.slug == slug))
+    if present == system.slug:
+        return False
+    if present is not None:
+        raise ClusterExistsError(f"{slug} is there already, as a {present}: choose another --name")
+    cluster = _row(connection, system, slug)
+    connection.execute(insert(_CLUSTER).values(cluster))
+    with staged(connection, catalog, system, cluster) as wanted:
+        for table in ORDER:
+            rows = wanted[table]
+            connection.execute(insert(TABLES[table]).from_select(list(rows.selected_columns.keys()), rows))
+    return True
+
+
+def unseed(connection: Connection, cluster_id: int) -> None:
+    """Remove a cluster and all it contains, within the caller's transaction."""
+    for name in reversed(ORDER):
+        table = TABLES[name]
+        ours = rows_of(name, cluster_id).with_only_columns(table.c.id)
+        connection.execute(delete(table).where(table.c.id.in_(ours)))
+    connection.execute(delete(_CLUSTER).where(_CLUSTER.c.id == cluster_id))
+
+
+def rows_of(name: str, cluster_id: int) -> Select[Any]:
+    """The rows of a table that belong to a cluster, as they are."""
+    table, rows = TABLES[name], select(TABLES[name])
+    for parent, column in _PARENTS.get(name, ()):
+        rows = rows.join(TABLES[parent], TABLES[parent].c.id == column)
+        table = TABLES[parent]
+    return rows.where(table.c.cluster_id == cluster_id)
+
+
+_PARENTS = {
+    "server": [("domain", TABLES["server"].c.domain_id)],
+    "tray": [("server", TABLES["tray"].c.server_id), ("domain", TABLES["server"].c.domain_id)],
+    "chip": [("node", TABLES["chip"].c.id)],
+    "switch": [("node", TABLES["switch"].c.id)],
+    "nic": [("node", TABLES["nic"].c.id)],
+    "core": [("node", TABLES["core"].c.chip_id)],
+    "link": [("domain", TABLES["link"].c.domain_id)],
+}
+"""How a table without cluster_id leads to one that has it."""
+
+
+def _row(connection: Connection, system: System, slug: str) -> dict[str, Any]:
+    return {
+        "id": next_id(connection, _CLUSTER),
+        "slug": slug,
+        "system": system.slug,
+        "domain_model_id": model_ids(connection, TABLES["domain_model"])[system.domain.slug],
+        "domains": system.domains,
+        **{f"first_{name}_id": next_id(connection, TABLES[name]) for name in BLOCKS},
+    }

@@ -1,0 +1,152 @@
+"""The database against the catalog: every fact, model, row, link and documented total."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Select, func, select
+
+from trninv.catalog.facts import Catalog, render
+from trninv.catalog.models import COMPUTE, System, Systems
+from trninv.inventory.layout import ORDER, staged
+from trninv.inventory.record import TABLES, compute_column, fact_rows, model_rows, recorded
+from trninv.inventory.stamp import rows_of
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something the database has otherwise than the catalog.
+
+    Attributes
+    ----------
+    what
+        "missing" or "unexpected" rows (a changed row is one of each), "changed" model, "total".
+
+    """
+
+    cluster: str
+    table: str
+    what: str
+    detail: str
+
+
+def verify(connection: Connection, catalog: Catalog, systems: Systems, slug: str | None = None) -> Iterator[Difference]:
+    """Differences of the catalog's tables and of one cluster, or of all."""
+    yield from _facts(connection, catalog)
+    table = TABLES["cluster"]
+    wanted = select(table).order_by(table.c.id)
+    clusters = connection.execute(wanted if slug is None else wanted.where(table.c.slug == slug)).mappings().all()
+    for cluster in clusters:
+        system = systems.get(cluster["system"])
+        yield from _models(connection, catalog, system, cluster["slug"])
+        yield from _rows(connection, catalog, system, cluster)
+        yield from _totals(connection, catalog, system, cluster)
+
+
+def _facts(connection: Connection, catalog: Catalog) -> Iterator[Difference]:
+    for name, rows in fact_rows(catalog).items():
+        yield from _compare("", name, rows, recorded(connection, TABLES[name]))
+
+
+def _models(connection: Connection, catalog: Catalog, system: System, slug: str) -> Iterator[Difference]:
+    slugs = {
+        name: {row["id"]: row["slug"] for row in recorded(connection, TABLES[name])}
+        for name in ("chip_model", "server_model", "domain_model", "link_model")
+    }
+    for name, rows in model_rows(catalog, [system]).items():
+        found = [
+            {
+                key: slugs[key.removesuffix("_id")].get(value) if key.endswith("_model_id") else value
+                for key, value in row.items()
+                if key != "id"
+            }
+            for row in recorded(connection, TABLES[name])
+            if row["slug"] in {wanted["slug"] for wanted in rows}
+        ]
+        yield from _compare(slug, name, rows, found)
+
+
+def _compare(
+    cluster: str, table: str, wanted: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
+) -> Iterator[Difference]:
+    for what, rows, others in (("missing", wanted, found), ("unexpected", found, wanted)):
+        kept = [dict(row) for row in rows if row not in others]
+        if kept:
+            yield _difference(cluster, table, what, len(kept), kept[:_SHOWN])
+
+
+def _rows(connection: Connection, catalog: Catalog, system: System, cluster: Mapping[str, Any]) -> Iterator[Difference]:
+    with staged(connection, catalog, system, cluster) as wanted:
+        for name in ORDER:
+            must = wanted[name]
+            columns = [TABLES[name].c[key] for key in must.selected_columns.keys()]  # noqa: SIM118 # not a dict
+            have = rows_of(name, cluster["id"]).with_only_columns(*columns)
+            yield from _except(connection, cluster["slug"], name, "missing", must, have)
+            yield from _except(connection, cluster["slug"], name, "unexpected", have, must)
+
+
+def _except(
+    connection: Connection, cluster: str, table: str, what: str, left: Select[Any], right: Select[Any]
+) -> Iterator[Difference]:
+    extra = left.except_(right).subquery()
+    rows = connection.execute(select(extra).order_by(extra.c.id)).mappings().all()
+    if rows:
+        yield _difference(cluster, table, what, len(rows), [dict(row) for row in rows[:_SHOWN]])
+
+
+def _difference(cluster: str, table: str, what: str, size: int, rows: Sequence[Mapping[str, Any]]) -> Difference:
+    listed = "; ".join(", ".join(f"{key}={value}" for key, value in row.items()) for row in rows)
+    more = "; …" if size > len(rows) else ""
+    return Difference(cluster, table, what, f"{size} row{'s' * (size > 1)}: {listed}{more}")
+
+
+def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
+    """What a cluster holds, by catalog attribute: summed from its rows, in base units, one direction."""
+    chip, model, node = TABLES["chip"], TABLES["chip_model"], TABLES["node"]
+    columns = {
+        "chips": func.count(),
+        "device_memory": func.sum(model.c.device_memory_bytes),
+        "device_memory_bandwidth": func.sum(model.c.device_memory_bandwidth_bytes_per_s),
+        **{name: func.sum(model.c[compute_column(name)]) for name in COMPUTE},
+    }
+    of_chips = (
+        select(*(column.label(name) for name, column in columns.items()))
+        .select_from(chip.join(node, node.c.id == chip.c.id).join(model, model.c.id == chip.c.chip_model_id))
+        .where(node.c.cluster_id == cluster_id)
+    )
+    server, server_model, domain = TABLES["server"], TABLES["server_model"], TABLES["domain"]
+    of_servers = (
+        select(
+            func.count().label("servers"),
+            func.sum(server_model.c.vcpus).label("vcpus"),
+            func.sum(server_model.c.host_memory_bytes).label("host_memory"),
+        )
+        .select_from(
+            server.join(domain, domain.c.id == server.c.domain_id).join(
+                server_model, server_model.c.id == server.c.server_model_id
+            )
+        )
+        .where(domain.c.cluster_id == cluster_id)
+    )
+    nic = TABLES["nic"]
+    of_nics = (
+        select(func.sum(nic.c.bandwidth_bytes_per_s).label("efa_bandwidth"))
+        .select_from(nic.join(node, node.c.id == nic.c.id))
+        .where(node.c.cluster_id == cluster_id)
+    )
+    found: dict[str, Any] = {}
+    for query in (of_chips, of_servers, of_nics):
+        found |= connection.execute(query).mappings().one()
+    return {name: int(value) for name, value in found.items() if value is not None}
+
+
+def _totals(connection: Connection, catalog: Catalog, system: System, cluster: Mapping[str, Any]) -> Iterator[Difference]:
+    """A documented total must be what the rows add up to, unless another source's total is."""
+    for name, value in totals(connection, cluster["id"]).items():
+        facts = [fact for fact in catalog.of(system.slug, name) if fact.value is not None]
+        if facts and not any(fact.value == value for fact in facts):
+            printed = ", ".join(f"{fact} ({fact.source.title})" for fact in facts)
+            found = render(value, facts[0].attribute.dimension)
+            yield Difference(cluster["slug"], "cluster", "total", f"{name} adds up to {found}, documented: {printed}")
