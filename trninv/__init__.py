@@ -1,0 +1,23 @@
+"""trninv: what AWS Trainium fleets are made of, how they are wired, and what that wiring can carry.
+
+>>> import trninv
+>>> fleet = trninv.open("sqlite:///fleet.db")          # doctest: +SKIP
+>>> fleet.path("u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c5").paths[0].hops   # doctest: +SKIP
+4
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trninv.routing.fleet import Fleet
+
+__all__ = ["open"]
+
+
+def open(url: str | None = None) -> "Fleet":  # noqa: A001 # trninv.open(…) is how it reads
+    """Open a database for questions: any SQLAlchemy URL of SQLite or PostgreSQL, or the default database."""
+    from trninv.inventory.database import engine_of  # noqa: PLC0415 # `import trninv` stays light
+    from trninv.routing.fleet import Fleet  # noqa: PLC0415
+    from trninv.settings import Settings  # noqa: PLC0415
+
+    return Fleet(engine_of(url or Settings.load().database_url))

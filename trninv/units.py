@@ -48,8 +48,7 @@ class Quantity(int):
         unit = _PER_DEVICE.sub("", match[3]) if match else ""
         size = cls.UNITS.get(cls.SPELLINGS.get(unit, unit))
         if match is None or size is None:
-            accepted = ", ".join([*cls.UNITS, *cls.SPELLINGS])
-            raise UnitError(f"{text!r} is not a {cls.__name__.lower()}: write a number and one of {accepted}")
+            raise UnitError(f"{text!r} is not a {cls.__name__.lower()}: a number and one of {', '.join(cls.UNITS)}")
         value = Fraction(match[1].replace(",", "") + (match[2] or "")) * size
         if value.denominator != 1 or value > _MAX:
             raise UnitError(f"{text!r} is not a whole number of {cls.PRINTED[-1]} below 2^63")

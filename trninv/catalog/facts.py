@@ -24,7 +24,7 @@ _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
 }
 _WORDS: Final = {"one": 1, "two": 2, "four": 4, "five": 5, "eight": 8}
 _QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+", re.IGNORECASE)
-_TERM = re.compile(r"(?P<subject>[\w.-]+):(?P<attribute>\w+)(?:@(?P<source>[\w.-]+?))?(?:#(?P<nth>\d))?")
+_TERM = re.compile(r"(?P<subject>[\w.-]+):(?P<attribute>\w+)(?:@(?P<source>[\w.-]+))?(?:#(?P<nth>\d))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,15 @@ class Catalog:
             for key, facts in sorted(self._by_key.items())
             if disagree(facts)
         )
+
+    def disputed(self, fact: Fact) -> bool:
+        """Whether sources disagree on it, a reconciliation stands beside it, or it follows from such a fact."""
+        return bool(self.note(fact)) or disagree(self.of(*fact.key))
+
+    def note(self, fact: Fact) -> str | None:
+        """How to read the disagreement that a fact, or one that it follows from, is part of."""
+        terms = (self.term(match[0]) for match in _TERM.finditer(fact.formula or ""))
+        return self.notes.get(fact.key) or next(filter(None, map(self.note, terms)), None)
 
     def evaluate(self, formula: str) -> Fraction:
         """Value of sums of products of ``subject:attribute@source`` and whole numbers, in base units."""
@@ -299,7 +308,7 @@ class _Loader:
                 source=source,
                 written=render(exact, attribute.dimension),
                 unit="",
-                quote=row["formula"],
+                quote=_TERM.sub(lambda term: f"“{self._term(term[0]).quote}”", row["formula"]),
                 reading_unit=None,
                 direction="one" if attribute.directional else None,
                 grounds=row["grounds"],

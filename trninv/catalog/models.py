@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from trninv.catalog.facts import Catalog, Source
+from trninv.catalog.facts import KINDS, Catalog, Source
 from trninv.errors import UnknownSystemError, nearest
 from trninv.settings import bundle
 from trninv.topology.blueprint import Blueprint
@@ -97,7 +97,7 @@ class System:
     def sources(self, catalog: Catalog) -> tuple[Source, ...]:
         """Sources of the picked facts, each once."""
         picked = {fact.key: fact for fact in reversed(catalog.facts) if fact.subject in self.subjects()}
-        return tuple(sorted({fact.source for fact in picked.values()}, key=lambda source: source.slug))
+        return tuple(sorted({fact.source for fact in picked.values()}, key=lambda source: (KINDS.index(source.kind), source.slug)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,6 @@ def next_id(connection: Connection, table: Table) -> int:
 def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
     """Rows of source and fact, ids in the order of the catalog."""
     sources = {slug: key for key, slug in enumerate(catalog.sources, start=1)}
-    disputed = {(conflict.subject, conflict.attribute) for conflict in catalog.conflicts}
     return {
         "source": [
             {
@@ -87,8 +86,8 @@ def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
                 "formula": fact.formula,
                 "value": fact.value,
                 "preference": catalog.of(*fact.key).index(fact),
-                "disputed": fact.key in disputed,
-                "note": catalog.notes.get(fact.key),
+                "disputed": catalog.disputed(fact),
+                "note": catalog.note(fact),
             }
             for key, fact in enumerate(catalog.facts, start=1)
         ],

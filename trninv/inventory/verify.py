@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select, select
 
 from trninv.catalog.facts import Catalog, render
-from trninv.catalog.models import COMPUTE, System, Systems
+from trninv.catalog.models import System, Systems
 from trninv.inventory.layout import ORDER, staged
-from trninv.inventory.record import TABLES, compute_column, fact_rows, model_rows, recorded
+from trninv.inventory.record import TABLES, fact_rows, model_rows, recorded
 from trninv.inventory.stamp import rows_of
+from trninv.inventory.totals import totals
 
 _SHOWN = 3
 
@@ -100,46 +101,6 @@ def _difference(cluster: str, table: str, what: str, size: int, rows: Sequence[M
     listed = "; ".join(", ".join(f"{key}={value}" for key, value in row.items()) for row in rows)
     more = "; …" if size > len(rows) else ""
     return Difference(cluster, table, what, f"{size} row{'s' * (size > 1)}: {listed}{more}")
-
-
-def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
-    """What a cluster holds, by catalog attribute: summed from its rows, in base units, one direction."""
-    chip, model, node = TABLES["chip"], TABLES["chip_model"], TABLES["node"]
-    columns = {
-        "chips": func.count(),
-        "device_memory": func.sum(model.c.device_memory_bytes),
-        "device_memory_bandwidth": func.sum(model.c.device_memory_bandwidth_bytes_per_s),
-        **{name: func.sum(model.c[compute_column(name)]) for name in COMPUTE},
-    }
-    of_chips = (
-        select(*(column.label(name) for name, column in columns.items()))
-        .select_from(chip.join(node, node.c.id == chip.c.id).join(model, model.c.id == chip.c.chip_model_id))
-        .where(node.c.cluster_id == cluster_id)
-    )
-    server, server_model, domain = TABLES["server"], TABLES["server_model"], TABLES["domain"]
-    of_servers = (
-        select(
-            func.count().label("servers"),
-            func.sum(server_model.c.vcpus).label("vcpus"),
-            func.sum(server_model.c.host_memory_bytes).label("host_memory"),
-        )
-        .select_from(
-            server.join(domain, domain.c.id == server.c.domain_id).join(
-                server_model, server_model.c.id == server.c.server_model_id
-            )
-        )
-        .where(domain.c.cluster_id == cluster_id)
-    )
-    nic = TABLES["nic"]
-    of_nics = (
-        select(func.sum(nic.c.bandwidth_bytes_per_s).label("efa_bandwidth"))
-        .select_from(nic.join(node, node.c.id == nic.c.id))
-        .where(node.c.cluster_id == cluster_id)
-    )
-    found: dict[str, Any] = {}
-    for query in (of_chips, of_servers, of_nics):
-        found |= connection.execute(query).mappings().one()
-    return {name: int(value) for name, value in found.items() if value is not None}
 
 
 def _totals(connection: Connection, catalog: Catalog, system: System, cluster: Mapping[str, Any]) -> Iterator[Difference]:

@@ -1,0 +1,240 @@
+"""up, status, migrate, systems, seed, unseed, verify: what is in the database, and putting it there."""
+
+from collections.abc import Iterable, Sequence
+
+import click
+from sqlalchemy import Connection, Engine, func, select
+
+import trninv
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import System
+from trninv.catalog.models import systems as known_systems
+from trninv.cli.output import format_option, rows, show
+from trninv.errors import UsageError, WrongLevelError
+from trninv.inventory import migrate as migrations
+from trninv.inventory import stamp
+from trninv.inventory.address import resolve
+from trninv.inventory.database import connect, display, reading, writing
+from trninv.inventory.layout import ORDER
+from trninv.inventory.record import TABLES
+from trninv.inventory.verify import verify as differences
+
+_TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="End after the answers instead of serving.")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8000, show_default=True)
+@click.pass_context
+def up(context: click.Context, check: bool, host: str, port: int) -> None:
+    """Migrate, seed, answer four questions, and serve the GraphQL API.
+
+    \b
+    trninv up --check
+    """
+    with connect(context.obj) as engine:
+        migrations.migrate(engine)
+        _seed(engine, _default_systems())
+    click.echo(f"database: {display(context.obj)}")
+    with trninv.open(context.obj) as fleet:
+        source, target, scope = _TOUR
+        path = fleet.path(source, target)
+        flow = fleet.bandwidth(source, target)
+        pool = fleet.memory_pool(source)
+        half = fleet.bisection(scope)
+    click.echo(f"path:      {source} to {target}: {path.paths[0].hops} hops, {path.paths[0].bandwidth} one direction")
+    click.echo(f"bandwidth: {source} to {target}: {flow.maximum_flow} one direction over all paths")
+    click.echo(f"pool:      {source}: {pool.memory} on {pool.chips} chips")
+    click.echo(f"bisection: {scope}: {half.upper} one direction ({'exact' if half.exact else 'upper bound'})")
+    if not check:
+        from trninv.cli.serve import serve  # noqa: PLC0415 # the server is slow to import
+
+        context.invoke(serve, host=host, port=port)
+
+
+@click.command()
+@format_option
+@click.pass_obj
+def status(database: str, style: str) -> None:
+    """Which database, which revision, what is seeded, how many rows.
+
+    \b
+    trninv status --format json
+    """
+    with connect(database) as engine, reading(engine) as connection:
+        found = {
+            "database": display(database),
+            "revision": migrations.current(connection),
+            "newest": migrations.head(),
+            "clusters": [dict(row) for row in _clusters(connection)],
+            "rows": {name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *ORDER)},
+        }
+
+    def table() -> None:
+        ahead = "" if found["revision"] == found["newest"] else f" (newest: {found['newest']}: run trninv migrate)"
+        click.echo(f"database: {found['database']}\nrevision: {found['revision']}{ahead}")
+        rows(["cluster", "system", "domains", "chips"], ([*row.values()] for row in found["clusters"]))
+        click.echo()
+        rows(["table", "rows"], ([name, f"{size:,}"] for name, size in found["rows"].items()))
+
+    show(style, found, table)
+
+
+@click.command()
+@click.option("--to", default="head", show_default=True, metavar="REV", help="Revision to go to; base removes all.")
+@click.option("--check", is_flag=True, help="Only say whether the database is as the schema wants it.")
+@click.option("--sql", is_flag=True, help="Print the DDL instead of running it.")
+@click.pass_obj
+def migrate(database: str, to: str, check: bool, sql: bool) -> None:
+    """Bring the database's schema to a revision.
+
+    \b
+    trninv migrate
+    trninv --database postgresql://localhost/fleet migrate
+    """
+    with connect(database) as engine:
+        if sql:
+            click.echo(migrations.sql(engine, to))
+        elif check:
+            with reading(engine):
+                wrong = migrations.check(engine)
+            click.echo(wrong or "the schema is up to date")
+            if wrong:
+                raise click.exceptions.Exit(1)
+        else:
+            migrations.migrate(engine, to)
+            with engine.connect() as connection:
+                click.echo(f"{display(database)} is at revision {migrations.current(connection) or 'base'}")
+
+
+@click.command()
+@format_option
+def systems(style: str) -> None:
+    """Every system that can be seeded.
+
+    \b
+    trninv systems
+    """
+    listed = [
+        {
+            "slug": system.slug,
+            "name": system.name,
+            "chips": system.chips,
+            "servers": system.servers,
+            "domains": system.domains,
+            "aliases": system.aliases,
+            "sources": [source.title for source in system.sources(catalog())],
+        }
+        for system in known_systems().systems
+    ]
+
+    def table() -> None:
+        rows(
+            ["system", "chips", "servers", "domains", "aliases", "first source"],
+            ([s["slug"], s["chips"], s["servers"], s["domains"], ", ".join(map(str, s["aliases"])), _first(s["sources"])] for s in listed),
+        )
+
+    show(style, listed, table)
+
+
+@click.command()
+@click.argument("system", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="The largest systems too.")
+@click.option("--name", metavar="CLUSTER", help="Name of the cluster, for one system.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be seeded.")
+@click.pass_obj
+def seed(database: str, system: tuple[str, ...], everything: bool, name: str | None, dry_run: bool) -> None:
+    """Load systems, each in one transaction; what is there already is left alone.
+
+    \b
+    trninv seed
+    trninv seed u-trn2x64 --name lab
+    """
+    known = known_systems()
+    if everything and system:
+        raise UsageError("--all means every system: name none beside it")
+    wanted = [known.get(slug) for slug in system] or (list(known.systems) if everything else _default_systems())
+    if name and len(wanted) != 1:
+        raise UsageError("--name is for one system: write trninv seed SYSTEM --name CLUSTER")
+    if dry_run:
+        for one in wanted:
+            click.echo(f"would seed {name or one.slug}: {one.chips:,} chips in {one.servers:,} servers")
+        return
+    with connect(database) as engine:
+        _seed(engine, wanted, name)
+
+
+@click.command()
+@click.argument("cluster")
+@click.option("--yes", is_flag=True, help="Do it: without, nothing is removed.")
+@click.pass_obj
+def unseed(database: str, cluster: str, yes: bool) -> None:
+    """Remove a cluster and all it contains.
+
+    \b
+    trninv unseed lab --yes
+    """
+    with connect(database) as engine, writing(engine) as connection:
+        place = resolve(connection, cluster)
+        if place.level != "cluster":
+            raise WrongLevelError(f"{cluster} is a {place.level}: only whole clusters are removed")
+        if not yes:
+            raise UsageError(f"this removes {place.address} and all it contains: add --yes")
+        stamp.unseed(connection, place.id)
+    click.echo(f"removed {place.address}")
+
+
+@click.command()
+@click.argument("cluster", required=False)
+@format_option
+@click.pass_obj
+def verify(database: str, cluster: str | None, style: str) -> None:
+    """Compare the database with the catalog: facts, models, every row and link, documented totals.
+
+    \b
+    trninv verify
+    trninv verify u-trn2x64
+    """
+    with connect(database) as engine, reading(engine) as connection:
+        slug = resolve(connection, cluster).address if cluster else None
+        found = list(differences(connection, catalog(), known_systems(), slug))
+        checked = [slug] if slug else [str(row["slug"]) for row in _clusters(connection)]
+
+    def table() -> None:
+        for one in found:
+            click.echo(f"{one.cluster or 'catalog'}: {one.table}: {one.what} {one.detail}")
+        if not found:
+            click.echo(f"as the catalog says: {', '.join(checked) or 'facts (no cluster is seeded)'}")
+
+    show(style, {"checked": checked, "differences": found}, table)
+    if found:
+        raise click.exceptions.Exit(1)
+
+
+def _seed(engine: Engine, wanted: Iterable[System], name: str | None = None) -> None:
+    for system in wanted:
+        with writing(engine) as connection:
+            new = stamp.seed(connection, catalog(), system, name)
+        size = f"{system.chips:,} chips in {system.servers:,} server{'s' * (system.servers > 1)}"
+        click.echo(f"{name or system.slug}: {f'seeded {size}' if new else 'already there'}")
+
+
+def _default_systems() -> list[System]:
+    return [system for system in known_systems().systems if not system.large]
+
+
+def _clusters(connection: Connection) -> Sequence[dict[str, object]]:
+    cluster, node = TABLES["cluster"], TABLES["node"]
+    chips = (
+        select(func.count())
+        .where(node.c.cluster_id == cluster.c.id, node.c.kind == "chip")
+        .scalar_subquery()
+        .label("chips")
+    )
+    query = select(cluster.c.slug, cluster.c.system, cluster.c.domains, chips).order_by(cluster.c.id)
+    return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _first(sources: Sequence[str]) -> str:
+    return f"{sources[0]} and {len(sources) - 1} more" if len(sources) > 1 else sources[0]

@@ -1,0 +1,82 @@
+"""The command ``trninv``: its commands by name, and what becomes of errors."""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from trninv.errors import TrninvError
+from trninv.settings import Settings
+
+_COMMANDS = {
+    "up": "admin",
+    "status": "admin",
+    "migrate": "admin",
+    "systems": "admin",
+    "seed": "admin",
+    "unseed": "admin",
+    "verify": "admin",
+    "show": "look",
+    "facts": "look",
+    "audit": "look",
+    "path": "ask",
+    "bandwidth": "ask",
+    "pool": "ask",
+    "bisection": "ask",
+    "draw": "draw",
+    "query": "serve",
+    "serve": "serve",
+}
+"""Command and the module of `trninv.cli` that has it."""
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 # click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in _COMMANDS:
+            return None
+        command = vars(importlib.import_module(f"trninv.cli.{_COMMANDS[name]}"))[name]
+        return command if isinstance(command, click.Command) else None
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--database", metavar="URL", help="sqlite:///FILE or postgresql://…  [default: TRNINV_DATABASE_URL]")
+@click.option("--debug", is_flag=True, help="Show the trace of an error.")
+@click.version_option(package_name="trninv")
+@click.pass_context
+def trninv(context: click.Context, database: str | None, debug: bool) -> None:  # noqa: ARG001 # main reads --debug
+    """Ask what AWS Trainium hardware is and how it is wired.
+
+    \b
+    trninv migrate && trninv seed
+    trninv path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
+    """
+    context.obj = database or Settings.load().database_url
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command: exit status 0 fine, 1 a check failed or nothing found, 2 wrong use."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        status = trninv.main(args=words, prog_name="trninv", standalone_mode=False)
+    except click.exceptions.Exit as ended:
+        status = ended.exit_code
+    except click.Abort:
+        click.echo("interrupted: nothing was left half done", err=True)
+        status = 130
+    except click.ClickException as error:
+        error.show()
+        status = 2
+    except TrninvError as error:
+        if "--debug" in words:
+            raise
+        click.echo(f"trninv: {error}", err=True)
+        status = error.exit_status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our pipe has gone
+        status = 0
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,213 @@
+"""Addresses: rainier/d17/s2/c5/nc3. Computed from ordinals, never stored, and stable across reseeding.
+
+    cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    A--B (a link)
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Select, Text, case, cast, func, literal, select
+
+from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
+from trninv.inventory.schema import Base
+
+_T = Base.metadata.tables
+_MAX_LENGTH = 200
+_CLUSTER = re.compile(r"[a-z0-9](?:[a-z0-9._]|-(?!-))*")
+_STEP = re.compile(r"(nc|efa|sw|d|s|c|r)(\d{1,9})", re.ASCII)
+
+LEVELS: Final[Mapping[tuple[str, ...], str]] = {
+    (): "cluster",
+    ("d",): "domain",
+    ("d", "s"): "server",
+    ("d", "s", "c"): "chip",
+    ("d", "s", "c", "nc"): "core",
+    ("d", "sw"): "switch",
+    ("d", "s", "efa"): "nic",
+    ("r",): "rack",
+}
+"""The level that an address's letters mean."""
+
+_NAMES: Final = {"d": "domain", "s": "server", "c": "chip", "nc": "core", "sw": "switch", "efa": "nic", "r": "rack"}
+_NOTHING: Final = "nothing is seeded yet, run trninv seed"
+
+HOLDS_CHIPS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A parsed address: the cluster's slug and (letters, ordinal) steps below it."""
+
+    cluster: str
+    steps: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def level(self) -> str:
+        return LEVELS[tuple(letters for letters, _ in self.steps)]
+
+    @property
+    def parent(self) -> "Address":
+        return Address(self.cluster, self.steps[:-1])
+
+    def __str__(self) -> str:
+        return "/".join([self.cluster, *(f"{letters}{ordinal}" for letters, ordinal in self.steps)])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something of the inventory that an address names; ``id`` is its row's in the table of its level."""
+
+    address: str
+    level: str
+    id: int
+    cluster_id: int
+
+
+def parse(text: str) -> Address:
+    """Read an address of one place; letters in any case, surrounding blanks dropped.
+
+    Raises
+    ------
+    AddressError
+        Not of a form that the module's head shows.
+
+    """
+    cluster, *rest = text.strip().lower().split("/")
+    steps = [_STEP.fullmatch(step) for step in rest]
+    well_formed = len(text) <= _MAX_LENGTH and _CLUSTER.fullmatch(cluster) and all(steps)
+    address = Address(cluster, tuple((step[1], int(step[2])) for step in steps if step))
+    if not well_formed or tuple(letters for letters, _ in address.steps) not in LEVELS:
+        raise AddressError(
+            f"{text[:_MAX_LENGTH]!r} is not an address: write CLUSTER, CLUSTER/dD, /dD/sS, /dD/sS/cC, /dD/sS/cC/ncK, "
+            "/dD/swN, /dD/sS/efaN or CLUSTER/rR, such as u-trn2x64/d0/s1/c5"
+        )
+    return address
+
+
+def resolve(connection: Connection, text: str) -> Place:
+    """The place that an address names, in one query.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+        With what there is instead.
+
+    """
+    address = parse(text)
+    found = connection.execute(_query(address)).first()
+    if found is None:
+        raise UnknownAddressError(_instead(connection, address))
+    return Place(str(address), address.level, found.id, found.cluster_id)
+
+
+def resolve_link(connection: Connection, text: str) -> Place:
+    """The link that "A--B" names, its ends in either order."""
+    ends = [resolve(connection, end) for end in text.split("--", 1)]
+    for end in ends:
+        if end.level not in ("chip", "switch", "nic"):
+            raise WrongLevelError(f"{end.address} is a {end.level}: a link joins chips, switches and NICs")
+    low, high = sorted(end.id for end in ends)
+    link = _T["link"]
+    found = connection.scalar(select(link.c.id).where(link.c.a_id == low, link.c.b_id == high))
+    if found is None:
+        linked = neighbours(connection, ends[0].id)
+        raise UnknownAddressError(f"no link {text}: {ends[0].address} is linked to {', '.join(linked) or 'nothing'}")
+    return Place("--".join(end.address for end in sorted(ends, key=lambda e: e.id)), "link", found, ends[0].cluster_id)
+
+
+def neighbours(connection: Connection, node_id: int) -> list[str]:
+    """Addresses of the nodes that a node has links to."""
+    link = _T["link"]
+    others = select(link.c.b_id).where(link.c.a_id == node_id).union_all(select(link.c.a_id).where(link.c.b_id == node_id))
+    named = node_addresses()
+    wanted = named.where(_T["node"].c.id.in_(others)).order_by(_T["node"].c.id)
+    return [row.address for row in connection.execute(wanted)]
+
+
+def chips_of(place: Place) -> Select[Any]:
+    """Node ids of the chips that a place holds.
+
+    Raises
+    ------
+    WrongLevelError
+        A switch, NIC or link holds none.
+
+    """
+    chip, node, server, core = _T["chip"], _T["node"], _T["server"], _T["core"]
+    match place.level:
+        case "chip":
+            return select(chip.c.id).where(chip.c.id == place.id)
+        case "core":
+            return select(core.c.chip_id).where(core.c.id == place.id)
+        case "server":
+            return select(chip.c.id).where(chip.c.server_id == place.id)
+        case "rack":
+            return select(chip.c.id).join(server, server.c.id == chip.c.server_id).where(server.c.rack_id == place.id)
+        case "domain":
+            return select(node.c.id).where(node.c.domain_id == place.id, node.c.kind == "chip")
+        case "cluster":
+            return select(node.c.id).where(node.c.cluster_id == place.id, node.c.kind == "chip")
+    raise WrongLevelError(f"{place.address} is a {place.level}: name a {', '.join(HOLDS_CHIPS[:-1])} or cluster")
+
+
+def node_addresses() -> Select[Any]:
+    """Node id and address of every chip, switch and NIC, to be narrowed by conditions on ``node``."""
+    node, domain, cluster = _T["node"], _T["domain"], _T["cluster"]
+    chip, switch, nic, server = _T["chip"], _T["switch"], _T["nic"], _T["server"]
+    tail = case(
+        (node.c.kind == "chip", _words("/s", server.c.ordinal, "/c", chip.c.ordinal)),
+        (node.c.kind == "nic", _words("/s", server.c.ordinal, "/efa", nic.c.ordinal)),
+        else_=_words("/sw", switch.c.ordinal),
+    )
+    joined = (
+        node.join(domain, domain.c.id == node.c.domain_id)
+        .join(cluster, cluster.c.id == node.c.cluster_id)
+        .outerjoin(chip, chip.c.id == node.c.id)
+        .outerjoin(switch, switch.c.id == node.c.id)
+        .outerjoin(nic, nic.c.id == node.c.id)
+        .outerjoin(server, server.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
+    )
+    address = cluster.c.slug + _words("/d", domain.c.ordinal) + tail
+    return select(node.c.id.label("id"), address.label("address")).select_from(joined)
+
+
+def _words(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
+    words = [literal(part, Text) if isinstance(part, str) else cast(part, Text) for part in parts]
+    out: ColumnElement[str] = words[0]
+    for word in words[1:]:
+        out = out + word
+    return out
+
+
+def _query(address: Address, *, siblings: bool = False) -> Select[Any]:
+    """Row of an address: id, cluster_id, ordinal; with siblings, of everything beside it too, by ordinal."""
+    cluster = last = _T["cluster"]
+    query = select(cluster).where(cluster.c.slug == address.cluster)
+    for position, (letters, ordinal) in enumerate(address.steps, start=1):
+        parent, last = last, _T[_NAMES[letters]]
+        if letters == "sw":
+            node = _T["node"]
+            query = query.join(node, node.c.domain_id == parent.c.id).join(last, last.c.id == node.c.id)
+        else:
+            query = query.join(last, last.c[f"{parent.name}_id"] == parent.c.id)
+        if not (siblings and position == len(address.steps)):
+            query = query.where(last.c.ordinal == ordinal)
+    columns = [last.c.id.label("id"), cluster.c.id.label("cluster_id")]
+    return query.with_only_columns(*columns, *([last.c.ordinal] if address.steps else []))
+
+
+def _instead(connection: Connection, address: Address) -> str:
+    """What there is where the address leads nowhere: the first step that is missing, and its siblings."""
+    missing = address
+    while missing.steps and connection.execute(_query(missing.parent)).first() is None:
+        missing = missing.parent
+    if not missing.steps:
+        slugs = connection.scalars(select(_T["cluster"].c.slug)).all()
+        return f"no cluster {missing.cluster}: " + (nearest(missing.cluster, slugs) if slugs else _NOTHING)
+    beside = sorted(row.ordinal for row in connection.execute(_query(missing, siblings=True)))
+    letters = missing.steps[-1][0]
+    ends = dict.fromkeys(f"{letters}{at}" for at in (*beside[:1], *beside[-1:]))
+    has = " to ".join(ends) or f"no {missing.level}"
+    return f"no {missing}: {missing.parent} has {has}"

@@ -1,0 +1,195 @@
+"""One thing of the inventory: what it is, its parts, its links, and the facts about its models."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, or_, select
+
+from trninv.catalog.facts import Catalog, Fact, render
+from trninv.catalog.models import COMPUTE
+from trninv.inventory.address import Place, node_addresses
+from trninv.inventory.record import TABLES, compute_column
+from trninv.inventory.totals import totals
+from trninv.units import Bandwidth, Capacity, Compute
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLine:
+    to: str
+    bandwidth: Bandwidth
+    technology: str
+    lanes: int | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What there is to say of a place; ``attributes`` are name and value for people."""
+
+    address: str
+    level: str
+    attributes: dict[str, str]
+    parts: tuple[str, ...]
+    links: tuple[LinkLine, ...]
+    facts: tuple[Fact, ...]
+
+
+def describe(connection: Connection, catalog: Catalog, place: Place) -> Description:
+    """Everything that the tables and the catalog say of a place."""
+    attributes, subjects = _DESCRIBERS[place.level](connection, catalog, place)
+    return Description(
+        place.address,
+        place.level,
+        {name: str(value) for name, value in attributes.items() if value is not None},
+        tuple(_parts(connection, place)),
+        tuple(_links(connection, place)) if place.level in ("chip", "switch", "nic") else (),
+        tuple(catalog.of(*key)[0] for key in dict.fromkeys(f.key for f in catalog.facts if f.subject in subjects)),
+    )
+
+
+Described = tuple[dict[str, Any], Sequence[str]]
+
+
+def _row(connection: Connection, table: str, key: int | None) -> Any:  # noqa: ANN401 # a row
+    wanted = TABLES[table]
+    return connection.execute(select(wanted).where(wanted.c.id == key)).one()
+
+
+def _cluster(connection: Connection, catalog: Catalog, place: Place) -> Described:
+    cluster = _row(connection, "cluster", place.id)
+    model = _row(connection, "domain_model", cluster.domain_model_id)
+    sums = {
+        name.replace("_", " "): render(value, catalog.attributes[name].dimension)
+        for name, value in totals(connection, place.id).items()
+    }
+    return {"system": cluster.system, "domains": cluster.domains, "domain model": model.name, **sums}, [cluster.system]
+
+
+def _domain(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    domain = _row(connection, "domain", place.id)
+    model = _row(connection, "domain_model", domain.domain_model_id)
+    wiring = f"{model.wiring} {model.sides.replace('x', '×')}".strip()
+    return {"model": model.name, "wiring": wiring, "servers": model.servers, "chips": model.chips}, [model.slug]
+
+
+def _server(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    server = _row(connection, "server", place.id)
+    model = _row(connection, "server_model", server.server_model_id)
+    cluster = place.address.split("/", 1)[0]
+    return {
+        "model": model.slug,
+        "rack": f"{cluster}/r{_row(connection, 'rack', server.rack_id).ordinal}",
+        "chips": model.chips,
+        "vCPUs": model.vcpus,
+        "host memory": Capacity(model.host_memory_bytes),
+    }, [model.slug]
+
+
+def _chip(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    chip, node = _row(connection, "chip", place.id), _row(connection, "node", place.id)
+    model = _row(connection, "chip_model", chip.chip_model_id)
+    compute = {
+        name.replace("_", " "): Compute(value)
+        for name in COMPUTE
+        if (value := getattr(model, compute_column(name))) is not None
+    }
+    return {
+        "model": model.name,
+        "state": node.state,
+        "tray": f"tray {_row(connection, 'tray', chip.tray_id).ordinal} of its server" if chip.tray_id else None,
+        "cores": f"{model.cores} × {model.core_model}",
+        "memory": Capacity(model.device_memory_bytes),
+        "memory bandwidth": Bandwidth(model.device_memory_bandwidth_bytes_per_s),
+        **compute,
+    }, [model.slug]
+
+
+def _core(connection: Connection, catalog: Catalog, place: Place) -> Described:
+    core = _row(connection, "core", place.id)
+    chip = Place(place.address.rsplit("/", 1)[0], "chip", core.chip_id, place.cluster_id)
+    attributes, subjects = _chip(connection, catalog, chip)
+    return {"chip": chip.address, "model": attributes["cores"].split(" × ")[1]}, subjects
+
+
+def _switch(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    switch, node = _row(connection, "switch", place.id), _row(connection, "node", place.id)
+    cluster, domain, _ = place.address.split("/")
+    rack = f"rack {cluster}/r{_row(connection, 'rack', switch.rack_id).ordinal}"
+    serves = rack
+    if switch.server_id is not None:
+        serves = f"server {cluster}/{domain}/s{_row(connection, 'server', switch.server_id).ordinal} in {rack}"
+    return {"joins the chips of": serves, "state": node.state}, []
+
+
+def _nic(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    nic, node = _row(connection, "nic", place.id), _row(connection, "node", place.id)
+    return {"line rate": Bandwidth(nic.bandwidth_bytes_per_s), "state": node.state}, []
+
+
+def _rack(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    rack = _row(connection, "rack", place.id)
+    return {"height": f"{rack.rack_units} U"}, ["rack"]
+
+
+def _link(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    link = _row(connection, "link", place.id)
+    model = _row(connection, "link_model", link.link_model_id)
+    return {
+        "technology": link.technology,
+        "bandwidth, one direction": Bandwidth(link.bandwidth_bytes_per_s),
+        "bandwidth, both directions": Bandwidth(2 * link.bandwidth_bytes_per_s),
+        "lanes": link.lanes,
+        "joins within": link.scope,
+        "state": link.state,
+    }, [model.slug]
+
+
+_DESCRIBERS = {
+    "cluster": _cluster,
+    "domain": _domain,
+    "server": _server,
+    "chip": _chip,
+    "core": _core,
+    "switch": _switch,
+    "nic": _nic,
+    "rack": _rack,
+    "link": _link,
+}
+
+
+def _parts(connection: Connection, place: Place) -> Iterator[str]:
+    """Addresses of what a place directly contains."""
+    server, domain = TABLES["server"], TABLES["domain"]
+    if place.level == "rack":
+        inside = select(domain.c.ordinal, server.c.ordinal).join(domain, domain.c.id == server.c.domain_id)
+        inside = inside.where(server.c.rack_id == place.id).order_by(server.c.id)
+        cluster = place.address.split("/", 1)[0]
+        yield from (f"{cluster}/d{d}/s{s}" for d, s in connection.execute(inside))
+    for name, letters in _PARTS.get(place.level, ()):
+        table = TABLES[name]
+        if name == "switch":
+            node = TABLES["node"]
+            query = select(table.c.ordinal).join(node, node.c.id == table.c.id).where(node.c.domain_id == place.id)
+        else:
+            query = select(table.c.ordinal).where(table.c[f"{place.level}_id"] == place.id)
+        yield from (f"{place.address}/{letters}{at}" for at in connection.scalars(query.order_by(table.c.ordinal)))
+
+
+_PARTS = {
+    "cluster": (("domain", "d"), ("rack", "r")),
+    "domain": (("server", "s"), ("switch", "sw")),
+    "server": (("chip", "c"), ("nic", "efa")),
+    "chip": (("core", "nc"),),
+}
+
+
+def _links(connection: Connection, place: Place) -> Iterator[LinkLine]:
+    link = TABLES["link"]
+    found = connection.execute(
+        select(link).where(or_(link.c.a_id == place.id, link.c.b_id == place.id)).order_by(link.c.id)
+    ).all()
+    others = [row.b_id if row.a_id == place.id else row.a_id for row in found]
+    named = {row.id: row.address for row in connection.execute(node_addresses().where(TABLES["node"].c.id.in_(others)))}
+    for row, other in zip(found, others, strict=True):
+        yield LinkLine(named[other], Bandwidth(row.bandwidth_bytes_per_s), row.technology, row.lanes, row.state)

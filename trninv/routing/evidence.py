@@ -1,0 +1,50 @@
+"""The facts that an answer rests on, with what disputes them."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, select
+
+from trninv.catalog.facts import render
+from trninv.inventory.schema import Base
+from trninv.routing.graph import Graph
+from trninv.routing.results import CitedFact
+
+_T = Base.metadata.tables
+
+
+def of_links(connection: Connection, graph: Graph) -> tuple[CitedFact, ...]:
+    """The bandwidth fact of every kind of link in a graph."""
+    return cite(connection, sorted({model for _, _, model in graph.edges(data="model")}), ["bandwidth"])
+
+
+def of_memory(connection: Connection, chips: Iterable[int]) -> tuple[CitedFact, ...]:
+    """The memory fact of every model among some chips."""
+    chip, model = _T["chip"], _T["chip_model"]
+    wanted = select(model.c.slug).distinct().join(chip, chip.c.chip_model_id == model.c.id)
+    slugs = connection.scalars(wanted.where(chip.c.id.in_(list(chips))))
+    return cite(connection, sorted(slugs), ["device_memory"])
+
+
+def cite(connection: Connection, subjects: Iterable[str], attributes: Iterable[str]) -> tuple[CitedFact, ...]:
+    """The picked facts about some subjects."""
+    fact, source = _T["fact"], _T["source"]
+    query = select(fact, source.c.title, source.c.kind).join(source, source.c.id == fact.c.source_id)
+    query = query.where(
+        fact.c.subject.in_(list(subjects)), fact.c.attribute.in_(list(attributes)), fact.c.preference == 0
+    )
+    return tuple(
+        CitedFact(
+            id=row.id,
+            subject=row.subject,
+            attribute=row.attribute,
+            value=row.written if row.value is None else render(row.value, row.dimension),
+            written=f"{row.written} {row.unit}".rstrip(),
+            quote=row.quote,
+            source=row.title,
+            grounds=row.grounds,
+            note=row.note,
+            disputed=row.disputed,
+            assumed=row.kind == "assumed",
+        )
+        for row in connection.execute(query.order_by(fact.c.subject, fact.c.attribute))
+    )

@@ -1,0 +1,294 @@
+"""The questions, asked of a database: `Fleet` gives frozen answers for notebooks, the command line and GraphQL."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Connection, Engine
+
+from trninv.errors import LimitError, SamePlaceError, WrongLevelError
+from trninv.inventory.address import Place, chips_of, resolve, resolve_link
+from trninv.inventory.database import reading
+from trninv.routing import bisection, evidence, pool
+from trninv.routing.flow import minimum_cut
+from trninv.routing.graph import Graph, Wiring, cut_links, domains_of, link_ref, load, without
+from trninv.routing.paths import METRICS, NodePath, best_paths, count_best
+from trninv.routing.results import (
+    BandwidthAnswer,
+    BisectionAnswer,
+    Bounds,
+    Path,
+    PathAnswer,
+    PathStep,
+    PoolAnswer,
+    PoolRing,
+    ReachedChip,
+)
+from trninv.settings import Settings
+from trninv.units import Bandwidth, Capacity
+
+MAX_PATHS = 100
+"""Paths that one question may ask for."""
+
+_PATH = {
+    "hops": "fewest links travelled (chip-switch-chip is two), ties by address; bandwidth of one direction",
+    "bandwidth": "widest narrowest link, then fewest links, ties by address; bandwidth of one direction",
+}
+_BANDWIDTH = "all paths together over scale-up links, one direction; the cut's links sum to the flow, which proves both"
+_POOL = (
+    "memory of the healthy chips within reach over scale-up links (no EFA); widest path and what a whole ring delivers "
+    "at once, one direction"
+)
+_BISECTION = (
+    "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); only links among those "
+    "chips and through switches count"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Two places, their chips, and the wiring of the domains they touch."""
+
+    source: Place
+    target: Place
+    sources: frozenset[int]
+    targets: frozenset[int]
+    graph: Graph
+
+
+class Fleet:
+    """A database of trninv, open for questions. Thread safe; every question reads the wiring as it is."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def path(self, source: str, target: str, by: str = "hops", k: int = 1, avoid: Sequence[str] = ()) -> PathAnswer:
+        """The k best paths between two places; servers, racks and domains stand for all their chips.
+
+        Parameters
+        ----------
+        by
+            "hops" or "bandwidth".
+        k
+            1 to MAX_PATHS.
+        avoid
+            Addresses of places and links that no path may touch.
+
+        Raises
+        ------
+        LimitError, AddressError, UnknownAddressError, WrongLevelError
+
+        """
+        if by not in METRICS:
+            raise LimitError(f"by {by!r}: choose {' or '.join(METRICS)}")
+        if not 1 <= k <= MAX_PATHS:
+            raise LimitError(f"{k} paths: ask for 1 to {MAX_PATHS}")
+        with reading(self.engine) as connection:
+            ends = _ends(connection, source, target, avoid)
+            found = list(islice(best_paths(ends.graph, ends.sources, ends.targets, by), k + 1))
+            return PathAnswer(
+                metric=by,
+                source=ends.source.address,
+                target=ends.target.address,
+                reachable=bool(found),
+                equally_good=count_best(ends.graph, ends.sources, ends.targets, by),
+                paths=tuple(_path(ends.graph, nodes) for nodes in found[:k]),
+                definition=_PATH[by],
+                facts=evidence.of_links(connection, ends.graph.edge_subgraph(edge for nodes in found[:k] for edge in pairwise(nodes))),
+                truncated=len(found) > k,
+            )
+
+    def bandwidth(self, source: str, target: str) -> BandwidthAnswer:
+        """Widest path, maximum flow and minimum cut between two places.
+
+        Raises
+        ------
+        SamePlaceError
+            One place holds chips of the other.
+
+        """
+        with reading(self.engine) as connection:
+            ends = _ends(connection, source, target)
+            if ends.sources & ends.targets:
+                raise SamePlaceError(f"{source} and {target} share chips: bandwidth is between two separate places")
+            flow, side = minimum_cut(ends.graph, ends.sources, ends.targets)
+            widest = next(best_paths(ends.graph, ends.sources, ends.targets, "bandwidth"), None)
+            return BandwidthAnswer(
+                source=ends.source.address,
+                target=ends.target.address,
+                widest=_path(ends.graph, widest) if widest else None,
+                maximum_flow=Bandwidth(flow),
+                minimum_cut=cut_links(ends.graph, side),
+                definition=_BANDWIDTH,
+                facts=evidence.of_links(connection, ends.graph),
+            )
+
+    def memory_pool(self, of: str, max_hops: int | None = None, min_bandwidth: int | None = None) -> PoolAnswer:
+        """Memory within reach of a place.
+
+        Parameters
+        ----------
+        max_hops
+            Chips further away are left out.
+        min_bandwidth
+            Chips whose widest path carries less (bytes per second, one direction) are left out.
+
+        """
+        if (max_hops is not None and max_hops < 0) or (min_bandwidth is not None and min_bandwidth < 0):
+            raise LimitError("hops and bandwidth of a pool are 0 or more")
+        with reading(self.engine) as connection:
+            place, chips, wiring = _scope(connection, of)
+            graph, own = wiring.graph, sorted(node for node in chips if node in wiring.graph)
+            hops, widest = pool.hops_from(graph, own), pool.widest_from(graph, own)
+            rings: dict[int, list[int]] = {}
+            for node in sorted(hops.keys() - chips):
+                near = max_hops is None or hops[node] <= max_hops
+                if graph.nodes[node]["kind"] == "chip" and near and widest[node] >= (min_bandwidth or 0):
+                    rings.setdefault(hops[node], []).append(node)
+            by_hops = tuple(_ring(graph, own, at, rings[at], widest) for at in sorted(rings))
+            facts = evidence.of_links(connection, graph) + evidence.of_memory(connection, chips)
+            return PoolAnswer(
+                of=place.address,
+                chips=len(own) + sum(ring.chips for ring in by_hops),
+                own=_memory(graph, own),
+                remote=Capacity(sum(ring.memory for ring in by_hops)),
+                by_hops=by_hops,
+                definition=_POOL,
+                facts=facts,
+            )
+
+    def bisection(self, scope: str, chips: Sequence[str] = ()) -> BisectionAnswer:
+        """Bisection bandwidth of a scope, or of the chips named within it, with the cut that shows it."""
+        with reading(self.engine) as connection:
+            place, members, wiring = _scope(connection, scope)
+            if chips:
+                members = _named(connection, chips, members, place)
+            ends = sorted(node for node in members if node in wiring.graph)
+            graph = _isolated(wiring.graph, ends)
+            lost = len(members & wiring.failed)
+            seconds = Settings.load().bisection_seconds
+            split = bisection.bisect(graph, ends, seconds=seconds)
+            nominal = bisection.bisect(graph, ends, fillers=lost, seconds=seconds) if lost else None
+            inside = [graph.nodes[end]["address"] for end in ends if end in split.side]
+            outside = [graph.nodes[end]["address"] for end in ends if end not in split.side]
+            return BisectionAnswer(
+                of=place.address,
+                lower=Bandwidth(split.lower),
+                upper=Bandwidth(split.upper),
+                method=split.method,
+                balance="LIVE",
+                chips_a=tuple(inside),
+                chips_b=tuple(outside),
+                cut=cut_links(graph, split.side),
+                nominal=Bounds(Bandwidth(nominal.lower), Bandwidth(nominal.upper)) if nominal else None,
+                definition=_BISECTION,
+                facts=evidence.of_links(connection, graph),
+            )
+
+    def graph(self, scope: str) -> Graph:
+        """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.
+
+        Returns
+        -------
+        Nodes have ``kind`` and ``memory`` (bytes), edges ``bandwidth`` (bytes per second, one direction), ``model``
+        and ``technology``; what is down is left out.
+
+        """
+        with reading(self.engine) as connection:
+            place = resolve(connection, scope)
+            chips = set(connection.scalars(chips_of(place)))
+            wiring = load(connection, domains_of(connection, chips), nics=True).graph
+        named = Graph()
+        others = {near for chip in chips if chip in wiring for near in wiring[chip] if wiring.nodes[near]["kind"] != "chip"}
+        kept = wiring.subgraph(chips | others)
+        for node, of in kept.nodes(data=True):
+            named.add_node(of["address"], kind=of["kind"], memory=of["memory"])
+        for a, b, of in kept.edges(data=True):
+            ends = kept.nodes[a]["address"], kept.nodes[b]["address"]
+            named.add_edge(*ends, bandwidth=of["capacity"], model=of["model"], technology=of["technology"])
+        return named
+
+
+def _ends(connection: Connection, source: str, target: str, avoid: Iterable[str] = ()) -> _Ends:
+    one, other = resolve(connection, source), resolve(connection, target)
+    sources, targets = (_endpoints(connection, place) for place in (one, other))
+    graph = load(connection, domains_of(connection, sources | targets)).graph
+    nodes, links = _avoided(connection, avoid)
+    return _Ends(one, other, sources, targets, without(graph, nodes, links) if nodes or links else graph)
+
+
+def _endpoints(connection: Connection, place: Place) -> frozenset[int]:
+    if place.level == "switch":
+        return frozenset([place.id])
+    if place.level in ("nic", "cluster"):
+        raise WrongLevelError(f"{place.address} is a {place.level}: name a chip, core, server, rack, domain or switch")
+    return frozenset(connection.scalars(chips_of(place)))
+
+
+def _avoided(connection: Connection, addresses: Iterable[str]) -> tuple[set[int], set[int]]:
+    nodes: set[int] = set()
+    links: set[int] = set()
+    for address in addresses:
+        if "--" in address:
+            links.add(resolve_link(connection, address).id)
+        else:
+            place = resolve(connection, address)
+            nodes |= {place.id} if place.level in ("switch", "nic") else set(connection.scalars(chips_of(place)))
+    return nodes, links
+
+
+def _scope(connection: Connection, address: str) -> tuple[Place, frozenset[int], Wiring]:
+    place = resolve(connection, address)
+    chips = frozenset(connection.scalars(chips_of(place)))
+    return place, chips, load(connection, domains_of(connection, chips))
+
+
+def _named(connection: Connection, chips: Sequence[str], members: frozenset[int], scope: Place) -> frozenset[int]:
+    named: set[int] = set()
+    for address in chips:
+        wanted = set(connection.scalars(chips_of(resolve(connection, address))))
+        if not wanted <= members:
+            raise WrongLevelError(f"{address} is not within {scope.address}")
+        named |= wanted
+    return frozenset(named)
+
+
+def _isolated(graph: Graph, ends: Collection[int]) -> Graph:
+    """The links among some chips, and through the switches that they are attached to."""
+    switches = {near for end in ends for near in graph[end] if graph.nodes[near]["kind"] == "switch"}
+    return Graph(graph.subgraph({*ends, *switches}))
+
+
+def _path(graph: Graph, nodes: NodePath) -> Path:
+    links = [link_ref(graph, a, b) for a, b in pairwise(nodes)]
+    narrowest = min((link.bandwidth for link in links), default=None)
+    steps = [PathStep(graph.nodes[nodes[0]]["kind"], graph.nodes[nodes[0]]["address"])]
+    for link, node in zip(links, nodes[1:], strict=True):
+        steps.append(PathStep("link", link.address, link.bandwidth, link.id))
+        steps.append(PathStep(graph.nodes[node]["kind"], graph.nodes[node]["address"]))
+    return Path(len(links), narrowest, tuple(steps), tuple(link for link in links if link.bandwidth == narrowest))
+
+
+def _ring(graph: Graph, own: Collection[int], hops: int, chips: Sequence[int], widest: dict[int, int]) -> PoolRing:
+    reached = (
+        ReachedChip(graph.nodes[chip]["address"], Capacity(graph.nodes[chip]["memory"]), Bandwidth(widest[chip]))
+        for chip in chips
+    )
+    return PoolRing(hops, tuple(reached), _memory(graph, chips), Bandwidth(pool.delivery(graph, chips, own)))
+
+
+def _memory(graph: Graph, chips: Iterable[int]) -> Capacity:
+    return Capacity(sum(graph.nodes[chip]["memory"] for chip in chips))

@@ -1,0 +1,246 @@
+"""The answers, as frozen values; command line, GraphQL and notebooks only render them.
+
+Every bandwidth is of one direction. ``lower`` ≤ truth ≤ ``upper``; an answer is exact where they are equal.
+"""
+
+from dataclasses import dataclass
+
+from trninv.units import Bandwidth, Capacity
+
+__all__ = [
+    "Answer",
+    "BandwidthAnswer",
+    "BisectionAnswer",
+    "Bounds",
+    "CitedFact",
+    "LinkRef",
+    "Path",
+    "PathAnswer",
+    "PathStep",
+    "PoolAnswer",
+    "PoolRing",
+    "ReachedChip",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CitedFact:
+    """A fact that an answer rests on: the value used, and who says so in which words.
+
+    Attributes
+    ----------
+    disputed
+        Another source says otherwise, or the number had to be read against its letter; ``note`` says how.
+    assumed
+        No document says so.
+
+    """
+
+    id: int
+    subject: str
+    attribute: str
+    value: str
+    written: str
+    quote: str
+    source: str
+    grounds: str | None
+    note: str | None
+    disputed: bool
+    assumed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What every answer says of itself.
+
+    Attributes
+    ----------
+    definition
+        The quantity in words, with its direction.
+    facts
+        What the documents say that the answer rests on.
+    truncated
+        Something was cut off at a limit.
+
+    """
+
+    definition: str
+    facts: tuple[CitedFact, ...]
+    truncated: bool = False
+
+    @property
+    def disputed(self) -> bool:
+        return any(fact.disputed for fact in self.facts)
+
+    @property
+    def assumed(self) -> bool:
+        return any(fact.assumed for fact in self.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRef:
+    """A link by its row's id and its ends, with what one direction carries."""
+
+    id: int
+    a: str
+    b: str
+    bandwidth: Bandwidth
+
+    @property
+    def address(self) -> str:
+        return f"{self.a}--{self.b}"
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A node, or the link to the next one (with its bandwidth)."""
+
+    kind: str
+    address: str
+    bandwidth: Bandwidth | None = None
+    link_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way from one place to another; steps alternate node and link.
+
+    Attributes
+    ----------
+    bandwidth
+        Of the narrowest link; None for a path of no links.
+    bottlenecks
+        All links that are as narrow as that.
+
+    """
+
+    hops: int
+    bandwidth: Bandwidth | None
+    steps: tuple[PathStep, ...]
+    bottlenecks: tuple[LinkRef, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathAnswer(Answer):
+    """Paths in order of the metric ("hops" or "bandwidth").
+
+    Attributes
+    ----------
+    equally_good
+        How many paths are as good as the first.
+
+    """
+
+    metric: str
+    source: str
+    target: str
+    reachable: bool
+    equally_good: int
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BandwidthAnswer(Answer):
+    """Widest single path, and all paths together: maximum flow with the minimum cut that proves it."""
+
+    source: str
+    target: str
+    widest: Path | None
+    maximum_flow: Bandwidth
+    minimum_cut: tuple[LinkRef, ...]
+
+    @property
+    def both_directions(self) -> Bandwidth:
+        return Bandwidth(2 * self.maximum_flow)
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedChip:
+    address: str
+    memory: Capacity
+    widest: Bandwidth
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRing:
+    """The chips at one distance, and what they can deliver at once into the asking place."""
+
+    hops: int
+    reached: tuple[ReachedChip, ...]
+    memory: Capacity
+    delivery: Bandwidth
+
+    @property
+    def chips(self) -> int:
+        return len(self.reached)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolAnswer(Answer):
+    """Memory that a place reaches over scale-up links: its own, and the other chips' ring by ring."""
+
+    of: str
+    chips: int
+    own: Capacity
+    remote: Capacity
+    by_hops: tuple[PoolRing, ...]
+
+    @property
+    def memory(self) -> Capacity:
+        return Capacity(self.own + self.remote)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    lower: Bandwidth
+    upper: Bandwidth
+
+    @property
+    def exact(self) -> bool:
+        return self.lower == self.upper
+
+
+@dataclass(frozen=True, kw_only=True)
+class BisectionAnswer(Answer):
+    """Least capacity between two halves of the healthy chips.
+
+    Attributes
+    ----------
+    method
+        How it was found and why that is a proof.
+    balance
+        "LIVE": healthy chips are halved.
+    chips_a, chips_b
+        Addresses of the chips on either side of the cut.
+    cut
+        Links that the upper bound's split cuts; their bandwidths sum to ``upper``.
+    nominal
+        With failed chips counted as fillers (it never rises under damage); None where no chip has failed.
+
+    """
+
+    of: str
+    lower: Bandwidth
+    upper: Bandwidth
+    method: str
+    balance: str
+    chips_a: tuple[str, ...]
+    chips_b: tuple[str, ...]
+    cut: tuple[LinkRef, ...]
+    nominal: Bounds | None
+
+    @property
+    def exact(self) -> bool:
+        return self.lower == self.upper
+
+    @property
+    def side_a(self) -> int:
+        return len(self.chips_a)
+
+    @property
+    def side_b(self) -> int:
+        return len(self.chips_b)
+
+    @property
+    def both_directions(self) -> Bandwidth:
+        return Bandwidth(2 * self.upper)
