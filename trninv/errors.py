@@ -52,6 +52,11 @@ class TrninvError(Exception):
     code = "ERROR"
     exit_status = 1
 
+    @property
+    def extensions(self) -> dict[str, str]:
+        """What GraphQL puts beside the message."""
+        return {"code": self.code}
+
 
 class UsageError(TrninvError):
     code = "BAD_USE"

@@ -84,6 +84,10 @@ class Bandwidth(Quantity):
     PRINTED: ClassVar[tuple[str, ...]] = ("GB/s", "MB/s", "B/s")
 
     @property
+    def bytes_per_second(self) -> int:
+        return int(self)
+
+    @property
     def gigabytes_per_second(self) -> float:
         return self / 10**9
 
@@ -101,6 +105,10 @@ class Capacity(Quantity):
     }
     SPELLINGS: ClassVar[dict[str, str]] = {}
     PRINTED: ClassVar[tuple[str, ...]] = ("GiB", "MiB", "KiB", "B")
+
+    @property
+    def bytes(self) -> int:
+        return int(self)
 
     @property
     def gibibytes(self) -> float:

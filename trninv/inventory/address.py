@@ -3,9 +3,11 @@
     cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    A--B (a link)
 """
 
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, Text, case, cast, func, literal, select
@@ -157,9 +159,9 @@ def node_addresses() -> Select[Any]:
     node, domain, cluster = _T["node"], _T["domain"], _T["cluster"]
     chip, switch, nic, server = _T["chip"], _T["switch"], _T["nic"], _T["server"]
     tail = case(
-        (node.c.kind == "chip", _words("/s", server.c.ordinal, "/c", chip.c.ordinal)),
-        (node.c.kind == "nic", _words("/s", server.c.ordinal, "/efa", nic.c.ordinal)),
-        else_=_words("/sw", switch.c.ordinal),
+        (node.c.kind == "chip", words("/s", server.c.ordinal, "/c", chip.c.ordinal)),
+        (node.c.kind == "nic", words("/s", server.c.ordinal, "/efa", nic.c.ordinal)),
+        else_=words("/sw", switch.c.ordinal),
     )
     joined = (
         node.join(domain, domain.c.id == node.c.domain_id)
@@ -169,16 +171,14 @@ def node_addresses() -> Select[Any]:
         .outerjoin(nic, nic.c.id == node.c.id)
         .outerjoin(server, server.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
     )
-    address = cluster.c.slug + _words("/d", domain.c.ordinal) + tail
+    address = cluster.c.slug + words("/d", domain.c.ordinal) + tail
     return select(node.c.id.label("id"), address.label("address")).select_from(joined)
 
 
-def _words(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
-    words = [literal(part, Text) if isinstance(part, str) else cast(part, Text) for part in parts]
-    out: ColumnElement[str] = words[0]
-    for word in words[1:]:
-        out = out + word
-    return out
+def words(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
+    """Text and ordinals joined, as both databases do it."""
+    first, *rest = (literal(part, Text) if isinstance(part, str) else cast(part, Text) for part in parts)
+    return reduce(operator.add, rest, first)
 
 
 def _query(address: Address, *, siblings: bool = False) -> Select[Any]:

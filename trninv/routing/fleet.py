@@ -14,11 +14,13 @@ from trninv.inventory.database import reading
 from trninv.routing import bisection, evidence, pool
 from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import Graph, Wiring, cut_links, domains_of, link_ref, load, without
-from trninv.routing.paths import METRICS, NodePath, best_paths, count_best
+from trninv.routing.paths import NodePath, best_paths, count_best
 from trninv.routing.results import (
+    Balance,
     BandwidthAnswer,
     BisectionAnswer,
     Bounds,
+    Metric,
     Path,
     PathAnswer,
     PathStep,
@@ -33,8 +35,8 @@ MAX_PATHS = 100
 """Paths that one question may ask for."""
 
 _PATH = {
-    "hops": "fewest links travelled (chip-switch-chip is two), ties by address; bandwidth of one direction",
-    "bandwidth": "widest narrowest link, then fewest links, ties by address; bandwidth of one direction",
+    Metric.HOPS: "fewest links travelled (chip-switch-chip is two), ties by address; bandwidth of one direction",
+    Metric.BANDWIDTH: "widest narrowest link, then fewest links, ties by address; bandwidth of one direction",
 }
 _BANDWIDTH = "all paths together over scale-up links, one direction; the cut's links sum to the flow, which proves both"
 _POOL = (
@@ -92,21 +94,22 @@ class Fleet:
         LimitError, AddressError, UnknownAddressError, WrongLevelError
 
         """
-        if by not in METRICS:
-            raise LimitError(f"by {by!r}: choose {' or '.join(METRICS)}")
+        if by.upper() not in Metric.__members__:
+            raise LimitError(f"by {by!r}: choose {' or '.join(Metric).lower()}")
+        metric = Metric(by.upper())
         if not 1 <= k <= MAX_PATHS:
             raise LimitError(f"{k} paths: ask for 1 to {MAX_PATHS}")
         with reading(self.engine) as connection:
             ends = _ends(connection, source, target, avoid)
-            found = list(islice(best_paths(ends.graph, ends.sources, ends.targets, by), k + 1))
+            found = list(islice(best_paths(ends.graph, ends.sources, ends.targets, metric), k + 1))
             return PathAnswer(
-                metric=by,
+                metric=metric,
                 source=ends.source.address,
                 target=ends.target.address,
                 reachable=bool(found),
-                equally_good=count_best(ends.graph, ends.sources, ends.targets, by),
+                equally_good=count_best(ends.graph, ends.sources, ends.targets, metric),
                 paths=tuple(_path(ends.graph, nodes) for nodes in found[:k]),
-                definition=_PATH[by],
+                definition=_PATH[metric],
                 facts=evidence.of_links(connection, ends.graph.edge_subgraph(edge for nodes in found[:k] for edge in pairwise(nodes))),
                 truncated=len(found) > k,
             )
@@ -125,7 +128,7 @@ class Fleet:
             if ends.sources & ends.targets:
                 raise SamePlaceError(f"{source} and {target} share chips: bandwidth is between two separate places")
             flow, side = minimum_cut(ends.graph, ends.sources, ends.targets)
-            widest = next(best_paths(ends.graph, ends.sources, ends.targets, "bandwidth"), None)
+            widest = next(best_paths(ends.graph, ends.sources, ends.targets, Metric.BANDWIDTH), None)
             return BandwidthAnswer(
                 source=ends.source.address,
                 target=ends.target.address,
@@ -189,7 +192,7 @@ class Fleet:
                 lower=Bandwidth(split.lower),
                 upper=Bandwidth(split.upper),
                 method=split.method,
-                balance="LIVE",
+                balance=Balance.LIVE,
                 chips_a=tuple(inside),
                 chips_b=tuple(outside),
                 cut=cut_links(graph, split.side),

@@ -1,6 +1,6 @@
 """Shortest and widest paths. Equally good paths are taken in the order of their node ids, which is that of addresses.
 
-A path is a list of node ids. Its rank is (hops) for the metric "hops" and (-bottleneck, hops) for "bandwidth".
+A path is a tuple of node ids. Its rank is (hops) for HOPS and (-bottleneck, hops) for BANDWIDTH.
 """
 
 import heapq
@@ -9,13 +9,12 @@ from itertools import pairwise
 from math import inf
 
 from trninv.routing.graph import Graph
+from trninv.routing.results import Metric
 
 NodePath = tuple[int, ...]
 
-METRICS = ("hops", "bandwidth")
 
-
-def best_paths(graph: Graph, sources: Collection[int], targets: Collection[int], metric: str) -> Iterator[NodePath]:
+def best_paths(graph: Graph, sources: Collection[int], targets: Collection[int], metric: Metric) -> Iterator[NodePath]:
     """Simple paths from any source to any target, best first, without end but that of the paths.
 
     A path touches the sources in its first node only and the targets in its last only. The method is Yen's
@@ -42,13 +41,13 @@ def best_paths(graph: Graph, sources: Collection[int], targets: Collection[int],
             consider(search.best(prefix, taken))
 
 
-def count_best(graph: Graph, sources: Collection[int], targets: Collection[int], metric: str) -> int:
+def count_best(graph: Graph, sources: Collection[int], targets: Collection[int], metric: Metric) -> int:
     """How many paths are as good as the best one, without listing them."""
     search = _Search(graph, sources, targets, metric)
     best = search.best((), frozenset())
     if len(best) < 2:  # noqa: PLR2004 # a path of one node has no link
         return len(search.sources & search.targets)
-    floor = search.narrowest(best) if metric == "bandwidth" else 0
+    floor = search.narrowest(best) if metric is Metric.BANDWIDTH else 0
     distance = search.distances(floor, frozenset())
     ways: dict[int, int] = {}
     for node, hops in distance.items():
@@ -58,14 +57,14 @@ def count_best(graph: Graph, sources: Collection[int], targets: Collection[int],
 
 
 class _Search:
-    def __init__(self, graph: Graph, sources: Collection[int], targets: Collection[int], metric: str) -> None:
+    def __init__(self, graph: Graph, sources: Collection[int], targets: Collection[int], metric: Metric) -> None:
         self.graph, self.metric = graph, metric
         self.sources, self.targets = frozenset(sources).intersection(graph), frozenset(targets).intersection(graph)
         self.capacities = sorted({c for _, _, c in graph.edges(data="capacity")}, reverse=True) or [0]
 
     def rank(self, path: NodePath) -> tuple[float, ...]:
         hops = len(path) - 1
-        return (-self.narrowest(path), hops) if self.metric == "bandwidth" else (hops,)
+        return (-self.narrowest(path), hops) if self.metric is Metric.BANDWIDTH else (hops,)
 
     def narrowest(self, path: NodePath) -> float:
         return min((self.graph.edges[edge]["capacity"] for edge in pairwise(path)), default=inf)
@@ -73,7 +72,7 @@ class _Search:
     def best(self, prefix: NodePath, taken: frozenset[int]) -> NodePath:
         """Best path that begins with ``prefix`` and does not go on at one of ``taken``; empty if there is none."""
         ceiling = self.narrowest(prefix)
-        floors = [min(ceiling, capacity) for capacity in self.capacities] if self.metric == "bandwidth" else [0]
+        floors = [min(ceiling, capacity) for capacity in self.capacities] if self.metric is Metric.BANDWIDTH else [0]
         for floor in dict.fromkeys(floors):
             if path := self._shortest(prefix, taken, floor):
                 return path

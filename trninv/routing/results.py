@@ -4,16 +4,19 @@ Every bandwidth is of one direction. ``lower`` ≤ truth ≤ ``upper``; an answe
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from trninv.units import Bandwidth, Capacity
 
 __all__ = [
     "Answer",
+    "Balance",
     "BandwidthAnswer",
     "BisectionAnswer",
     "Bounds",
     "CitedFact",
     "LinkRef",
+    "Metric",
     "Path",
     "PathAnswer",
     "PathStep",
@@ -21,6 +24,20 @@ __all__ = [
     "PoolRing",
     "ReachedChip",
 ]
+
+
+class Metric(StrEnum):
+    """What makes a path good: HOPS, fewest links; BANDWIDTH, the widest narrowest link, then fewest links."""
+
+    HOPS = "HOPS"
+    BANDWIDTH = "BANDWIDTH"
+
+
+class Balance(StrEnum):
+    """What is halved: LIVE, the healthy chips; NOMINAL, all chips, failed ones as fillers on either side."""
+
+    LIVE = "LIVE"
+    NOMINAL = "NOMINAL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +139,7 @@ class Path:
 
 @dataclass(frozen=True, kw_only=True)
 class PathAnswer(Answer):
-    """Paths in order of the metric ("hops" or "bandwidth").
+    """Paths in order of the metric.
 
     Attributes
     ----------
@@ -131,7 +148,7 @@ class PathAnswer(Answer):
 
     """
 
-    metric: str
+    metric: Metric
     source: str
     target: str
     reachable: bool
@@ -208,8 +225,6 @@ class BisectionAnswer(Answer):
     ----------
     method
         How it was found and why that is a proof.
-    balance
-        "LIVE": healthy chips are halved.
     chips_a, chips_b
         Addresses of the chips on either side of the cut.
     cut
@@ -223,7 +238,7 @@ class BisectionAnswer(Answer):
     lower: Bandwidth
     upper: Bandwidth
     method: str
-    balance: str
+    balance: Balance
     chips_a: tuple[str, ...]
     chips_b: tuple[str, ...]
     cut: tuple[LinkRef, ...]

@@ -1,0 +1,66 @@
+"""serve, query: the GraphQL API, over HTTP or for one document."""
+
+import asyncio
+import json
+import os
+import sys
+
+import click
+import uvicorn
+from anyio import CapacityLimiter
+
+import trninv
+from trninv.errors import UsageError
+from trninv.graphql.context import MAX_THREADS, Context
+from trninv.graphql.schema import schema
+from trninv.inventory.database import connect, display, reading
+from trninv.routing.fleet import Fleet
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8000, show_default=True, help="Port to listen on.")
+@click.option("--workers", default=1, show_default=True, help="Server processes.")
+@click.pass_obj
+def serve(database: str, host: str, port: int, workers: int = 1) -> None:
+    """Serve the GraphQL API; a browser at the same address gets GraphiQL.
+
+    \b
+    trninv serve --port 8080
+    """
+    with connect(database) as engine, reading(engine):
+        pass  # fail here, in one line, rather than in every request
+    os.environ["TRNINV_DATABASE_URL"] = database  # workers read it
+    click.echo(f"GraphQL and GraphiQL on http://{host}:{port}/graphql, database {display(database)}", err=True)
+    uvicorn.run("trninv.graphql.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning")
+
+
+@click.command()
+@click.argument("document")
+@click.option("--variables", default="{}", show_default=True, metavar="JSON", help="Values of the document's variables.")
+@click.pass_obj
+def query(database: str, document: str, variables: str) -> None:
+    """Run a GraphQL document against the database, no server needed; - reads it from stdin.
+
+    \b
+    trninv query '{ bisection(of: "u-trn2x64") { upper { gigabytesPerSecond } exact } }'
+    """
+    try:
+        values = json.loads(variables)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"--variables is not JSON: {error}") from None
+    source = sys.stdin.read() if document == "-" else document
+    with trninv.open(database) as fleet:
+        with reading(fleet.engine):
+            pass
+        result = asyncio.run(_execute(fleet, source, values))
+    click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+    if "errors" in result:
+        raise click.exceptions.Exit(1)
+
+
+async def _execute(fleet: Fleet, source: str, values: dict[str, object]) -> dict[str, object]:
+    context = Context(fleet, CapacityLimiter(MAX_THREADS))
+    result = await schema().execute(source, variable_values=values, context_value=context)
+    errors = {"errors": [error.formatted for error in result.errors]} if result.errors else {}
+    return {"data": result.data, **errors}

@@ -1,0 +1,279 @@
+"""The Query type: look-ups, lists, facts, and the four questions."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
+
+import strawberry
+from sqlalchemy import ColumnElement, Select, Text, cast, func, select
+from sqlalchemy import Connection as Database
+
+from trninv.catalog.models import systems
+from trninv.errors import FilterError, UnknownAddressError
+from trninv.graphql.answers import BandwidthAnswer, BisectionAnswer, PathAnswer, PathMetric, PoolAnswer
+from trninv.graphql.connections import DEFAULT_PAGE, Connection, window
+from trninv.graphql.facts import AppInfo, Conflict, Fact, Source, System
+from trninv.graphql.inventory import (
+    BY_KIND,
+    After,
+    Chip,
+    Cluster,
+    Core,
+    First,
+    Link,
+    Located,
+    Nic,
+    Node,
+    Rack,
+    Server,
+    Switch,
+)
+from trninv.graphql.scalars import Address, BandwidthInput
+from trninv.inventory import listing
+from trninv.inventory.address import resolve, resolve_link
+from trninv.inventory.record import TABLES
+from trninv.routing import results
+
+T = TypeVar("T", bound=Node)
+
+MAX_VALUES = 100
+"""Addresses that one filter may name."""
+
+From = Annotated[Address, strawberry.argument(name="from", description="Chip, core, server, rack, domain or switch.")]
+To = Annotated[Address, strawberry.argument(description="Chip, core, server, rack, domain or switch.")]
+Of = Annotated[Address, strawberry.argument(description="Chip, core, server, rack, domain or cluster.")]
+
+
+@strawberry.input(description="Which containing place: one address, or any of several.")
+class AddressFilter:
+    eq: strawberry.Maybe[Address]
+    in_: strawberry.Maybe[list[Address]] = strawberry.field(name="in")
+
+    def addresses(self) -> list[str]:
+        """Every address named; both fields together must hold, so both given is refused as unclear."""
+        if bool(self.eq) == bool(self.in_):
+            raise FilterError("an address filter has either eq or in")
+        named = [self.eq.value] if self.eq else list(self.in_.value) if self.in_ else []
+        if len(named) > MAX_VALUES:
+            raise FilterError(f"in: {len(named)} addresses: name at most {MAX_VALUES}")
+        return [str(address) for address in named]
+
+
+@strawberry.input(description="What contains the things listed; every field given must hold.")
+class WithinFilter:
+    cluster: strawberry.Maybe[AddressFilter]
+    domain: strawberry.Maybe[AddressFilter]
+    server: strawberry.Maybe[AddressFilter]
+    rack: strawberry.Maybe[AddressFilter]
+
+    def given(self) -> dict[str, list[str]]:
+        pairs = {"cluster": self.cluster, "domain": self.domain, "server": self.server, "rack": self.rack}
+        return {level: some.value.addresses() for level, some in pairs.items() if some and some.value}
+
+
+Filter = Annotated[WithinFilter | None, strawberry.argument(description="Only those within these places.")]
+
+
+def _where(connection: Database, kind: str, given: dict[str, list[str]]) -> list[ColumnElement[bool]]:
+    """Conditions of a filter; a level that the kind is never within, or another level's address, is refused."""
+    within = listing.LISTINGS[kind].within
+    conditions = []
+    for level, addresses in given.items():
+        if level not in within:
+            raise FilterError(f"{kind}s are not listed by {level}: filter by {', '.join(within)}")
+        places = [resolve(connection, address) for address in addresses]
+        if wrong := next((place for place in places if place.level != level), None):
+            raise FilterError(f"{wrong.address} is a {wrong.level}, not a {level}")
+        conditions.append(within[level].in_([place.id for place in places]))
+    return conditions
+
+
+async def _list(info: AppInfo, kind: str, make: type[T], within: WithinFilter | None, first: int, after: str | None) -> Any:  # noqa: ANN401 # a Connection of T
+    size, start = window(first, after)
+    given = within.given() if within else {}
+
+    def page(connection: Database) -> tuple[list[listing.Row], Sequence[ColumnElement[bool]]]:
+        where = _where(connection, kind, given)
+        return listing.page(connection, kind, where, size, start), where
+
+    rows, where = await info.context.read(page)
+    return Connection.of(
+        rows, lambda row: make(row=row), size, start, lambda: info.context.read(listing.count, kind, where)
+    )
+
+
+@strawberry.type(description="Ask what the hardware is, how it is wired, and what flows.")
+class Query:
+    @strawberry.field(description="A cluster by its name; null if there is none.")
+    async def cluster(self, info: AppInfo, slug: str) -> Cluster | None:
+        return next((found for found in await _clusters(info) if found.row["slug"] == slug), None)
+
+    @strawberry.field(description="Every cluster.")
+    async def clusters(self, info: AppInfo) -> list[Cluster]:
+        return await _clusters(info)
+
+    @strawberry.field(description="Whatever an address names; a link as A--B.")
+    async def resolve(self, info: AppInfo, address: Address) -> Located:
+        place = await info.context.read(resolve_link if "--" in address else resolve, address)
+        return BY_KIND[place.level](row=await info.context.row(place.level, place.id))
+
+    @strawberry.field(description="Anything by its id; null if it is not there (any more).")
+    async def node(self, info: AppInfo, id: strawberry.ID) -> Node | None:  # noqa: A002 # Relay's name
+        kind, key = _node_key(id)
+        row = (await info.context.read(listing.by_ids, kind, [key])).get(key)
+        return None if row is None else BY_KIND[kind](row=row)
+
+    @strawberry.field(description="Servers, by id.")
+    async def servers(
+        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+    ) -> Connection[Server]:
+        return await _list(info, "server", Server, filter, first, after)
+
+    @strawberry.field(description="Chips, by id.")
+    async def chips(
+        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+    ) -> Connection[Chip]:
+        return await _list(info, "chip", Chip, filter, first, after)
+
+    @strawberry.field(description="Physical NeuronCores, by id.")
+    async def cores(
+        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+    ) -> Connection[Core]:
+        return await _list(info, "core", Core, filter, first, after)
+
+    @strawberry.field(description="Racks, by id.")
+    async def racks(
+        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+    ) -> Connection[Rack]:
+        return await _list(info, "rack", Rack, filter, first, after)
+
+    @strawberry.field(description="Switches, by id.")
+    async def switches(
+        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+    ) -> Connection[Switch]:
+        return await _list(info, "switch", Switch, filter, first, after)
+
+    @strawberry.field(description="EFA devices, by id.")
+    async def nics(
+        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+    ) -> Connection[Nic]:
+        return await _list(info, "nic", Nic, filter, first, after)
+
+    @strawberry.field(description="Links, by id.")
+    async def links(
+        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+    ) -> Connection[Link]:
+        return await _list(info, "link", Link, filter, first, after)
+
+    @strawberry.field(description="How to get from one place to another.", graphql_type=PathAnswer)
+    async def path(
+        self,
+        info: AppInfo,
+        from_: From,
+        to: To,
+        by: PathMetric = results.Metric.HOPS,
+        k: Annotated[int, strawberry.argument(description="How many paths, up to 100.")] = 1,
+        avoid: Annotated[list[Address] | None, strawberry.argument(description="Places and links to stay clear of.")] = None,
+    ) -> results.PathAnswer:
+        return await info.context.ask(info.context.fleet.path, from_, to, by, k, avoid or ())
+
+    @strawberry.field(description="What flows between two places.", graphql_type=BandwidthAnswer)
+    async def bandwidth(self, info: AppInfo, from_: From, to: To) -> results.BandwidthAnswer:
+        return await info.context.ask(info.context.fleet.bandwidth, from_, to)
+
+    @strawberry.field(description="How much memory a place can reach.", graphql_type=PoolAnswer)
+    async def memory_pool(
+        self,
+        info: AppInfo,
+        of: Of,
+        max_hops: Annotated[int | None, strawberry.argument(description="Leave out chips further away.")] = None,
+        min_bandwidth: Annotated[
+            BandwidthInput | None, strawberry.argument(description="Leave out chips with a narrower widest path.")
+        ] = None,
+    ) -> results.PoolAnswer:
+        least = min_bandwidth.exact() if min_bandwidth else None
+        return await info.context.ask(info.context.fleet.memory_pool, of, max_hops, least)
+
+    @strawberry.field(description="The least capacity between two halves of a scope.", graphql_type=BisectionAnswer)
+    async def bisection(
+        self,
+        info: AppInfo,
+        of: Of,
+        chips: Annotated[list[Address] | None, strawberry.argument(description="Only these chips of the scope.")] = None,
+    ) -> results.BisectionAnswer:
+        return await info.context.ask(info.context.fleet.bisection, of, chips or ())
+
+    @strawberry.field(description="Every system that can be seeded.")
+    def systems(self) -> list[System]:
+        return [System.of(system) for system in systems().systems]
+
+    @strawberry.field(description="What the documents say, by subject and attribute, the picked fact first.")
+    async def facts(
+        self,
+        info: AppInfo,
+        subject: Annotated[str | None, strawberry.argument(description="Only about this.")] = None,
+        attribute: Annotated[str | None, strawberry.argument(description="Only this number.")] = None,
+        disputed: Annotated[bool | None, strawberry.argument(description="Only disputed ones, or only others.")] = None,
+        first: First = DEFAULT_PAGE,
+        after: After = None,
+    ) -> Connection[Fact]:
+        size, start = window(first, after)
+        fact = TABLES["fact"]
+        given = {"subject": subject, "attribute": attribute, "disputed": disputed}
+        query = select(fact).where(*(fact.c[name] == value for name, value in given.items() if value is not None))
+        rows = await info.context.read(
+            _rows, query.where(fact.c.id > start).order_by(fact.c.id).limit(size + 1)
+        )
+        count = query.with_only_columns(func.count())
+        return Connection.of(rows, lambda row: Fact(row=row), size, start, lambda: info.context.read(_count, count))
+
+    @strawberry.field(description="Every subject and attribute that documents disagree on.")
+    async def conflicts(self, info: AppInfo) -> list[Conflict]:
+        fact = TABLES["fact"]
+        said = func.coalesce(cast(fact.c.value, Text), fact.c.written)
+        differs = (func.count(said.distinct()) > 1) | ((func.count() > 1) & (func.count(fact.c.reading_unit) > 0))
+        rivals = (
+            select(fact.c.subject, fact.c.attribute)
+            .group_by(fact.c.subject, fact.c.attribute)
+            .having(differs)
+            .subquery()
+        )
+        query = select(fact).join(
+            rivals, (rivals.c.subject == fact.c.subject) & (rivals.c.attribute == fact.c.attribute)
+        )
+        groups: dict[tuple[str, str], list[Fact]] = {}
+        for row in await info.context.read(_rows, query.order_by(fact.c.id)):
+            groups.setdefault((row["subject"], row["attribute"]), []).append(Fact(row=row))
+        return [
+            Conflict(subject=subject, attribute=attribute, note=facts[0].row["note"], facts=facts)
+            for (subject, attribute), facts in groups.items()
+        ]
+
+    @strawberry.field(description="Every source.")
+    async def sources(self, info: AppInfo) -> list[Source]:
+        source = TABLES["source"]
+        return [Source.of(row) for row in await info.context.read(_rows, select(source).order_by(source.c.id))]
+
+
+async def _clusters(info: AppInfo) -> list[Cluster]:
+    everything = listing.LISTINGS["cluster"]
+    return [Cluster(row=row) for row in await info.context.read(_rows, everything.query.order_by(everything.key))]
+
+
+def _rows(connection: Database, query: Select[Any]) -> list[listing.Row]:
+    return list(connection.execute(query).mappings())
+
+
+def _count(connection: Database, query: Select[Any]) -> int:
+    return int(connection.scalar(query) or 0)
+
+
+def _node_key(opaque: str) -> tuple[str, int]:
+    try:
+        kind, _, key = base64.urlsafe_b64decode(opaque.encode()).decode().partition(":")
+        if kind in BY_KIND:
+            return kind, int(key)
+    except (ValueError, binascii.Error):
+        pass
+    raise UnknownAddressError(f"{opaque[:40]!r} is not an id of this API")

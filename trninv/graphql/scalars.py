@@ -1,0 +1,49 @@
+"""Scalars, and quantities as objects with units in their field names."""
+
+from collections.abc import Mapping
+from typing import NewType
+
+import strawberry
+from strawberry.types.scalar import ScalarDefinition
+
+Address = NewType("Address", str)
+BigInt = NewType("BigInt", int)
+
+SCALARS: Mapping[object, ScalarDefinition] = {
+    Address: strawberry.scalar(name="Address", description="An address such as u-trn2x64/d0/s1/c5, or A--B for a link."),
+    BigInt: strawberry.scalar(
+        name="BigInt",
+        description="An exact integer as a decimal string: it may need more than 53 bits.",
+        serialize=str,
+        parse_value=int,
+    ),
+}
+
+
+@strawberry.type(description="What a link, path, flow or cut carries in one direction.")
+class Bandwidth:
+    bytes_per_second: BigInt = strawberry.field(description="Exact bytes per second, one direction.")
+    gigabytes_per_second: float = strawberry.field(description="10⁹ bytes per second, one direction.")
+    gigabits_per_second: float = strawberry.field(description="10⁹ bits per second, one direction.")
+
+
+@strawberry.type(description="A size of memory.")
+class Capacity:
+    bytes: BigInt = strawberry.field(description="Exact bytes.")
+    gibibytes: float = strawberry.field(description="2³⁰ bytes.")
+
+
+@strawberry.input(one_of=True, description="A bandwidth of one direction, in the unit of the field that is given.")
+class BandwidthInput:
+    bytes_per_second: strawberry.Maybe[BigInt]
+    gigabytes_per_second: strawberry.Maybe[float]
+    gigabits_per_second: strawberry.Maybe[float]
+
+    def exact(self) -> int:
+        """Bytes per second, one direction."""
+        if self.bytes_per_second:
+            return self.bytes_per_second.value
+        if self.gigabytes_per_second:
+            return round(self.gigabytes_per_second.value * 10**9)
+        return round(self.gigabits_per_second.value * 10**9 / 8) if self.gigabits_per_second else 0
+

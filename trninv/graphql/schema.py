@@ -1,0 +1,43 @@
+"""The schema with its limits: what a document may cost before it runs, and what an error may tell."""
+
+from functools import lru_cache
+
+import strawberry
+from graphql import GraphQLError
+from strawberry.extensions import AddValidationRules, MaskErrors, MaxTokensLimiter, ParserCache, ValidationCache
+from strawberry.extensions.max_aliases import create_validator as alias_rule
+from strawberry.extensions.query_depth_limiter import create_validator as depth_rule
+from strawberry.schema.config import StrawberryConfig
+
+from trninv.errors import TrninvError
+from trninv.graphql.inventory import TYPES
+from trninv.graphql.queries import Query
+from trninv.graphql.scalars import SCALARS
+
+MAX_DEPTH = 14
+MAX_ALIASES = 50
+MAX_TOKENS = 5_000
+CACHED_DOCUMENTS = 256
+
+
+@lru_cache(maxsize=1)
+def schema() -> strawberry.Schema:
+    # made once: the validation cache keys on the rules, and strawberry's limiters make new ones for each request
+    rules = [depth_rule(MAX_DEPTH, None), alias_rule(MAX_ALIASES)]
+    return strawberry.Schema(
+        query=Query,
+        types=TYPES,
+        config=StrawberryConfig(scalar_map=SCALARS),
+        extensions=[
+            lambda: MaxTokensLimiter(max_token_count=MAX_TOKENS),
+            lambda: AddValidationRules(rules),
+            lambda: ParserCache(maxsize=CACHED_DOCUMENTS),
+            lambda: ValidationCache(maxsize=CACHED_DOCUMENTS),
+            lambda: MaskErrors(should_mask_error=_is_internal, error_message="internal error: see the server's log"),
+        ],
+    )
+
+
+def _is_internal(error: GraphQLError) -> bool:
+    """Errors that say what is inside: neither the document's nor of trninv's own tree."""
+    return error.original_error is not None and not isinstance(error.original_error, (TrninvError, GraphQLError))
