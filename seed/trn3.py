@@ -33,9 +33,7 @@ GEN2 = DomainModel(
 
 SYSTEMS = [
     System("trn3-gen1", "One Trn3 Gen1 UltraServer", GEN1, aliases=("trn3-gen1-ultraserver", "trn3.gen1")),
-    System(
-        "trn3-gen2", "One Trn3 Gen2 UltraServer", GEN2, aliases=("trn3", "trn3-gen2-ultraserver", "trn3.gen2")
-    ),
+    System("trn3-gen2", "One Trn3 Gen2 UltraServer", GEN2, aliases=("trn3", "trn3-gen2-ultraserver", "trn3.gen2")),
 ]
 
 if __name__ == "__main__":

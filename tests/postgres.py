@@ -27,14 +27,21 @@ def server(directory: Path) -> Iterator[str]:
     """Run a server below a directory with a short path; yields the URL without a database's name."""
     user = _ordinary_user()
     directory.chmod(0o755)
-    binaries, data, sockets = _binaries(directory, copied=user is not None), directory / "data", directory / "run"
+    binaries, data, sockets = (
+        _binaries(directory, copied=user is not None),
+        directory / "data",
+        directory / "run",
+    )
     for path in (data, sockets):
         path.mkdir()
         if user:
             shutil.chown(path, user)
-    _run([binaries / "initdb", "-D", data, "-U", "trninv", "--auth=trust", "--encoding=UTF8", "--no-sync"], user)
+    _run(
+        [binaries / "initdb", "-D", data, "-U", "trninv", "--auth=trust", "--encoding=UTF8", "--no-sync"],
+        user,
+    )
     options = " ".join(f"-c {key}={value}" for key, value in _SETTINGS.items()) + f" -k {sockets}"
-    control = [binaries / "pg_ctl", "-D", data, "-w", "-t", "60"]
+    control: list[Path | str] = [binaries / "pg_ctl", "-D", data, "-w", "-t", "60"]
     _run([*control, "-l", data / "log", "-o", options, "start"], user)
     try:
         yield f"postgresql://trninv@/{{}}?host={sockets}"

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["open"]
 
+__version__ = "0.1.0"
+
 
 def open(url: str | None = None) -> "Fleet":  # noqa: A001 # trninv.open(…) is how it reads
     """Open a database for questions: any SQLAlchemy URL of SQLite or PostgreSQL, or the default database."""

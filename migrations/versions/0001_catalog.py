@@ -24,9 +24,7 @@ def upgrade() -> None:
         sa.Column("date", sa.Text(), nullable=True),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("note", sa.Text(), nullable=True),
-        sa.CheckConstraint(
-            "kind IN ('seed', 'vendor', 'driver', 'third_party', 'assumed')", name="kind"
-        ),
+        sa.CheckConstraint("kind IN ('seed', 'vendor', 'driver', 'third_party', 'assumed')", name="kind"),
         sa.PrimaryKeyConstraint("id", name="pk_source"),
         sa.UniqueConstraint("slug", name="uq_source_slug"),
     )
@@ -55,9 +53,7 @@ def upgrade() -> None:
         sa.CheckConstraint("preference >= 0", name="preference"),
         sa.ForeignKeyConstraint(["source_id"], ["source.id"], name="fk_fact_source_id"),
         sa.PrimaryKeyConstraint("id", name="pk_fact"),
-        sa.UniqueConstraint(
-            "subject", "attribute", "preference", name="uq_fact_subject_attribute_preference"
-        ),
+        sa.UniqueConstraint("subject", "attribute", "preference", name="uq_fact_subject_attribute_preference"),
     )
     op.create_index("ix_fact_source_id", "fact", ["source_id"])
     op.create_table(
@@ -114,9 +110,7 @@ def upgrade() -> None:
         sa.CheckConstraint("wiring IN ('single', 'torus', 'switched')", name="wiring"),
         sa.CheckConstraint("chips > 0", name="chips"),
         sa.CheckConstraint("servers > 0", name="servers"),
-        sa.ForeignKeyConstraint(
-            ["server_model_id"], ["server_model.id"], name="fk_domain_model_server_model_id"
-        ),
+        sa.ForeignKeyConstraint(["server_model_id"], ["server_model.id"], name="fk_domain_model_server_model_id"),
         sa.PrimaryKeyConstraint("id", name="pk_domain_model"),
         sa.UniqueConstraint("slug", name="uq_domain_model_slug"),
     )

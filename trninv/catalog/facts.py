@@ -218,9 +218,7 @@ def _evaluate(formula: str, term: Any) -> Fraction:  # noqa: ANN401 # a callable
 
 class _Loader:
     def __init__(self, directory: Path) -> None:
-        files = {
-            path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted(directory.glob("*.toml"))
-        }
+        files = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted(directory.glob("*.toml"))}
         if not files:
             raise CatalogError(f"no catalog in {directory}")
         self.attributes = {name: Attribute(name, **row) for name, row in files.pop("attributes").items()}
@@ -328,9 +326,7 @@ class _Loader:
         try:
             return self.attributes[row["attribute"]], self.sources[row["source"]]
         except KeyError as error:
-            raise CatalogError(
-                f"{dict(row)}: {error.args[0]!r} is not in attributes.toml or sources.toml"
-            ) from None
+            raise CatalogError(f"{dict(row)}: {error.args[0]!r} is not in attributes.toml or sources.toml") from None
 
     def _notes(self) -> dict[tuple[str, str], str]:
         return {

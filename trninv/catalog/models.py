@@ -97,7 +97,12 @@ class System:
     def sources(self, catalog: Catalog) -> tuple[Source, ...]:
         """Sources of the picked facts, each once."""
         picked = {fact.key: fact for fact in reversed(catalog.facts) if fact.subject in self.subjects()}
-        return tuple(sorted({fact.source for fact in picked.values()}, key=lambda source: (KINDS.index(source.kind), source.slug)))
+        return tuple(
+            sorted(
+                {fact.source for fact in picked.values()},
+                key=lambda source: (KINDS.index(source.kind), source.slug),
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +121,7 @@ class Systems:
         """The system of a slug or alias, in any case of letters."""
         if system := self._names.get(name.lower()):
             return system
-        raise UnknownSystemError(
-            f"no system {name!r}: {nearest(name, self._names)} (trninv systems lists them)"
-        )
+        raise UnknownSystemError(f"no system {name!r}: {nearest(name, self._names)} (trninv systems lists them)")
 
 
 @lru_cache(maxsize=1)

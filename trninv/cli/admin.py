@@ -63,21 +63,18 @@ def status(database: str, style: str) -> None:
     trninv status --format json
     """
     with connect(database) as engine, reading(engine) as connection:
-        found = {
-            "database": display(database),
-            "revision": migrations.current(connection),
-            "newest": migrations.head(),
-            "clusters": [dict(row) for row in _clusters(connection)],
-            "rows": {name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *ORDER)},
-        }
+        revision, newest = migrations.current(connection), migrations.head()
+        clusters = _clusters(connection)
+        sizes = {name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *ORDER)}
 
     def table() -> None:
-        ahead = "" if found["revision"] == found["newest"] else f" (newest: {found['newest']}: run trninv migrate)"
-        click.echo(f"database: {found['database']}\nrevision: {found['revision']}{ahead}")
-        rows(["cluster", "system", "domains", "chips"], ([*row.values()] for row in found["clusters"]))
+        ahead = "" if revision == newest else f" (newest: {newest}: run trninv migrate)"
+        click.echo(f"database: {display(database)}\nrevision: {revision}{ahead}")
+        rows(["cluster", "system", "domains", "chips"], (cluster.values() for cluster in clusters))
         click.echo()
-        rows(["table", "rows"], ([name, f"{size:,}"] for name, size in found["rows"].items()))
+        rows(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
 
+    found = {"database": display(database), "revision": revision, "newest": newest, "clusters": clusters, "rows": sizes}
     show(style, found, table)
 
 
@@ -116,6 +113,15 @@ def systems(style: str) -> None:
     \b
     trninv systems
     """
+    known = known_systems().systems
+    titles = {system.slug: [source.title for source in system.sources(catalog())] for system in known}
+
+    def table() -> None:
+        rows(
+            ["system", "chips", "servers", "domains", "aliases", "sources"],
+            ([s.slug, s.chips, s.servers, s.domains, ", ".join(s.aliases), _first(titles[s.slug])] for s in known),
+        )
+
     listed = [
         {
             "slug": system.slug,
@@ -124,17 +130,10 @@ def systems(style: str) -> None:
             "servers": system.servers,
             "domains": system.domains,
             "aliases": system.aliases,
-            "sources": [source.title for source in system.sources(catalog())],
+            "sources": [{"title": title} for title in titles[system.slug]],
         }
-        for system in known_systems().systems
+        for system in known
     ]
-
-    def table() -> None:
-        rows(
-            ["system", "chips", "servers", "domains", "aliases", "first source"],
-            ([s["slug"], s["chips"], s["servers"], s["domains"], ", ".join(map(str, s["aliases"])), _first(s["sources"])] for s in listed),
-        )
-
     show(style, listed, table)
 
 

@@ -1,6 +1,5 @@
 """path, bandwidth, pool, bisection: the four questions."""
 
-
 import click
 
 import trninv
@@ -151,5 +150,3 @@ def _print_cut(name: str, links: tuple[LinkRef, ...]) -> None:
         click.echo(f"  {link.address}  {link.bandwidth}")
     if len(links) > _SHOWN:
         click.echo(f"  … {len(links) - _SHOWN} more (--format json lists all)")
-
-

@@ -86,7 +86,14 @@ def audit(style: str) -> None:
             ([f.verdict, f.derived, _written(f.printed), f.printed.source.title, f.formula] for f in found),
         )
 
-    put(style, [{"verdict": f.verdict, "derived": f.derived, "formula": f.formula, "printed": _fact(f.printed)} for f in found], table)
+    put(
+        style,
+        [
+            {"verdict": f.verdict, "derived": f.derived, "formula": f.formula, "printed": _fact(f.printed)}
+            for f in found
+        ],
+        table,
+    )
 
 
 def _fact(fact: Fact) -> dict[str, Any]:
@@ -132,4 +139,7 @@ def _print(found: Description) -> None:
         )
     if found.facts:
         click.echo()
-        rows(["fact", "value", "source"], ([f"{f.subject} {f.attribute.name}", f, f.source.title] for f in found.facts))
+        rows(
+            ["fact", "value", "source"],
+            ([f"{f.subject} {f.attribute.name}", f, f.source.title] for f in found.facts),
+        )

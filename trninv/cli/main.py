@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from trninv import __version__
 from trninv.errors import TrninvError
 from trninv.settings import Settings
 
@@ -46,7 +47,7 @@ class _Lazy(click.Group):
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--database", metavar="URL", help="sqlite:///FILE or postgresql://…  [default: TRNINV_DATABASE_URL]")
 @click.option("--debug", is_flag=True, help="Show the trace of an error.")
-@click.version_option(package_name="trninv")
+@click.version_option(__version__)
 @click.pass_context
 def trninv(context: click.Context, database: str | None, debug: bool) -> None:  # noqa: ARG001 # main reads --debug
     """Ask what AWS Trainium hardware is and how it is wired.

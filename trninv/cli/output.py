@@ -2,17 +2,23 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import singledispatch
 from typing import Any
 
 import click
 from tabulate import tabulate
 
-from trninv.routing.results import Answer, CitedFact, LinkRef
+from trninv.routing.results import Answer, BisectionAnswer, CitedFact, LinkRef
 from trninv.units import Bandwidth, Capacity
 
 format_option = click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
+    "--format",
+    "style",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print.",
 )
 
 
@@ -24,7 +30,7 @@ def show(style: str, value: Any, table: Callable[[], None]) -> None:  # noqa: AN
         table()
 
 
-def rows(headers: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
+def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
     """Print a table; cells are printed as they read, with no guess at numbers."""
     shown = [["" if cell is None else str(cell) for cell in line] for line in lines]
     click.echo(tabulate(shown, headers=list(headers), tablefmt="simple", disable_numparse=True))
@@ -42,35 +48,68 @@ def footnotes(answer: Answer) -> None:
             click.echo(f"assumed: {fact.subject} {fact.attribute}")
 
 
-def encode(value: Any) -> Any:  # noqa: ANN401 # recursive over any answer
-    """A frozen answer as JSON values; fields and properties in camelCase, exact integers as decimal strings."""
-    match value:
-        case Bandwidth():
-            return {
-                "bytesPerSecond": str(int(value)),
-                "gigabytesPerSecond": value.gigabytes_per_second,
-                "gigabitsPerSecond": value.gigabits_per_second,
-            }
-        case Capacity():
-            return {"bytes": str(int(value)), "gibibytes": value.gibibytes}
-        case LinkRef():
-            ends = {"a": {"address": value.a}, "b": {"address": value.b}}
-            return {"address": value.address, **ends, "bandwidth": encode(value.bandwidth)}
-        case CitedFact():
-            return {**_fields(value, hidden=("id", "source")), "source": {"title": value.source}}
-        case str() | int() | float() | None:
-            return value
-        case Mapping():
-            return {key: encode(each) for key, each in value.items()}
-        case _ if dataclasses.is_dataclass(value):
-            return _fields(value, hidden=("link_id",))
+@singledispatch
+def encode(value: Any) -> Any:  # noqa: ANN401 # any answer
+    """A frozen answer as JSON values: fields and properties in camelCase, exact integers as decimal strings."""
+    return _fields(value)
+
+
+@encode.register
+def _(value: str | int | float | None) -> str | float | None:
+    return value
+
+
+@encode.register(list)
+@encode.register(tuple)
+def _(value: Sequence[Any]) -> list[Any]:
     return [encode(each) for each in value]
 
 
-def _fields(value: Any, hidden: Sequence[str]) -> dict[str, Any]:  # noqa: ANN401 # any dataclass
+@encode.register(dict)
+def _(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: encode(each) for key, each in value.items()}
+
+
+@encode.register
+def _(value: Bandwidth) -> dict[str, Any]:
+    return {
+        "bytesPerSecond": str(value.bytes_per_second),
+        "gigabytesPerSecond": value.gigabytes_per_second,
+        "gigabitsPerSecond": value.gigabits_per_second,
+    }
+
+
+@encode.register
+def _(value: Capacity) -> dict[str, Any]:
+    return {"bytes": str(value.bytes), "gibibytes": value.gibibytes}
+
+
+@encode.register
+def _(value: LinkRef) -> dict[str, Any]:
+    ends = {"a": {"address": value.a}, "b": {"address": value.b}}
+    return {"address": value.address, **ends, "bandwidth": encode(value.bandwidth)}
+
+
+@encode.register
+def _(value: CitedFact) -> dict[str, Any]:
+    return _fields(value) | {"source": {"title": value.source}}
+
+
+@encode.register
+def _(value: BisectionAnswer) -> dict[str, Any]:
+    return _fields(value) | {"cut": {"totalCount": len(value.cut), "nodes": encode(value.cut)}}
+
+
+def _fields(value: Any) -> dict[str, Any]:  # noqa: ANN401 # any dataclass
     names = [field.name for field in dataclasses.fields(value)]
-    names += [name for kind in type(value).__mro__ for name, member in vars(kind).items() if isinstance(member, property)]
-    return {_camel(name): encode(getattr(value, name)) for name in names if name not in hidden}
+    names += [
+        name for kind in type(value).__mro__ for name, member in vars(kind).items() if isinstance(member, property)
+    ]
+    return {_camel(name): encode(getattr(value, name)) for name in names if name not in _HIDDEN}
+
+
+_HIDDEN = ("id", "link_id")
+"""Row ids: they change with reseeding, addresses do not."""
 
 
 def _camel(name: str) -> str:

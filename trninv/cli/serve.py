@@ -37,7 +37,9 @@ def serve(database: str, host: str, port: int, workers: int = 1) -> None:
 
 @click.command()
 @click.argument("document")
-@click.option("--variables", default="{}", show_default=True, metavar="JSON", help="Values of the document's variables.")
+@click.option(
+    "--variables", default="{}", show_default=True, metavar="JSON", help="Values of the document's variables."
+)
 @click.pass_obj
 def query(database: str, document: str, variables: str) -> None:
     """Run a GraphQL document against the database, no server needed; - reads it from stdin.

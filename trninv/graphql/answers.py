@@ -8,8 +8,8 @@ from trninv.graphql.inventory import After, First, Link
 from trninv.graphql.scalars import Address, Bandwidth, Capacity
 from trninv.routing import results
 
-PathMetric = strawberry.enum(results.Metric, name="PathMetric", description="What makes a path good.")
-Balance = strawberry.enum(results.Balance, name="Balance", description="What a bisection halves.")
+strawberry.enum(results.Metric, name="PathMetric", description="What makes a path good.")
+strawberry.enum(results.Balance, name="Balance", description="What a bisection halves.")
 
 
 async def _links(info: AppInfo, found: tuple[results.LinkRef, ...]) -> list[Link]:
@@ -38,7 +38,9 @@ class PathStep:
 @strawberry.type(description="A way from one place to another.")
 class Path:
     hops: int = strawberry.field(description="Links travelled: chip, switch, chip is two.")
-    bandwidth: Bandwidth | None = strawberry.field(description="Of its narrowest link, one direction; null without links.")
+    bandwidth: Bandwidth | None = strawberry.field(
+        description="Of its narrowest link, one direction; null without links."
+    )
     steps: list[PathStep] = strawberry.field(description="Node, link, node, … in order.")
 
     @strawberry.field(description="All links as narrow as the narrowest.")
@@ -48,7 +50,7 @@ class Path:
 
 @strawberry.type(description="The best paths between two places.")
 class PathAnswer(Answer):
-    metric: PathMetric = strawberry.field(description="What they are ordered by.")
+    metric: results.Metric = strawberry.field(description="What they are ordered by.")
     source: Address = strawberry.field(description="Where they begin.")
     target: Address = strawberry.field(description="Where they end.")
     reachable: bool = strawberry.field(description="Whether there is any.")
@@ -110,7 +112,7 @@ class BisectionAnswer(Answer):
     both_directions: Bandwidth = strawberry.field(description="Twice the upper bound.")
     exact: bool = strawberry.field(description="Whether lower and upper are equal.")
     method: str = strawberry.field(description="How it was found, and why that is a proof.")
-    balance: Balance = strawberry.field(description="What is halved.")
+    balance: results.Balance = strawberry.field(description="What is halved.")
     side_a: int = strawberry.field(description="Chips on one side.")
     side_b: int = strawberry.field(description="Chips on the other.")
     chips_a: list[Address] = strawberry.field(description="Those on one side.")
@@ -119,7 +121,10 @@ class BisectionAnswer(Answer):
 
     @strawberry.field(description="Links that are cut; their bandwidths sum to upper.")
     async def cut(
-        parent: strawberry.Parent[results.BisectionAnswer], info: AppInfo, first: First = DEFAULT_PAGE, after: After = None
+        parent: strawberry.Parent[results.BisectionAnswer],
+        info: AppInfo,
+        first: First = DEFAULT_PAGE,
+        after: After = None,
     ) -> Connection[Link]:
         size, start = window(first, after)
         wanted = [link.id for link in parent.cut if link.id > start][: size + 1]

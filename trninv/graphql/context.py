@@ -51,7 +51,9 @@ class Context:
 
     async def model(self, table: str, key: int) -> Row:
         """A row of a plain table by its id: a model, a fact, a source, a tray."""
-        found: Row = await self._loader((table, "row"), lambda keys: self._in_order(_rows, keys, TABLES[table])).load(key)
+        found: Row = await self._loader((table, "row"), lambda keys: self._in_order(_rows, keys, TABLES[table])).load(
+            key
+        )
         return found
 
     async def end(self, node: int) -> tuple[str, Row]:
@@ -108,7 +110,8 @@ def _rows(connection: Connection, table: Table, keys: Sequence[int]) -> dict[int
 
 def _kinds(connection: Connection, keys: Sequence[int]) -> dict[int, str]:
     node = TABLES["node"]
-    return {key: kind for key, kind in connection.execute(select(node.c.id, node.c.kind).where(node.c.id.in_(keys)))}
+    rows = connection.execute(select(node.c.id, node.c.kind).where(node.c.id.in_(keys)))
+    return {row.id: row.kind for row in rows}
 
 
 def _facts_of(connection: Connection, subjects: Sequence[str]) -> list[Row]:

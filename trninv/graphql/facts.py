@@ -17,7 +17,9 @@ class Source:
     title: str = strawberry.field(description="Title.")
     publisher: str = strawberry.field(description="Who published it.")
     date: str | None = strawberry.field(description="When, as precisely as is known.")
-    kind: str = strawberry.field(description="seed, vendor, driver, third_party or assumed: the order of the default pick.")
+    kind: str = strawberry.field(
+        description="seed, vendor, driver, third_party or assumed: the order of the default pick."
+    )
     note: str | None = strawberry.field(description="What else there is to know of it.")
 
     @classmethod

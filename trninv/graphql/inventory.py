@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 import strawberry
 
@@ -16,6 +16,8 @@ from trninv.inventory.schema import CARRYING
 from trninv.units import Bandwidth as Rate
 from trninv.units import Capacity as Size
 from trninv.units import Compute as Operations
+
+T = TypeVar("T")
 
 First = Annotated[int, strawberry.argument(description="How many at most.")]
 After = Annotated[str | None, strawberry.argument(description="Cursor to go on after.")]
@@ -44,8 +46,8 @@ class Located:
 
 
 async def below(
-    info: AppInfo, make: Callable[[Row], Any], kind: str, parent: str, key: int, page: tuple[int, str | None]
-) -> Any:  # noqa: ANN401 # a Connection of what ``make`` makes
+    info: AppInfo, make: Callable[[Row], T], kind: str, parent: str, key: int, page: tuple[int, str | None]
+) -> Connection[T]:
     """A page of what is below a parent, in one statement for all parents of a query."""
     first, after = window(*page)
     rows = await info.context.children(kind, parent, key, first, after)

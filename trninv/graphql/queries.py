@@ -11,7 +11,7 @@ from sqlalchemy import Connection as Database
 
 from trninv.catalog.models import systems
 from trninv.errors import FilterError, UnknownAddressError
-from trninv.graphql.answers import BandwidthAnswer, BisectionAnswer, PathAnswer, PathMetric, PoolAnswer
+from trninv.graphql.answers import BandwidthAnswer, BisectionAnswer, PathAnswer, PoolAnswer
 from trninv.graphql.connections import DEFAULT_PAGE, Connection, window
 from trninv.graphql.facts import AppInfo, Conflict, Fact, Source, System
 from trninv.graphql.inventory import (
@@ -69,7 +69,7 @@ class WithinFilter:
 
     def given(self) -> dict[str, list[str]]:
         pairs = {"cluster": self.cluster, "domain": self.domain, "server": self.server, "rack": self.rack}
-        return {level: some.value.addresses() for level, some in pairs.items() if some and some.value}
+        return {level: some.value.addresses() for level, some in pairs.items() if some and some.value is not None}
 
 
 Filter = Annotated[WithinFilter | None, strawberry.argument(description="Only those within these places.")]
@@ -78,7 +78,7 @@ Filter = Annotated[WithinFilter | None, strawberry.argument(description="Only th
 def _where(connection: Database, kind: str, given: dict[str, list[str]]) -> list[ColumnElement[bool]]:
     """Conditions of a filter; a level that the kind is never within, or another level's address, is refused."""
     within = listing.LISTINGS[kind].within
-    conditions = []
+    conditions: list[ColumnElement[bool]] = []
     for level, addresses in given.items():
         if level not in within:
             raise FilterError(f"{kind}s are not listed by {level}: filter by {', '.join(within)}")
@@ -89,7 +89,9 @@ def _where(connection: Database, kind: str, given: dict[str, list[str]]) -> list
     return conditions
 
 
-async def _list(info: AppInfo, kind: str, make: type[T], within: WithinFilter | None, first: int, after: str | None) -> Any:  # noqa: ANN401 # a Connection of T
+async def _list(
+    info: AppInfo, kind: str, make: type[T], within: WithinFilter | None, first: int, after: str | None
+) -> Connection[T]:
     size, start = window(first, after)
     given = within.given() if within else {}
 
@@ -126,43 +128,71 @@ class Query:
 
     @strawberry.field(description="Servers, by id.")
     async def servers(
-        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+        self,
+        info: AppInfo,
+        filter: Filter = None,  # noqa: A002
+        first: First = DEFAULT_PAGE,
+        after: After = None,
     ) -> Connection[Server]:
         return await _list(info, "server", Server, filter, first, after)
 
     @strawberry.field(description="Chips, by id.")
     async def chips(
-        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+        self,
+        info: AppInfo,
+        filter: Filter = None,  # noqa: A002
+        first: First = DEFAULT_PAGE,
+        after: After = None,
     ) -> Connection[Chip]:
         return await _list(info, "chip", Chip, filter, first, after)
 
     @strawberry.field(description="Physical NeuronCores, by id.")
     async def cores(
-        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+        self,
+        info: AppInfo,
+        filter: Filter = None,  # noqa: A002
+        first: First = DEFAULT_PAGE,
+        after: After = None,
     ) -> Connection[Core]:
         return await _list(info, "core", Core, filter, first, after)
 
     @strawberry.field(description="Racks, by id.")
     async def racks(
-        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+        self,
+        info: AppInfo,
+        filter: Filter = None,  # noqa: A002
+        first: First = DEFAULT_PAGE,
+        after: After = None,
     ) -> Connection[Rack]:
         return await _list(info, "rack", Rack, filter, first, after)
 
     @strawberry.field(description="Switches, by id.")
     async def switches(
-        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+        self,
+        info: AppInfo,
+        filter: Filter = None,  # noqa: A002
+        first: First = DEFAULT_PAGE,
+        after: After = None,
     ) -> Connection[Switch]:
         return await _list(info, "switch", Switch, filter, first, after)
 
     @strawberry.field(description="EFA devices, by id.")
     async def nics(
-        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+        self,
+        info: AppInfo,
+        filter: Filter = None,  # noqa: A002
+        first: First = DEFAULT_PAGE,
+        after: After = None,
     ) -> Connection[Nic]:
         return await _list(info, "nic", Nic, filter, first, after)
 
     @strawberry.field(description="Links, by id.")
     async def links(
-        self, info: AppInfo, filter: Filter = None, first: First = DEFAULT_PAGE, after: After = None  # noqa: A002
+        self,
+        info: AppInfo,
+        filter: Filter = None,  # noqa: A002
+        first: First = DEFAULT_PAGE,
+        after: After = None,
     ) -> Connection[Link]:
         return await _list(info, "link", Link, filter, first, after)
 
@@ -172,9 +202,11 @@ class Query:
         info: AppInfo,
         from_: From,
         to: To,
-        by: PathMetric = results.Metric.HOPS,
+        by: results.Metric = results.Metric.HOPS,
         k: Annotated[int, strawberry.argument(description="How many paths, up to 100.")] = 1,
-        avoid: Annotated[list[Address] | None, strawberry.argument(description="Places and links to stay clear of.")] = None,
+        avoid: Annotated[
+            list[Address] | None, strawberry.argument(description="Places and links to stay clear of.")
+        ] = None,
     ) -> results.PathAnswer:
         return await info.context.ask(info.context.fleet.path, from_, to, by, k, avoid or ())
 
@@ -189,7 +221,8 @@ class Query:
         of: Of,
         max_hops: Annotated[int | None, strawberry.argument(description="Leave out chips further away.")] = None,
         min_bandwidth: Annotated[
-            BandwidthInput | None, strawberry.argument(description="Leave out chips with a narrower widest path.")
+            BandwidthInput | None,
+            strawberry.argument(description="Leave out chips with a narrower widest path."),
         ] = None,
     ) -> results.PoolAnswer:
         least = min_bandwidth.exact() if min_bandwidth else None
@@ -200,7 +233,9 @@ class Query:
         self,
         info: AppInfo,
         of: Of,
-        chips: Annotated[list[Address] | None, strawberry.argument(description="Only these chips of the scope.")] = None,
+        chips: Annotated[
+            list[Address] | None, strawberry.argument(description="Only these chips of the scope.")
+        ] = None,
     ) -> results.BisectionAnswer:
         return await info.context.ask(info.context.fleet.bisection, of, chips or ())
 
@@ -222,9 +257,7 @@ class Query:
         fact = TABLES["fact"]
         given = {"subject": subject, "attribute": attribute, "disputed": disputed}
         query = select(fact).where(*(fact.c[name] == value for name, value in given.items() if value is not None))
-        rows = await info.context.read(
-            _rows, query.where(fact.c.id > start).order_by(fact.c.id).limit(size + 1)
-        )
+        rows = await info.context.read(_rows, query.where(fact.c.id > start).order_by(fact.c.id).limit(size + 1))
         count = query.with_only_columns(func.count())
         return Connection.of(rows, lambda row: Fact(row=row), size, start, lambda: info.context.read(_count, count))
 

@@ -10,7 +10,9 @@ Address = NewType("Address", str)
 BigInt = NewType("BigInt", int)
 
 SCALARS: Mapping[object, ScalarDefinition] = {
-    Address: strawberry.scalar(name="Address", description="An address such as u-trn2x64/d0/s1/c5, or A--B for a link."),
+    Address: strawberry.scalar(
+        name="Address", description="An address such as u-trn2x64/d0/s1/c5, or A--B for a link."
+    ),
     BigInt: strawberry.scalar(
         name="BigInt",
         description="An exact integer as a decimal string: it may need more than 53 bits.",
@@ -46,4 +48,3 @@ class BandwidthInput:
         if self.gigabytes_per_second:
             return round(self.gigabytes_per_second.value * 10**9)
         return round(self.gigabits_per_second.value * 10**9 / 8) if self.gigabits_per_second else 0
-

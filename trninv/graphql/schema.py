@@ -3,8 +3,14 @@
 from functools import lru_cache
 
 import strawberry
-from graphql import GraphQLError
-from strawberry.extensions import AddValidationRules, MaskErrors, MaxTokensLimiter, ParserCache, ValidationCache
+from graphql import ASTValidationRule, GraphQLError
+from strawberry.extensions import (
+    AddValidationRules,
+    MaskErrors,
+    MaxTokensLimiter,
+    ParserCache,
+    ValidationCache,
+)
 from strawberry.extensions.max_aliases import create_validator as alias_rule
 from strawberry.extensions.query_depth_limiter import create_validator as depth_rule
 from strawberry.schema.config import StrawberryConfig
@@ -23,7 +29,7 @@ CACHED_DOCUMENTS = 256
 @lru_cache(maxsize=1)
 def schema() -> strawberry.Schema:
     # made once: the validation cache keys on the rules, and strawberry's limiters make new ones for each request
-    rules = [depth_rule(MAX_DEPTH, None), alias_rule(MAX_ALIASES)]
+    rules: list[type[ASTValidationRule]] = [depth_rule(MAX_DEPTH, None), alias_rule(MAX_ALIASES)]
     return strawberry.Schema(
         query=Query,
         types=TYPES,

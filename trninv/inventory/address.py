@@ -1,6 +1,6 @@
 """Addresses: rainier/d17/s2/c5/nc3. Computed from ordinals, never stored, and stable across reseeding.
 
-    cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    A--B (a link)
+cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    A--B (a link)
 """
 
 import operator
@@ -32,7 +32,15 @@ LEVELS: Final[Mapping[tuple[str, ...], str]] = {
 }
 """The level that an address's letters mean."""
 
-_NAMES: Final = {"d": "domain", "s": "server", "c": "chip", "nc": "core", "sw": "switch", "efa": "nic", "r": "rack"}
+_NAMES: Final = {
+    "d": "domain",
+    "s": "server",
+    "c": "chip",
+    "nc": "core",
+    "sw": "switch",
+    "efa": "nic",
+    "r": "rack",
+}
 _NOTHING: Final = "nothing is seeded yet, run trninv seed"
 
 HOLDS_CHIPS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
@@ -122,7 +130,9 @@ def resolve_link(connection: Connection, text: str) -> Place:
 def neighbours(connection: Connection, node_id: int) -> list[str]:
     """Addresses of the nodes that a node has links to."""
     link = _T["link"]
-    others = select(link.c.b_id).where(link.c.a_id == node_id).union_all(select(link.c.a_id).where(link.c.b_id == node_id))
+    others = (
+        select(link.c.b_id).where(link.c.a_id == node_id).union_all(select(link.c.a_id).where(link.c.b_id == node_id))
+    )
     named = node_addresses()
     wanted = named.where(_T["node"].c.id.in_(others)).order_by(_T["node"].c.id)
     return [row.address for row in connection.execute(wanted)]

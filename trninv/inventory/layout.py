@@ -9,7 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Integer, MetaData, Select, Table, Text, insert, literal, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    Integer,
+    MetaData,
+    Select,
+    Table,
+    Text,
+    insert,
+    literal,
+    select,
+)
 
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
@@ -57,7 +70,7 @@ ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "c
 
 @contextmanager
 def staged(
-    connection: Connection, catalog: Catalog, system: System, cluster: Mapping[str, Any]
+    connection: Connection, catalog: Catalog, system: System, cluster: Mapping[Any, Any]
 ) -> Iterator[dict[str, Select[Any]]]:
     """For each table the rows that a cluster must have, as a SELECT; good while the context lasts."""
     _META.create_all(connection)  # an error undoes them with the caller's transaction
@@ -72,7 +85,7 @@ def staged(
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    cluster: Mapping[str, Any]
+    cluster: Mapping[Any, Any]
     system: System
     per_domain: Mapping[str, int]
 
@@ -85,17 +98,11 @@ class _Layout:
             "tray": self._each(
                 _TRAY, "tray", self._at("server", _TRAY.c.server).label("server_id"), *_shared(_TRAY, "tray")
             ),
-            "node": self._each(
-                _NODE, "node", _NODE.c.kind, _DOMAIN.c.cluster_id, _DOMAIN.c.id.label("domain_id")
-            ),
+            "node": self._each(_NODE, "node", _NODE.c.kind, _DOMAIN.c.cluster_id, _DOMAIN.c.id.label("domain_id")),
             "chip": self._chips(model_ids(connection, TABLES["chip_model"])[model.chip.slug]),
             "switch": self._switches(),
-            "nic": self._of_kind(
-                "nic", self._at("server", _NODE.c.server).label("server_id"), *_shared(_NODE, "nic")
-            ),
-            "core": self._each(
-                _CORE, "core", self._at("node", _CORE.c.chip).label("chip_id"), _CORE.c.ordinal
-            ),
+            "nic": self._of_kind("nic", self._at("server", _NODE.c.server).label("server_id"), *_shared(_NODE, "nic")),
+            "core": self._each(_CORE, "core", self._at("node", _CORE.c.chip).label("chip_id"), _CORE.c.ordinal),
             "link": self._links(),
         }
 
@@ -165,11 +172,11 @@ class _Layout:
         return self._each(_NODE, "node", *columns).where(_NODE.c.kind == kind)
 
     def _at(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
-        return self.cluster[f"first_{block}_id"] + _DOMAIN.c.ordinal * self.per_domain[block] + local
+        return literal(self.cluster[f"first_{block}_id"]) + _DOMAIN.c.ordinal * self.per_domain[block] + local
 
     def _rack(self, local: ColumnElement[Any]) -> ColumnElement[Any]:
         per_domain, shared = self._rack_sharing()
-        return self.cluster["first_rack_id"] + _DOMAIN.c.ordinal * per_domain // shared + local
+        return literal(self.cluster["first_rack_id"]) + _DOMAIN.c.ordinal * per_domain // shared + local
 
     def _rack_sharing(self) -> tuple[int, int]:
         """Racks a domain spans, and domains that share one rack: one of the two is 1."""
@@ -238,7 +245,6 @@ def _blueprint(connection: Connection, catalog: Catalog, system: System) -> dict
             for core in range(cores)
         ],
         _LINK: [
-            {"local": local, "a": link.a, "b": link.b, **wires[link.role]}
-            for local, link in enumerate(blueprint.links)
+            {"local": local, "a": link.a, "b": link.b, **wires[link.role]} for local, link in enumerate(blueprint.links)
         ],
     }

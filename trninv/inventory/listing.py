@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, func, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Select, func, or_, select
 
 from trninv.inventory.address import words
 from trninv.inventory.record import TABLES
@@ -41,8 +41,15 @@ def _listing(key: Column[Any], query: Select[Any], **within: ColumnElement[Any])
 
 _in_server = words(_cluster.c.slug, "/d", _domain.c.ordinal, "/s", _server.c.ordinal)
 _in_domain = words(_cluster.c.slug, "/d", _domain.c.ordinal)
-_places = _server.join(_domain, _domain.c.id == _server.c.domain_id).join(_cluster, _cluster.c.id == _domain.c.cluster_id)
-_of_server = {"cluster": _cluster.c.id, "domain": _domain.c.id, "server": _server.c.id, "rack": _server.c.rack_id}
+_places = _server.join(_domain, _domain.c.id == _server.c.domain_id).join(
+    _cluster, _cluster.c.id == _domain.c.cluster_id
+)
+_of_server = {
+    "cluster": _cluster.c.id,
+    "domain": _domain.c.id,
+    "server": _server.c.id,
+    "rack": _server.c.rack_id,
+}
 
 
 def _on_server(table: Any, *columns: Any, address: ColumnElement[str]) -> Listing:  # noqa: ANN401 # tables, columns
@@ -67,9 +74,11 @@ LISTINGS: Final[Mapping[str, Listing]] = {
     ),
     "rack": _listing(
         _rack.c.id,
-        select(words(_cluster.c.slug, "/r", _rack.c.ordinal).label("address"), _rack.c.ordinal, _rack.c.rack_units).join_from(
-            _rack, _cluster, _cluster.c.id == _rack.c.cluster_id
-        ),
+        select(
+            words(_cluster.c.slug, "/r", _rack.c.ordinal).label("address"),
+            _rack.c.ordinal,
+            _rack.c.rack_units,
+        ).join_from(_rack, _cluster, _cluster.c.id == _rack.c.cluster_id),
         cluster=_cluster.c.id,
         rack=_rack.c.id,
     ),
@@ -78,9 +87,7 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         select(_in_server.label("address"), _server.c.ordinal, _server.c.server_model_id).select_from(_places),
         **_of_server,
     ),
-    "chip": _on_server(
-        _chip, _chip.c.chip_model_id, _chip.c.tray_id, address=words(_in_server, "/c", _chip.c.ordinal)
-    ),
+    "chip": _on_server(_chip, _chip.c.chip_model_id, _chip.c.tray_id, address=words(_in_server, "/c", _chip.c.ordinal)),
     "nic": _on_server(_nic, _nic.c.bandwidth_bytes_per_s, address=words(_in_server, "/efa", _nic.c.ordinal)),
     "switch": _listing(
         _switch.c.id,
@@ -121,7 +128,7 @@ LISTINGS: Final[Mapping[str, Listing]] = {
     ),
 }
 
-Row = Mapping[str, Any]
+Row = RowMapping
 
 
 def by_ids(connection: Connection, kind: str, ids: Sequence[int]) -> dict[int, Row]:
@@ -158,7 +165,7 @@ def counts_of(connection: Connection, kind: str, parent: str, parents: Sequence[
     """As `count`, for many parents in one statement."""
     rows = _numbered(kind, parent, parents, 0)
     found = connection.execute(select(rows.c.parent, func.count()).group_by(rows.c.parent)).all()
-    return dict.fromkeys(parents, 0) | {key: size for key, size in found}
+    return dict.fromkeys(parents, 0) | {row.parent: row[1] for row in found}
 
 
 def _numbered(kind: str, parent: str, parents: Sequence[int], after: int) -> Any:  # noqa: ANN401 # a subquery

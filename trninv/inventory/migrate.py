@@ -50,9 +50,7 @@ def migrate(engine: Engine, to: str = "head") -> None:
         try:
             (command.downgrade if _is_older(config, connection, to) else command.upgrade)(config, to)
         except CommandError as error:
-            raise UsageError(
-                f"{error}: (trninv migrate --to head, base, or a revision in migrations/)"
-            ) from None
+            raise UsageError(f"{error}: (trninv migrate --to head, base, or a revision in migrations/)") from None
         connection.commit()
         _check_foreign_keys(connection)
 

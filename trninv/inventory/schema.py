@@ -3,7 +3,7 @@
 Bandwidths are bytes per second in one direction, capacities bytes, compute 10⁹ operations per second.
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from sqlalchemy import (
     BigInteger,
@@ -185,7 +185,7 @@ class LinkModel(Base):
 
 
 class Cluster(Base):
-    """A named fleet. Each table's rows of a cluster have consecutive ids from its ``first_…_id`` on, in stamping order."""
+    """A named fleet. In each table its rows have consecutive ids from ``first_…_id`` on, in the order of stamping."""
 
     __tablename__ = "cluster"
     __table_args__ = (positive("domains"), UniqueConstraint("slug"), Index(None, "domain_model_id"))
@@ -266,13 +266,13 @@ class Node(Base):
     """A vertex: every chip, switch and NIC."""
 
     __tablename__ = "node"
-    __table_args__ = (
+    __table_args__: Any = (
         one_of("kind", NODE_KINDS),
         one_of("state", STATES),
         Index(None, "domain_id"),
         Index(None, "cluster_id", "kind"),
     )
-    __mapper_args__: ClassVar[dict[str, object]] = {"polymorphic_on": "kind"}
+    __mapper_args__ = {"polymorphic_on": "kind"}  # noqa: RUF012 # as SQLAlchemy types it
 
     id: Mapped[Key]
     kind: Mapped[str] = mapped_column(String(8))
@@ -289,7 +289,7 @@ class Chip(Node):
         Index(None, "tray_id"),
         Index(None, "chip_model_id"),
     )
-    __mapper_args__: ClassVar[dict[str, object]] = {"polymorphic_identity": "chip"}
+    __mapper_args__ = {"polymorphic_identity": "chip"}  # noqa: RUF012 # as SQLAlchemy types it
 
     id: Mapped[int] = mapped_column(ForeignKey("node.id"), primary_key=True)
     server_id: Mapped[int] = mapped_column(ForeignKey("server.id"))
@@ -303,7 +303,7 @@ class Switch(Node):
 
     __tablename__ = "switch"
     __table_args__ = (ordinal(), Index(None, "server_id"), Index(None, "rack_id"))
-    __mapper_args__: ClassVar[dict[str, object]] = {"polymorphic_identity": "switch"}
+    __mapper_args__ = {"polymorphic_identity": "switch"}  # noqa: RUF012 # as SQLAlchemy types it
 
     id: Mapped[int] = mapped_column(ForeignKey("node.id"), primary_key=True)
     server_id: Mapped[int | None] = mapped_column(ForeignKey("server.id"))
@@ -314,7 +314,7 @@ class Switch(Node):
 class Nic(Node):
     __tablename__ = "nic"
     __table_args__ = (ordinal(), positive("bandwidth_bytes_per_s"), UniqueConstraint("server_id", "ordinal"))
-    __mapper_args__: ClassVar[dict[str, object]] = {"polymorphic_identity": "nic"}
+    __mapper_args__ = {"polymorphic_identity": "nic"}  # noqa: RUF012 # as SQLAlchemy types it
 
     id: Mapped[int] = mapped_column(ForeignKey("node.id"), primary_key=True)
     server_id: Mapped[int] = mapped_column(ForeignKey("server.id"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, RowMapping, Select, select
 
 from trninv.catalog.facts import Catalog, render
 from trninv.catalog.models import System, Systems
@@ -78,7 +78,7 @@ def _compare(
             yield _difference(cluster, table, what, len(kept), kept[:_SHOWN])
 
 
-def _rows(connection: Connection, catalog: Catalog, system: System, cluster: Mapping[str, Any]) -> Iterator[Difference]:
+def _rows(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Difference]:
     with staged(connection, catalog, system, cluster) as wanted:
         for name in ORDER:
             must = wanted[name]
@@ -103,7 +103,7 @@ def _difference(cluster: str, table: str, what: str, size: int, rows: Sequence[M
     return Difference(cluster, table, what, f"{size} row{'s' * (size > 1)}: {listed}{more}")
 
 
-def _totals(connection: Connection, catalog: Catalog, system: System, cluster: Mapping[str, Any]) -> Iterator[Difference]:
+def _totals(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Difference]:
     """A documented total must be what the rows add up to, unless another source's total is."""
     for name, value in totals(connection, cluster["id"]).items():
         facts = [fact for fact in catalog.of(system.slug, name) if fact.value is not None]

@@ -46,17 +46,18 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, second
 
 
 def _closed_form(graph: Graph, ends: Sequence[int]) -> Split | None:
-    """min over the axes of 2·capacity·n/side (capacity·n/2 for a side of two), if the graph is such a torus.
+    """Min over the axes of 2·capacity·n/side (capacity·n/2 for a side of two), if the graph is such a torus.
 
     Dimension-order routing of one unit between each pair of nodes loads a link of axis i with n·side/8 (n/2 for a
     side of two), any two halves exchange n²/4 units, and the cut across the axis attains the bound that follows.
     """
-    at = {graph.nodes[end].get("position"): end for end in ends}
-    if None in at or len(graph) != len(ends):
-        return None
+    at: dict[tuple[int, ...], int] = {}
+    for end in ends:
+        if (position := graph.nodes[end].get("position")) is not None:
+            at[position] = end
     axes = [sorted(set(values)) for values in zip(*at, strict=True)]
     sides = [len(axis) for axis in axes]
-    if any(side % 2 and side > 1 for side in sides) or len(at) != prod(sides):
+    if any(side % 2 and side > 1 for side in sides) or not len(graph) == len(at) == prod(sides):
         return None
     capacities = _axis_capacities(graph, at, axes, sides)
     if capacities is None:

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from trninv.routing.graph import Graph
+from trninv.routing.graph import Graph, capacities
 from trninv.routing.split import Split, capacity
 
 MAX_COMPONENT = 16
@@ -67,7 +67,8 @@ class _Component:
         chosen = {node: subsets >> i & 1 for i, node in enumerate(nodes)}
         none = np.zeros_like(subsets)
         within = sum(
-            (carries * (chosen[a] ^ chosen[b]) for a, b, carries in graph.subgraph(nodes).edges(data="capacity")), none
+            (carries * (chosen[a] ^ chosen[b]) for a, b, carries in capacities(graph.subgraph(nodes))),
+            none,
         )
         to_hub = {}
         for hub in hubs:

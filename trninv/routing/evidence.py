@@ -14,7 +14,7 @@ _T = Base.metadata.tables
 
 def of_links(connection: Connection, graph: Graph) -> tuple[CitedFact, ...]:
     """The bandwidth fact of every kind of link in a graph."""
-    return cite(connection, sorted({model for _, _, model in graph.edges(data="model")}), ["bandwidth"])
+    return cite(connection, sorted({edge["model"] for _, _, edge in graph.edges(data=True)}), ["bandwidth"])
 
 
 def of_memory(connection: Connection, chips: Iterable[int]) -> tuple[CitedFact, ...]:

@@ -110,7 +110,10 @@ class Fleet:
                 equally_good=count_best(ends.graph, ends.sources, ends.targets, metric),
                 paths=tuple(_path(ends.graph, nodes) for nodes in found[:k]),
                 definition=_PATH[metric],
-                facts=evidence.of_links(connection, ends.graph.edge_subgraph(edge for nodes in found[:k] for edge in pairwise(nodes))),
+                facts=evidence.of_links(
+                    connection,
+                    ends.graph.edge_subgraph(edge for nodes in found[:k] for edge in pairwise(nodes)),
+                ),
                 truncated=len(found) > k,
             )
 
@@ -206,22 +209,24 @@ class Fleet:
 
         Returns
         -------
-        Nodes have ``kind`` and ``memory`` (bytes), edges ``bandwidth`` (bytes per second, one direction), ``model``
-        and ``technology``; what is down is left out.
+        Nodes have ``kind``, ``rack``, ``server``, ``memory`` (bytes) and ``position`` (torus coordinates); edges
+        ``bandwidth`` (bytes per second, one direction), ``model`` and ``technology``. What is down is left out.
 
         """
         with reading(self.engine) as connection:
-            place = resolve(connection, scope)
-            chips = set(connection.scalars(chips_of(place)))
+            chips = set(connection.scalars(chips_of(resolve(connection, scope))))
             wiring = load(connection, domains_of(connection, chips), nics=True).graph
+        beside = {near for chip in chips if chip in wiring for near in wiring[chip]}
+        kept = wiring.subgraph(chips | {near for near in beside if wiring.nodes[near]["kind"] != "chip"})
         named = Graph()
-        others = {near for chip in chips if chip in wiring for near in wiring[chip] if wiring.nodes[near]["kind"] != "chip"}
-        kept = wiring.subgraph(chips | others)
-        for node, of in kept.nodes(data=True):
-            named.add_node(of["address"], kind=of["kind"], memory=of["memory"])
-        for a, b, of in kept.edges(data=True):
+        for _, node in kept.nodes(data=True):
+            named.add_node(
+                node["address"],
+                **{key: node[key] for key in ("kind", "rack", "server", "memory", "position")},
+            )
+        for a, b, edge in kept.edges(data=True):
             ends = kept.nodes[a]["address"], kept.nodes[b]["address"]
-            named.add_edge(*ends, bandwidth=of["capacity"], model=of["model"], technology=of["technology"])
+            named.add_edge(*ends, bandwidth=edge["capacity"], model=edge["model"], technology=edge["technology"])
         return named
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import networkx as nx
 
-from trninv.routing.graph import Graph
+from trninv.routing.graph import Graph, capacities
 
 
 def minimum_cut(graph: Graph, sources: Collection[int], targets: Collection[int]) -> tuple[int, set[int]]:
@@ -27,9 +27,9 @@ def minimum_cut(graph: Graph, sources: Collection[int], targets: Collection[int]
         joined.add_node(end)
         joined.add_edges_from((end, node) for node in nodes if node in graph)  # no capacity: unlimited
         ends.append(end)
-    value, (side, _) = nx.minimum_cut(joined, *ends)
+    value, (side, _) = nx.minimum_cut(joined, ends[0], ends[1])
     inside = {node for node in side if node is not ends[0]}
-    crossing = sum(edge["capacity"] for a, b, edge in graph.edges(data=True) if (a in inside) != (b in inside))
+    crossing = sum(carries for a, b, carries in capacities(graph) if (a in inside) != (b in inside))
     if crossing != value:
         raise AssertionError(f"flow {value} is not the cut's {crossing}")
     return int(value), inside

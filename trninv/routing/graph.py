@@ -1,15 +1,16 @@
 """The wiring of scale-up domains as a networkx graph of node ids, read from the tables as they are now.
 
-Nodes have ``kind``, ``address``, ``memory`` (chips: bytes), ``position`` (torus chips: coordinates); edges ``id``,
-``capacity`` (bytes per second, one direction), ``model`` and ``technology``. What is down is not in the graph.
+Nodes have ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory`` (chips: bytes)
+and ``position`` (torus chips: coordinates); edges ``id``, ``capacity`` (bytes per second, one direction), ``model``
+and ``technology``. What is down is not in the graph.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import node_addresses
@@ -18,7 +19,10 @@ from trninv.routing.results import LinkRef
 from trninv.topology.torus import coordinates
 from trninv.units import Bandwidth
 
-Graph = nx.Graph
+if TYPE_CHECKING:
+    Graph = nx.Graph[Any]
+else:
+    Graph = nx.Graph
 
 _T = Base.metadata.tables
 MAX_DOMAINS = 16
@@ -54,7 +58,15 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
     failed = set()
     for row in connection.execute(_nodes(domain_ids, nics=nics)):
         if row.state in CARRYING:
-            graph.add_node(row.id, kind=row.kind, address=row.address, memory=row.memory, position=_position(row))
+            graph.add_node(
+                row.id,
+                kind=row.kind,
+                address=row.address,
+                rack=row.rack,
+                server=row.server,
+                memory=row.memory,
+                position=_position(row),
+            )
         elif row.kind == "chip":
             failed.add(row.id)
     for row in connection.execute(_links(domain_ids)):
@@ -70,20 +82,23 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
     return Wiring(graph, frozenset(failed))
 
 
+def capacities(graph: Graph) -> list[tuple[int, int, int]]:
+    """Both ends of every edge, and what it carries in one direction."""
+    return [(a, b, edge["capacity"]) for a, b, edge in graph.edges(data=True)]
+
+
 def without(graph: Graph, nodes: Collection[int], links: Collection[int]) -> Graph:
     """A copy that lacks these nodes and these links (by id)."""
     kept = graph.copy()
     kept.remove_nodes_from(nodes)
-    kept.remove_edges_from([(a, b) for a, b, link in graph.edges(data="id") if link in links])
+    kept.remove_edges_from([(a, b) for a, b, edge in graph.edges(data=True) if edge["id"] in links])
     return kept
 
 
 def link_ref(graph: Graph, a: int, b: int) -> LinkRef:
     low, high = min(a, b), max(a, b)
     edge = graph.edges[low, high]
-    return LinkRef(
-        edge["id"], graph.nodes[low]["address"], graph.nodes[high]["address"], Bandwidth(edge["capacity"])
-    )
+    return LinkRef(edge["id"], graph.nodes[low]["address"], graph.nodes[high]["address"], Bandwidth(edge["capacity"]))
 
 
 def cut_links(graph: Graph, side: Collection[int]) -> tuple[LinkRef, ...]:
@@ -93,19 +108,23 @@ def cut_links(graph: Graph, side: Collection[int]) -> tuple[LinkRef, ...]:
     return tuple(sorted(crossing, key=lambda link: link.id))
 
 
-def _nodes(domain_ids: Collection[int], *, nics: bool) -> Any:  # noqa: ANN401 # a Select of eight columns
-    node, chip, model, domain, domain_model, server = (
-        _T[name] for name in ("node", "chip", "chip_model", "domain", "domain_model", "server")
+def _nodes(domain_ids: Collection[int], *, nics: bool) -> Any:  # noqa: ANN401 # a Select of nine columns
+    node, chip, switch, model, domain, domain_model, server, rack = (
+        _T[name] for name in ("node", "chip", "switch", "chip_model", "domain", "domain_model", "server", "rack")
     )
+    of_switch = server.alias("of_switch")
     query = node_addresses().add_columns(
         node.c.kind,
         node.c.state,
+        rack.c.ordinal.label("rack"),
+        func.coalesce(server.c.ordinal, of_switch.c.ordinal).label("server"),
+        chip.c.ordinal.label("chip"),
         model.c.device_memory_bytes.label("memory"),
         domain_model.c.sides,
-        server.c.ordinal.label("server"),
-        chip.c.ordinal.label("chip"),
     )
     query = query.outerjoin(model, model.c.id == chip.c.chip_model_id)
+    query = query.outerjoin(of_switch, of_switch.c.id == switch.c.server_id)
+    query = query.join(rack, rack.c.id == func.coalesce(server.c.rack_id, switch.c.rack_id))
     query = query.join(domain_model, domain_model.c.id == domain.c.domain_model_id)
     kinds = ("chip", "switch", "nic") if nics else ("chip", "switch")
     return query.where(node.c.domain_id.in_(list(domain_ids)), node.c.kind.in_(kinds)).order_by(node.c.id)
@@ -114,7 +133,12 @@ def _nodes(domain_ids: Collection[int], *, nics: bool) -> Any:  # noqa: ANN401 #
 def _links(domain_ids: Collection[int]) -> Any:  # noqa: ANN401 # a Select of six columns
     link, model = _T["link"], _T["link_model"]
     query = select(
-        link.c.id, link.c.a_id, link.c.b_id, link.c.bandwidth_bytes_per_s, link.c.technology, model.c.slug.label("model")
+        link.c.id,
+        link.c.a_id,
+        link.c.b_id,
+        link.c.bandwidth_bytes_per_s,
+        link.c.technology,
+        model.c.slug.label("model"),
     ).join(model, model.c.id == link.c.link_model_id)
     return query.where(link.c.domain_id.in_(list(domain_ids)), link.c.state.in_(CARRYING)).order_by(link.c.id)
 

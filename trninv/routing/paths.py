@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from math import inf
 
-from trninv.routing.graph import Graph
+from trninv.routing.graph import Graph, capacities
 from trninv.routing.results import Metric
 
 NodePath = tuple[int, ...]
@@ -59,8 +59,11 @@ def count_best(graph: Graph, sources: Collection[int], targets: Collection[int],
 class _Search:
     def __init__(self, graph: Graph, sources: Collection[int], targets: Collection[int], metric: Metric) -> None:
         self.graph, self.metric = graph, metric
-        self.sources, self.targets = frozenset(sources).intersection(graph), frozenset(targets).intersection(graph)
-        self.capacities = sorted({c for _, _, c in graph.edges(data="capacity")}, reverse=True) or [0]
+        self.sources, self.targets = (
+            frozenset(sources).intersection(graph),
+            frozenset(targets).intersection(graph),
+        )
+        self.capacities = sorted({carries for _, _, carries in capacities(graph)}, reverse=True) or [0]
 
     def rank(self, path: NodePath) -> tuple[float, ...]:
         hops = len(path) - 1
@@ -105,7 +108,9 @@ class _Search:
             if not prefix
         }
         if prefix:
-            away = {near: distance[near] for near in self._neighbours(prefix[-1], floor) if near in distance.keys() - taken}
+            away = {
+                near: distance[near] for near in self._neighbours(prefix[-1], floor) if near in distance.keys() - taken
+            }
         if not away or min(away.values()) == inf:
             return ()
         node = min(away, key=lambda n: (away[n], n))

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import networkx as nx
 
 from trninv.routing.flow import minimum_cut
-from trninv.routing.graph import Graph
+from trninv.routing.graph import Graph, capacities
 
 
 def hops_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
@@ -17,8 +17,8 @@ def hops_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
 def widest_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
     """Capacity of the widest path from any source, for every other node that can be reached."""
     widest: dict[int, int] = {}
-    for floor in sorted({capacity for _, _, capacity in graph.edges(data="capacity")}, reverse=True):
-        wide = Graph([(a, b) for a, b, capacity in graph.edges(data="capacity") if capacity >= floor])
+    for floor in sorted({carries for _, _, carries in capacities(graph)}, reverse=True):
+        wide = Graph([(a, b) for a, b, carries in capacities(graph) if carries >= floor])
         for node in hops_from(wide, sources).keys() - set(sources):
             widest.setdefault(node, floor)
     return widest

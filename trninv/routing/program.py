@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from math import ceil, gcd, inf
 
 import networkx as nx
+import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csr_array
 
 from trninv.routing.flow import minimum_cut
-from trninv.routing.graph import Graph
+from trninv.routing.graph import Graph, capacities
 from trninv.routing.split import Split
 
 Row = tuple[dict[int, float], float, float]
@@ -28,8 +29,8 @@ def bisect(graph: Graph, ends: Sequence[int], fillers: int, seconds: float) -> S
     nodes, half = sorted(graph), (len(ends) + fillers) // 2
     column = {node: i for i, node in enumerate(nodes)}
     edges = {frozenset(edge): len(nodes) + i for i, edge in enumerate(graph.edges)}
-    capacities = [carries for _, _, carries in graph.edges(data="capacity")]
-    unit = gcd(*capacities) or 1
+    carried = [carries for _, _, carries in capacities(graph)]
+    unit = gcd(*carried) or 1
     rows = [
         *_cut_rows(column, edges),
         ({column[end]: 1.0 for end in ends}, float(half - fillers), float(half)),
@@ -37,8 +38,8 @@ def bisect(graph: Graph, ends: Sequence[int], fillers: int, seconds: float) -> S
     ]
     weigh = set(ends)
     result = milp(
-        c=[0.0] * len(nodes) + [carries / unit for carries in capacities],
-        integrality=[int(node in weigh) for node in nodes] + [0] * len(edges),
+        c=[0.0] * len(nodes) + [carries / unit for carries in carried],
+        integrality=np.array([int(node in weigh) for node in nodes] + [0] * len(edges)),
         bounds=Bounds(0, 1),
         constraints=_matrix(rows, len(nodes) + len(edges)),
         options={"time_limit": seconds},
@@ -49,7 +50,7 @@ def bisect(graph: Graph, ends: Sequence[int], fillers: int, seconds: float) -> S
 
 
 def _cut_rows(column: dict[int, int], edges: dict[frozenset[int], int]) -> Iterator[Row]:
-    """y ≥ |x_a - x_b| for every edge."""
+    """Y ≥ |x_a - x_b| for every edge."""
     for edge, y in edges.items():
         a, b = edge
         yield {y: 1, column[a]: 1, column[b]: -1}, 0, inf

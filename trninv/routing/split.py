@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from trninv.routing.graph import Graph
+from trninv.routing.graph import Graph, capacities
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,4 +25,4 @@ class Split:
 def capacity(graph: Graph, side: Collection[int]) -> int:
     """What the links between a set of nodes and the rest carry."""
     inside = set(side)
-    return sum(carries for a, b, carries in graph.edges(data="capacity") if (a in inside) != (b in inside))
+    return sum(carries for a, b, carries in capacities(graph) if (a in inside) != (b in inside))

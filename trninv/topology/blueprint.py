@@ -74,9 +74,7 @@ def torus_domain(
     chips = _chips(prod(sides) // servers, servers_by_rack)
     links = [Link(link.a, link.b, roles[link.axis]) for link in torus(sides)]
     wiring: Wiring = "torus" if links else "single"
-    return _with_nics(
-        wiring, tuple(sides) if links else (), chips, links, chips_per_nic, tuple(servers_by_rack)
-    )
+    return _with_nics(wiring, tuple(sides) if links else (), chips, links, chips_per_nic, tuple(servers_by_rack))
 
 
 def switched_domain(fabric: Switched, *, chips_per_nic: int) -> Blueprint:

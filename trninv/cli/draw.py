@@ -1,0 +1,41 @@
+"""draw: a picture of the wiring."""
+
+from pathlib import Path
+
+import click
+
+import trninv
+from trninv.cli.drawing import svg
+from trninv.errors import NotFoundError, UsageError
+
+
+@click.command()
+@click.argument("scope")
+@click.option("-o", "--output", required=True, metavar="FILE.svg", help="Where to write; - for stdout.")
+@click.option("--path", "ends", nargs=2, metavar="A B", help="Mark the shortest path from A to B.")
+@click.pass_obj
+def draw(database: str, scope: str, output: str, ends: tuple[str, str] | None) -> None:
+    """A picture of the wiring of SCOPE, one domain or a part of one.
+
+    \b
+    trninv draw u-trn2x64 -o torus.svg --path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
+    """
+    with trninv.open(database) as fleet:
+        graph = fleet.graph(scope)
+        marked: list[str] = []
+        caption = ""
+        if ends:
+            answer = fleet.path(*ends)
+            if not answer.reachable:
+                raise NotFoundError(f"no path from {ends[0]} to {ends[1]} to draw")
+            found = answer.paths[0]
+            marked = [step.address for step in found.steps if step.kind != "link"]
+            caption = f"{answer.source} to {answer.target}: {found.hops} hops, {found.bandwidth} one direction"
+    picture = svg(scope, graph, marked, caption)
+    if output == "-":
+        click.echo(picture, nl=False)
+        return
+    try:
+        Path(output).write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"can't write {output}: {error.strerror}") from None
