@@ -216,9 +216,16 @@ def _evaluate(formula: str, term: Any) -> Fraction:  # noqa: ANN401 # a callable
     return total
 
 
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogError(f"{path.name}: {error}") from None
+
+
 class _Loader:
     def __init__(self, directory: Path) -> None:
-        files = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted(directory.glob("*.toml"))}
+        files = {path.stem: _read(path) for path in sorted(directory.glob("*.toml"))}
         if not files:
             raise CatalogError(f"no catalog in {directory}")
         self.attributes = {name: Attribute(name, **row) for name, row in files.pop("attributes").items()}

@@ -1,5 +1,7 @@
 """show, facts, audit: what one thing is, and what the documents say."""
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import click
@@ -12,9 +14,6 @@ from trninv.errors import UnknownFactError, nearest
 from trninv.inventory.address import resolve, resolve_link
 from trninv.inventory.database import connect, reading
 from trninv.inventory.describe import Description, describe
-
-_SHOWN = 20
-"""Parts that a table lists."""
 
 
 @click.command()
@@ -125,12 +124,18 @@ def _line(fact: Fact) -> list[object]:
     return [fact.subject, fact.attribute.name, f"{mark}{fact}", _written(fact), fact.source.title, fact.quote]
 
 
+def _spans(parts: Sequence[str]) -> Iterator[str]:
+    """u-trn2x64/d0/s0/c0 to c15, u-trn2x64/d0/s0/efa0 to efa15."""
+    for _, group in groupby(parts, key=lambda part: part.rstrip("0123456789")):
+        first, *rest = group
+        yield f"{first} to {rest[-1].rsplit('/', 1)[1]}" if rest else first
+
+
 def _print(found: Description) -> None:
     click.echo(f"{found.address} ({found.level})")
     rows(["", ""], found.attributes.items())
     if found.parts:
-        more = f" … {len(found.parts) - _SHOWN} more" if len(found.parts) > _SHOWN else ""
-        click.echo(f"\nparts: {' '.join(found.parts[:_SHOWN])}{more}")
+        click.echo(f"\nparts: {', '.join(_spans(found.parts))}")
     if found.links:
         click.echo()
         rows(

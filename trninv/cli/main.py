@@ -28,6 +28,7 @@ _COMMANDS = {
     "bisection": "ask",
     "draw": "draw",
     "query": "serve",
+    "schema": "serve",
     "serve": "serve",
 }
 """Command and the module of `trninv.cli` that has it."""

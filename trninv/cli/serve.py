@@ -12,7 +12,7 @@ from anyio import CapacityLimiter
 import trninv
 from trninv.errors import UsageError
 from trninv.graphql.context import MAX_THREADS, Context
-from trninv.graphql.schema import schema
+from trninv.graphql.schema import schema as api
 from trninv.inventory.database import connect, display, reading
 from trninv.routing.fleet import Fleet
 
@@ -33,6 +33,16 @@ def serve(database: str, host: str, port: int, workers: int = 1) -> None:
     os.environ["TRNINV_DATABASE_URL"] = database  # workers read it
     click.echo(f"GraphQL and GraphiQL on http://{host}:{port}/graphql, database {display(database)}", err=True)
     uvicorn.run("trninv.graphql.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning")
+
+
+@click.command()
+def schema() -> None:
+    """Print the GraphQL schema.
+
+    \b
+    trninv schema > schema.graphql
+    """
+    click.echo(api().as_str())
 
 
 @click.command()
@@ -63,6 +73,6 @@ def query(database: str, document: str, variables: str) -> None:
 
 async def _execute(fleet: Fleet, source: str, values: dict[str, object]) -> dict[str, object]:
     context = Context(fleet, CapacityLimiter(MAX_THREADS))
-    result = await schema().execute(source, variable_values=values, context_value=context)
+    result = await api().execute(source, variable_values=values, context_value=context)
     errors = {"errors": [error.formatted for error in result.errors]} if result.errors else {}
     return {"data": result.data, **errors}

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from anyio import CapacityLimiter
+from cross_web import HTTPException
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
@@ -37,6 +38,15 @@ class _Endpoint(GraphQL[Context, None]):
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:  # noqa: ARG002
         return Context(self.fleet, self.limiter)
+
+    def decode_json(self, data: str | bytes) -> object:
+        try:
+            decoded = super().decode_json(data)
+        except ValueError:  # bytes that are no UTF-8 among them
+            decoded = None
+        if not isinstance(decoded, dict | list):
+            raise HTTPException(400, "the body is not a JSON object with a query")
+        return decoded
 
     async def render_graphql_ide(self, request: Request) -> Response:  # noqa: ARG002
         page = (WEB / "graphiql" / "index.html").read_bytes()

@@ -1,13 +1,24 @@
 """Scalars, and quantities as objects with units in their field names."""
 
+import re
 from collections.abc import Mapping
 from typing import NewType
 
 import strawberry
+from graphql import GraphQLError
 from strawberry.types.scalar import ScalarDefinition
 
 Address = NewType("Address", str)
 BigInt = NewType("BigInt", int)
+
+_WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, int | str) and _WHOLE.fullmatch(str(value)):
+        return int(value)
+    raise GraphQLError(f"BigInt is a whole number as a decimal string, not {str(value)[:40]!r}")
+
 
 SCALARS: Mapping[object, ScalarDefinition] = {
     Address: strawberry.scalar(
@@ -17,7 +28,7 @@ SCALARS: Mapping[object, ScalarDefinition] = {
         name="BigInt",
         description="An exact integer as a decimal string: it may need more than 53 bits.",
         serialize=str,
-        parse_value=int,
+        parse_value=_whole,
     ),
 }
 

@@ -1,0 +1,228 @@
+"""Every command: documented, run on real data, and clear when it refuses."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import click
+import pytest
+
+from conftest import Databases, Run
+from trninv import __version__
+from trninv.cli.main import trninv
+
+CONTEXT = click.Context(trninv)
+COMMANDS = {name: trninv.get_command(CONTEXT, name) for name in trninv.list_commands(CONTEXT)}
+U = "u-trn2x64/d0"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(run: Run, name: str) -> None:
+    status, out, _ = run(name, "--help")
+    assert status == 0
+    assert f"trninv {name}" in out.split("Options:")[0].split("\n", 2)[2] or f" {name}" in out
+    command = COMMANDS[name]
+    assert command is not None
+    assert "\b" in (command.help or "")
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert option.help or option.name in ("host", "port"), f"{name} --{option.name} has no help"
+
+
+def test_help_lists_every_command(run: Run) -> None:
+    status, out, _ = run("--help")
+    assert status == 0
+    assert all(f"\n  {name} " in out for name in COMMANDS)
+
+
+def test_version(run: Run) -> None:
+    assert run("--version")[1].strip().endswith(__version__)
+
+
+def test_from_nothing_to_removed(run: Run, empty: str) -> None:
+    def on(*arguments: str) -> tuple[int, str, str]:
+        return run(*arguments, database=empty)
+
+    assert on("status")[0] == 1
+    assert "run trninv migrate" in on("seed")[2]
+    assert on("migrate")[0] == 0
+    assert on("migrate", "--check")[:2] == (0, "the schema is up to date\n")
+    assert "nothing is seeded yet" in on("path", f"{U}/s0/c0", f"{U}/s0/c1")[2]
+    assert on("seed", "--dry-run")[1].count("would seed") == 6
+    assert on("verify")[1] == "as the catalog says: facts (no cluster is seeded)\n" or on("verify")[0] == 1
+    assert on("seed")[1].count(": seeded") == 6
+    assert on("seed")[1].count(": already there") == 6
+    assert on("seed", "trn2.48xlarge", "--name", "lab")[1] == "lab: seeded 16 chips in 1 server\n"
+    assert "choose another --name" in on("seed", "trn1", "--name", "lab")[2]
+    status = json.loads(on("status", "--format", "json")[1])
+    assert [cluster["slug"] for cluster in status["clusters"]][-1] == "lab"
+    assert status["rows"]["chip"] == 321
+    assert on("verify")[0] == 0
+    assert on("verify", "lab", "--format", "json")[0] == 0
+    refused = on("unseed", "lab")
+    assert (refused[0], "add --yes" in refused[2]) == (2, True)
+    assert on("unseed", "lab", "--yes")[1] == "removed lab\n"
+    assert on("migrate", "--to", "base")[0] == 0
+    assert on("status")[0] == 1
+
+
+def test_verify_ends_with_1_on_a_difference(run: Run, databases: Databases) -> None:
+    import sqlite3  # noqa: PLC0415
+
+    url = databases.seeded("sqlite")
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        connection.execute("UPDATE link SET bandwidth_bytes_per_s = 1 WHERE id = 2")
+    connection.close()
+    status, out, _ = run("verify", database=url)
+    assert status == 1
+    assert "trn1.32xlarge: link: missing 1 row: id=2" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["systems"], ["u-trn2x64", "trn2u-ultraserver", "AWS Trn1 Architecture"]),
+        (["show", "u-trn2x64"], ["6,144 GiB", "40,000 TFLOPS", "1,600 GB/s", "u-trn2x64/r1"]),
+        (["show", f"{U}/s0"], ["trn2-16.48xlarge", "u-trn2x64/r0", "to efa15"]),
+        (["show", f"{U}/s0/c3"], ["8 × NeuronCore-v3", "tray 1", f"{U}/s3/c3", "64 GB/s"]),
+        (["show", f"{U}/s0/c3/nc1"], [f"{U}/s0/c3", "NeuronCore-v3"]),
+        (["show", f"{U}/s0/efa3"], ["25 GB/s"]),
+        (["show", "u-trn2x64/r1"], ["42 U", f"{U}/s2", "Assumed by trninv"]),
+        (["show", "trn3-gen2/d0"], ["switched", "trn3-gen2/d0/sw0 to sw37"]),
+        (["show", "trn3-gen2/d0/sw3"], ["server trn3-gen2/d0/s3 in rack trn3-gen2/r0"]),
+        (["show", "trn3-gen2/d0/s0/c0--trn3-gen2/d0/s18/c0"], ["128 GB/s", "256 GB/s", "NeuronLink-v4"]),
+        (["facts", "rainier"], ["400,000", "nearly 500,000", "a massive cluster featuring 400,000"]),
+        (["facts", "--conflicts"], ["2,048 GiB/sec/device", "2.56 TB/sec", "704 GB/s", "190 TFLOPS", "over 100,000"]),
+        (["audit"], ["13,120 GB/s", "conflict", "rounds", "truncates"]),
+        (["path", f"{U}/s0/c0", f"{U}/s2/c10"], ["6 hops, 64 GB/s", "720 in all", "rests on", "disputed"]),
+        (["bandwidth", f"{U}/s0", f"{U}/s2"], ["2,048 GB/s one direction (4,096 GB/s both)", "32 links"]),
+        (["pool", f"{U}/s0/c0", "--hops", "1"], ["672 GiB on 7 chips"]),
+        (["pool", f"{U}/s0/c0", "--min-bandwidth", "128 GB/s"], ["1,536 GiB on 16 chips"]),
+        (["bisection", "trn3-gen2"], ["9,216 GB/s one direction (exact)", "72 and 72", "… 32 more"]),
+        (["bisection", U, "--chips", f"{U}/s0/c0", "--chips", f"{U}/s0/c1"], ["128 GB/s", "1 and 1"]),
+        (["schema"], ["type Query", "scalar Address"]),
+        (["query", "{ clusters { slug } }"], ['"slug": "trn3-gen2"']),
+        (["migrate", "--sql"], ["CREATE TABLE fact", "CREATE TABLE link"]),
+    ],
+)
+def test_prints_what_people_look_for(run: Run, arguments: list[str], words: list[str]) -> None:
+    status, out, err = run(*arguments)
+    assert (status, err) == (0, "")
+    for word in words:
+        assert word in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status"],
+        ["systems"],
+        ["verify"],
+        ["show", f"{U}/s0/c3"],
+        ["facts", "trainium2"],
+        ["audit"],
+        ["path", f"{U}/s0/c0", f"{U}/s2/c10", "-k", "3", "--by", "bandwidth"],
+        ["bandwidth", f"{U}/s0", f"{U}/s2"],
+        ["pool", f"{U}/s0/c0"],
+        ["bisection", "u-trn2x64"],
+    ],
+)
+def test_json_is_json_in_camel_case(run: Run, arguments: list[str]) -> None:
+    status, out, _ = run(*arguments, "--format", "json")
+    assert status == 0
+    assert "_" not in "".join(_keys(json.loads(out), skip="rows"))
+
+
+def _keys(value: object, skip: str) -> list[str]:
+    if isinstance(value, dict):
+        return [key for name, each in value.items() if name != skip for key in (name, *_keys(each, skip))]
+    return [key for each in value for key in _keys(each, skip)] if isinstance(value, list) else []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "complaint"),
+    [
+        (["path", f"{U}/s0/c0", f"{U}/s0/c99"], 1, "has c0 to c15"),
+        (["path", f"{U}/s0/c0", "trn3-gen1/d0/s0/c0"], 1, ""),
+        (["bandwidth", f"{U}/s0/c0", "trn3-gen1/d0/s0/c0"], 1, ""),
+        (["path", "??", "b"], 2, "is not an address"),
+        (["path", f"{U}/s0/c0"], 2, "Missing argument"),
+        (["path", f"{U}/s0/c0", f"{U}/s0/c1", "-k", "0"], 2, "ask for 1 to 100"),
+        (["pool", f"{U}/s0/c0", "--min-bandwidth", "64"], 2, "'64' is not a bandwidth"),
+        (["seed", "trn9"], 1, "no system 'trn9'"),
+        (["seed", "--all", "trn1"], 2, "name none beside it"),
+        (["seed", "--name", "x"], 2, "--name is for one system"),
+        (["unseed", f"{U}/s0", "--yes"], 2, "only whole clusters"),
+        (["facts", "trainium9"], 1, "did you mean trainium"),
+        (["migrate", "--to", "9999"], 2, "9999"),
+        (["query", "{"], 1, ""),
+        (["query", "{ clusters { slug } }", "--variables", "{"], 2, "--variables is not JSON"),
+        (["draw", "u-trn2x64", "-o", "/nowhere/x.svg"], 2, "can't write /nowhere/x.svg"),
+        (["nonsense"], 2, "No such command"),
+    ],
+)
+def test_a_failure_is_one_line_and_a_status(run: Run, arguments: list[str], status: int, complaint: str) -> None:
+    found, _, err = run(*arguments)
+    assert found == status
+    assert complaint in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "database", ["mysql://h/d", "nonsense", "sqlite:////proc/nowhere/x.db", "postgresql://x@127.0.0.1:1/y"]
+)
+def test_a_database_that_is_none_is_one_line(run: Run, database: str) -> None:
+    status, _, err = run("status", database=database)
+    assert status in (1, 2)
+    assert err.startswith("trninv: ")
+    assert err.count("\n") == 1
+
+
+def test_a_password_is_not_printed(run: Run) -> None:
+    _, out, err = run("status", database="postgresql://x:secret@127.0.0.1:1/y")
+    assert "secret" not in out + err
+
+
+def test_debug_shows_the_trace() -> None:
+    command = [sys.executable, "-m", "trninv", "--debug", "--database", "mysql://h/d", "status"]
+    assert "Traceback" in subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
+def test_a_pipe_that_closes_is_no_error(lite: str) -> None:
+    script = f'"{sys.executable}" -m trninv --database "{lite}" facts | head -n 1'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("subject")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "scope", ["trn1.2xlarge", "trn1.32xlarge", "u-trn2x64", f"{U}/s1", "u-trn2x64/r1", "trn3-gen1", "trn3-gen2"]
+)
+def test_pictures_are_well_formed_and_show_every_chip(run: Run, tmp_path: Path, scope: str) -> None:
+    file = tmp_path / "picture.svg"
+    assert run("draw", scope, "-o", str(file))[0] == 0
+    titles = [title.text or "" for title in ET.parse(file).getroot().iter("{http://www.w3.org/2000/svg}title")]
+    chips = [title for title in titles if "/c" in title]
+    assert len(chips) == len(set(chips)) == {
+        "trn1.2xlarge": 1, "trn1.32xlarge": 16, "u-trn2x64": 64, f"{U}/s1": 16, "u-trn2x64/r1": 32,
+        "trn3-gen1": 64, "trn3-gen2": 144,
+    }[scope]  # fmt: skip
+
+
+def test_a_marked_path_is_in_the_picture(run: Run) -> None:
+    status, out, _ = run("draw", "u-trn2x64", "-o", "-", "--path", f"{U}/s0/c0", f"{U}/s2/c10")
+    assert status == 0
+    assert "6 hops, 64 GB/s one direction" in out
+    assert out.count('stroke="#e4572e"') == 6
+    assert out.count('fill="#e4572e"') == 7
+
+
+def test_up_migrates_seeds_and_answers(run: Run, empty: str) -> None:
+    status, out, _ = run("up", "--check", database=empty)
+    assert status == 0
+    assert out.count(": seeded") == 6
+    for answer in ("6 hops, 64 GB/s", "640 GB/s", "6,144 GiB on 64 chips", "2,048 GB/s one direction (exact)"):
+        assert answer in out
+    assert run("up", "--check", database=empty)[1].count(": already there") == 6

@@ -1,0 +1,131 @@
+"""Databases for the tests: each test has its own, made from one seeded template of its worker."""
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from hypothesis import settings
+from sqlalchemy import Engine
+
+import postgres
+import trninv
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import migrate, stamp
+from trninv.inventory.database import connect, writing
+from trninv.routing.fleet import Fleet
+
+BACKENDS = ["sqlite", "postgresql"]
+
+settings.register_profile("trninv", deadline=None)  # the machine is shared: time is a benchmark's business
+settings.load_profile("trninv")
+
+
+def seed_everything(url: str) -> None:
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        for system in systems().systems:
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), system)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """URL of the worker's PostgreSQL server, with {} for the database."""
+    directory = tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True)
+    with directory as path, postgres.server(Path(path)) as url:
+        yield url
+
+
+class Databases:
+    """Makes empty databases, and copies of a seeded one, on either backend."""
+
+    def __init__(self, directory: Path, request: pytest.FixtureRequest) -> None:
+        self._directory, self._request = directory, request
+        self._numbers = itertools.count()
+        self._templates: dict[str, str] = {}
+
+    def empty(self, backend: str) -> str:
+        name = f"t{next(self._numbers)}"
+        if backend == "sqlite":
+            return f"sqlite:///{self._directory / name}.db"
+        self._create(f"CREATE DATABASE {name}")
+        return self._postgres(name)
+
+    def seeded(self, backend: str) -> str:
+        if backend not in self._templates:
+            self._templates[backend] = self.empty(backend)
+            seed_everything(self._templates[backend])
+        template = self._templates[backend]
+        if backend == "sqlite":
+            url = self.empty(backend)
+            shutil.copy(template.removeprefix("sqlite:///"), url.removeprefix("sqlite:///"))
+            return url
+        name = f"t{next(self._numbers)}"
+        self._create(f"CREATE DATABASE {name} TEMPLATE {template.split('@/')[1].split('?')[0]}")
+        return self._postgres(name)
+
+    def _postgres(self, name: str) -> str:
+        url: str = self._request.getfixturevalue("postgres_url")
+        return url.format(name)
+
+    def _create(self, statement: str) -> None:
+        with psycopg.connect(self._postgres("postgres"), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+
+@pytest.fixture(scope="session")
+def databases(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Databases:
+    return Databases(tmp_path_factory.mktemp("databases"), request)
+
+
+@pytest.fixture(params=BACKENDS)
+def empty(request: pytest.FixtureRequest, databases: Databases) -> str:
+    """URL of an empty database, on either backend."""
+    return databases.empty(request.param)
+
+
+@pytest.fixture(params=BACKENDS)
+def seeded(request: pytest.FixtureRequest, databases: Databases) -> str:
+    """URL of a database of one's own with every system, on either backend."""
+    return databases.seeded(request.param)
+
+
+@pytest.fixture
+def engine(seeded: str) -> Iterator[Engine]:
+    with connect(seeded) as made:
+        yield made
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    """A fleet with every system that no test changes, on either backend."""
+    with trninv.open(databases.seeded(request.param)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def lite(databases: Databases) -> str:
+    """URL of an SQLite database with every system that no test changes."""
+    return databases.seeded("sqlite")
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(lite: str, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in this process: status, stdout, stderr."""
+    from trninv.cli.main import main  # noqa: PLC0415 # only where it is used
+
+    def call(*arguments: str, database: str = lite) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["--database", database, *arguments])
+        out, err = capfd.readouterr()
+        return int(str(ended.value.code)), out, err
+
+    return call

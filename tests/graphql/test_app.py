@@ -1,0 +1,127 @@
+"""The service over HTTP, in process and as a real server with a real browser."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from trninv.graphql.app import WEB, app
+
+
+@pytest.fixture
+def client(lite: str) -> Iterator[TestClient]:
+    with TestClient(app(lite)) as opened:
+        yield opened
+
+
+def test_post_and_get(client: TestClient) -> None:
+    document = '{ bisection(of: "u-trn2x64") { upper { gigabytesPerSecond } exact } }'
+    wanted = {"data": {"bisection": {"upper": {"gigabytesPerSecond": 2048.0}, "exact": True}}}
+    assert client.post("/graphql", json={"query": document}).json() == wanted
+    assert client.get("/graphql", params={"query": document}).json() == wanted
+
+
+def test_healthz(client: TestClient, tmp_path: Path) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+    with TestClient(app(f"sqlite:///{tmp_path / 'empty.db'}")) as other:
+        answer = other.get("/healthz")
+    assert answer.status_code == 503
+    assert "sqlite" not in answer.text
+
+
+def test_graphiql_and_all_it_needs_come_from_here(client: TestClient) -> None:
+    page = client.get("/graphql", headers={"Accept": "text/html"})
+    assert page.status_code == 200
+    assert "connect-src 'self'" in page.headers["Content-Security-Policy"]
+    assert "http" not in page.text
+    for file in ("graphiql.js", "graphiql.css"):
+        assert f"static/graphiql/{file}" in page.text
+        assert client.get(f"/static/graphiql/{file}").status_code == 200
+    assert client.get("/", follow_redirects=False).headers["location"] == "/graphql"
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../app.py", "/static/%2e%2e/__init__.py", "/static//etc/passwd", "/nothing", "/static/"]
+)
+def test_nothing_else_is_served(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code in (404, 405)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b'{"query": 5}', b'{"query": "{ a", "variables": 7}', b"\xff"]
+)
+def test_a_malformed_request_is_the_clients_fault(client: TestClient, body: bytes) -> None:
+    answer = client.post("/graphql", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code < 500
+    assert answer.status_code >= 400 or "errors" in answer.json()
+
+
+@pytest.fixture(scope="module")
+def server(lite: str) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "trninv", "--database", lite, "serve", "--port", str(port)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            try:
+                with urllib.request.urlopen(f"{url}/healthz", timeout=5):
+                    break
+            except OSError:
+                time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def test_the_four_questions_over_http(server: str) -> None:
+    document = """{ path(from: "trn3-gen2/d0/s0/c0", to: "trn3-gen2/d0/s35/c3") { paths { hops } }
+        bandwidth(from: "trn3-gen2/d0/s0", to: "trn3-gen2/d0/s18") { maximumFlow { gigabytesPerSecond } }
+        memoryPool(of: "trn3-gen2/d0/s0/c0") { memory { gibibytes } }
+        bisection(of: "trn3-gen2") { upper { gigabytesPerSecond } } }"""
+    request = urllib.request.Request(
+        f"{server}/graphql", json.dumps({"query": document}).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as response:
+        data = json.load(response)["data"]
+    assert data["path"]["paths"][0]["hops"] == 3
+    assert (
+        data["bandwidth"]["maximumFlow"]["gigabytesPerSecond"] == 1792.0
+    )  # four chips, 320 from the rack and 128 from the twin each
+    assert data["memoryPool"]["memory"]["gibibytes"] == 20736.0
+    assert data["bisection"]["upper"]["gigabytesPerSecond"] == 9216.0
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (CI installs it)")
+def test_graphiql_draws_itself_in_a_browser(server: str, tmp_path: Path) -> None:
+    quiet = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+    command = ["chromium", "--headless", *quiet, f"--user-data-dir={tmp_path}", "--virtual-time-budget=15000"]
+    page = subprocess.run(
+        [*command, "--dump-dom", f"{server}/graphql"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env=os.environ | {"HOME": str(tmp_path)},
+    ).stdout
+    assert "graphiql-container" in page
+    assert "Execute query" in page
+    assert "is loading" not in page
+
+
+def test_the_licences_of_what_is_bundled_are_there() -> None:
+    text = (WEB / "graphiql" / "LICENSES.txt").read_text()
+    assert "graphiql 4" in text
+    assert "react 19" in text

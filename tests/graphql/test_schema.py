@@ -1,0 +1,370 @@
+"""The schema that people build on: checked in, described, limited before execution, masked inside."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio import CapacityLimiter
+from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLInterfaceType, GraphQLObjectType
+from sqlalchemy import Connection, event
+from strawberry.extensions.validation_cache import _get_validate_cache
+
+from trninv.cli.output import encode
+from trninv.graphql import schema as module
+from trninv.graphql.context import Context
+from trninv.graphql.schema import schema
+from trninv.routing.fleet import Fleet
+
+Ask = Callable[..., dict[str, Any]]
+U = "u-trn2x64/d0"
+
+
+@pytest.fixture
+def ask(fleet: Fleet) -> Ask:
+    """Run a document: data and errors as a client sees them."""
+
+    def run(document: str, **variables: object) -> dict[str, Any]:
+        async def execute() -> dict[str, Any]:
+            context = Context(fleet, CapacityLimiter(8))
+            result = await schema().execute(document, variable_values=variables, context_value=context)
+            return {"data": result.data, "errors": [error.formatted for error in result.errors or ()]}
+
+        return asyncio.run(execute())
+
+    return run
+
+
+def test_the_checked_in_schema_is_this_one() -> None:
+    checked_in = (Path(__file__).parents[2] / "schema.graphql").read_text()
+    assert schema().as_str() + "\n" == checked_in, "run: trninv schema > schema.graphql"
+
+
+def test_everything_has_a_description() -> None:
+    types = schema()._schema.type_map.values()
+    for found in types:
+        if found.name.startswith("__") or found.name in ("String", "Int", "Float", "Boolean", "ID"):
+            continue
+        assert found.description, found.name
+        if isinstance(found, GraphQLObjectType | GraphQLInterfaceType):
+            for name, field in found.fields.items():
+                assert field.description, f"{found.name}.{name}"
+                for argument, given in field.args.items():
+                    assert given.description or argument in ("slug", "address", "id", "by"), (
+                        f"{found.name}.{name}({argument})"
+                    )
+
+
+def test_names_that_users_rely_on() -> None:
+    """The Query type of the interface, whatIf apart, and the fields of its answers."""
+    types = schema()._schema.type_map
+    fields = {
+        "Query": "cluster clusters resolve node servers chips cores racks switches nics links path bandwidth "
+        "memoryPool bisection systems facts conflicts sources",
+        "Bandwidth": "bytesPerSecond gigabytesPerSecond gigabitsPerSecond",
+        "Capacity": "bytes gibibytes",
+        "PathAnswer": "metric reachable truncated paths",
+        "Path": "hops bandwidth steps",
+        "BandwidthAnswer": "widest maximumFlow minimumCut bothDirections",
+        "PoolAnswer": "chips memory own remote byHops",
+        "BisectionAnswer": "lower upper exact method balance sideA sideB cut",
+        "Link": "address a b bandwidth nominal bothDirections",
+        "ChipConnection": "edges nodes totalCount pageInfo",
+    }
+    for name, wanted in fields.items():
+        found = types[name]
+        assert isinstance(found, GraphQLObjectType)
+        assert set(wanted.split()) <= set(found.fields)
+    metric, within = types["PathMetric"], types["WithinFilter"]
+    assert isinstance(metric, GraphQLEnumType)
+    assert isinstance(within, GraphQLInputObjectType)
+    assert set(metric.values) == {"HOPS", "BANDWIDTH"}
+    assert set(within.fields) == {"cluster", "domain", "server", "rack"}
+
+
+FOUR = """
+query ($a: Address!, $b: Address!, $scope: Address!) {
+  path(from: $a, to: $b, k: 2) { ...Says metric source target reachable equallyGood
+    paths { hops bandwidth { ...Rate } steps { kind address bandwidth { ...Rate } } bottlenecks { ...Wire } } }
+  bandwidth(from: $a, to: $b) { ...SaysFlow source target widest { hops } maximumFlow { ...Rate }
+    bothDirections { ...Rate } minimumCut { ...Wire } }
+  memoryPool(of: $a) { ...SaysPool of chips memory { ...Size } own { ...Size } remote { ...Size }
+    byHops { hops chips memory { ...Size } delivery { ...Rate } reached {
+      address memory { ...Size } widest { ...Rate } } } }
+  bisection(of: $scope) { ...SaysHalf of lower { ...Rate } upper { ...Rate } bothDirections { ...Rate } exact method
+    balance sideA sideB chipsA chipsB nominal { exact } cut { totalCount nodes { ...Wire } } }
+}
+fragment Rate on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond }
+fragment Size on Capacity { bytes gibibytes }
+fragment Wire on Link { address a { address } b { address } bandwidth { ...Rate } }
+fragment Cited on Fact { subject attribute value written quote grounds note disputed assumed source { title } }
+fragment Says on PathAnswer { definition truncated disputed assumed facts { ...Cited } }
+fragment SaysFlow on BandwidthAnswer { definition truncated disputed assumed facts { ...Cited } }
+fragment SaysPool on PoolAnswer { definition truncated disputed assumed facts { ...Cited } }
+fragment SaysHalf on BisectionAnswer { definition truncated disputed assumed facts { ...Cited } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "scope"),
+    [
+        ("trn1.2xlarge/d0/s0/c0", "trn1.32xlarge/d0/s0/c0", "trn1.2xlarge"),
+        ("trn1.32xlarge/d0/s0/c0", "trn1.32xlarge/d0/s0/c10", "trn1.32xlarge"),
+        ("trn2-16.48xlarge/d0/s0/c3", "trn2-16.48xlarge/d0/s0/c9", "trn2-16.48xlarge"),
+        (f"{U}/s0/c0", f"{U}/s2/c10", "u-trn2x64"),
+        ("trn3-gen1/d0/s0/c0", "trn3-gen1/d0/s3/c9", "trn3-gen1"),
+        ("trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s35/c3", "trn3-gen2"),
+    ],
+)
+def test_the_four_questions_for_every_system(ask: Ask, fleet: Fleet, a: str, b: str, scope: str) -> None:
+    """GraphQL and the command line's JSON say the same, field by field."""
+    result = ask(FOUR, a=a, b=b, scope=scope)
+    assert result["errors"] == []
+    answers = {
+        "path": fleet.path(a, b, k=2),
+        "bandwidth": fleet.bandwidth(a, b),
+        "memoryPool": fleet.memory_pool(a),
+        "bisection": fleet.bisection(scope),
+    }
+    for name, answer in answers.items():
+        as_json = json.loads(json.dumps(encode(answer)))
+        if name == "bandwidth" and as_json["widest"]:
+            as_json["widest"] = {"hops": as_json["widest"]["hops"]}
+        assert result["data"][name] == as_json
+
+
+def test_lists_page_to_the_end_without_a_gap(ask: Ask) -> None:
+    document = """query ($after: String) { links(first: 100, after: $after, filter: {cluster: {eq: "trn3-gen2"}}) {
+        totalCount nodes { id address } edges { cursor }
+        pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }"""
+    seen: list[str] = []
+    after = None
+    while True:
+        page = ask(document, after=after)["data"]["links"]
+        assert page["totalCount"] == 504
+        assert page["pageInfo"]["hasPreviousPage"] == (after is not None)
+        assert [edge["cursor"] for edge in page["edges"]][-1] == page["pageInfo"]["endCursor"]
+        seen += [link["address"] for link in page["nodes"]]
+        after = page["pageInfo"]["endCursor"]
+        if not page["pageInfo"]["hasNextPage"]:
+            break
+    assert len(seen) == len(set(seen)) == 504
+
+
+@pytest.mark.parametrize(
+    ("kind", "within", "size"),
+    [
+        ("chips", 'domain: {eq: "u-trn2x64/d0"}', 64),
+        ("chips", 'rack: {eq: "trn3-gen2/r1"}', 72),
+        ("chips", 'rack: {in: ["u-trn2x64/r0", "u-trn2x64/r1"]}, server: {eq: "u-trn2x64/d0/s3"}', 16),
+        ("chips", "cluster: {in: []}", 0),
+        ("servers", 'cluster: {in: ["trn3-gen1", "trn3-gen2"]}', 40),
+        ("cores", 'server: {eq: "trn1.32xlarge/d0/s0"}', 32),
+        ("racks", 'cluster: {eq: "u-trn2x64"}', 2),
+        ("switches", 'rack: {eq: "trn3-gen2/r0"}', 19),
+        ("nics", 'cluster: {eq: "trn1.32xlarge"}', 8),
+        ("links", 'domain: {eq: "trn1.32xlarge/d0"}', 48),
+    ],
+)
+def test_filters_by_containment(ask: Ask, kind: str, within: str, size: int) -> None:
+    result = ask(f"{{ {kind}(filter: {{{within}}}, first: 1000) {{ totalCount nodes {{ address }} }} }}")
+    assert result["errors"] == []
+    found = result["data"][kind]
+    assert found["totalCount"] == size == len(found["nodes"])
+
+
+@pytest.mark.parametrize(
+    ("document", "code"),
+    [
+        ('{ chips(filter: {cluster: {eq: "nowhere"}}) { totalCount } }', "UNKNOWN_ADDRESS"),
+        ('{ chips(filter: {cluster: {eq: "u-trn2x64/d0"}}) { totalCount } }', "BAD_FILTER"),
+        ("{ chips(filter: {cluster: {}}) { totalCount } }", "BAD_FILTER"),
+        ('{ chips(filter: {cluster: {eq: "a", in: ["b"]}}) { totalCount } }', "BAD_FILTER"),
+        ('{ racks(filter: {server: {eq: "u-trn2x64/d0/s0"}}) { totalCount } }', "BAD_FILTER"),
+        ('{ links(filter: {rack: {eq: "u-trn2x64/r0"}}) { totalCount } }', "BAD_FILTER"),
+        ("{ chips(first: 1001) { totalCount } }", "BAD_LIMIT"),
+        ("{ chips(first: -1) { totalCount } }", "BAD_LIMIT"),
+        ('{ chips(after: "xyz") { totalCount } }', "BAD_LIMIT"),
+        ('{ path(from: "u-trn2x64/d0/s0/c0", to: "u-trn2x64/d0/s0/c1", k: 1000) { reachable } }', "BAD_LIMIT"),
+        ('{ path(from: "??", to: "u-trn2x64/d0/s0/c1") { reachable } }', "BAD_ADDRESS"),
+        ('{ path(from: "u-trn2x64", to: "u-trn2x64/d0/s0/c1") { reachable } }', "WRONG_LEVEL"),
+        ('{ bandwidth(from: "u-trn2x64/d0", to: "u-trn2x64/d0/s0/c1") { definition } }', "SAME_PLACE"),
+        ('{ resolve(address: "u-trn2x64/d0/s0/c16") { address } }', "UNKNOWN_ADDRESS"),
+        ('{ node(id: "Q2hpcDox") { id } }', "UNKNOWN_ADDRESS"),
+    ],
+)
+def test_an_expected_failure_has_its_code(ask: Ask, document: str, code: str) -> None:
+    (error,) = ask(document)["errors"]
+    assert error["extensions"] == {"code": code}
+    assert "\n" not in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("u-trn2x64", "Cluster"),
+        ("u-trn2x64/d0", "Domain"),
+        ("u-trn2x64/r1", "Rack"),
+        ("u-trn2x64/d0/s3", "Server"),
+        ("u-trn2x64/d0/s3/c15", "Chip"),
+        ("u-trn2x64/d0/s3/c15/nc7", "Core"),
+        ("u-trn2x64/d0/s3/efa2", "Nic"),
+        ("trn3-gen1/d0/sw5", "Switch"),
+        ("trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1", "Link"),
+    ],
+)
+def test_any_address_resolves_and_its_id_leads_back(ask: Ask, address: str, kind: str) -> None:
+    found = ask("query ($a: Address!) { resolve(address: $a) { __typename address ... on Node { id } } }", a=address)
+    assert found["data"]["resolve"]["__typename"] == kind
+    assert found["data"]["resolve"]["address"] == address
+    again = ask("query ($i: ID!) { node(id: $i) { ... on Located { address } } }", i=found["data"]["resolve"]["id"])
+    assert again["data"]["node"]["address"] == address
+
+
+WITHIN = 'filter: {cluster: {eq: "trn3-gen2"}}'
+NESTED = {
+    f"servers(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": [
+        "address vcpus hostMemory { bytes } model",
+        "cluster { slug system }",
+        "domain { address wiring model }",
+        "rack { address rackUnits }",
+        "nics { totalCount nodes { address bandwidth { bytesPerSecond } } }",
+        "chips { totalCount nodes { address state } }",
+        "chips { nodes { cores { totalCount nodes { address } } } }",
+        "chips { nodes { cores { nodes { chip { server { domain { cluster { slug } } } } } } } }",
+        "chips { nodes { links { totalCount nodes { bandwidth { bytesPerSecond } } } } }",
+    ],
+    f"chips(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": [
+        "tray memory { bytes } model { name compute { type teraflops } }",
+        "model { facts { value source { title } others { source { title } } } }",
+        "links { nodes { a { address } } }",
+        "server { address rack { address } }",
+    ],
+    f"links(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": [
+        "a { address }",
+        "domain { address }",
+        "facts { value source { title } }",
+    ],
+    f"switches(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": ["links { totalCount }", "rack { address }"],
+    f"racks(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": ["servers { totalCount nodes { address } }"],
+    "facts(first: $n) { nodes { %s } }": ["source { title }", "others { value }", "assumed"],
+}
+
+
+@pytest.mark.parametrize("document", [outer % inner for outer, inners in NESTED.items() for inner in inners])
+def test_statements_do_not_grow_with_objects(ask: Ask, fleet: Fleet, document: str) -> None:
+    counts = []
+    statements: list[str] = []
+
+    def record(_c: Connection, _cursor: object, statement: str, *_rest: object) -> None:
+        if statement != "BEGIN":
+            statements.append(statement)
+
+    event.listen(fleet.engine, "before_cursor_execute", record)
+    try:
+        for size in (1, 2, 30):
+            statements.clear()
+            assert ask(f"query ($n: Int!) {{ {document} }}", n=size)["errors"] == []
+            counts.append(len(statements))
+    finally:
+        event.remove(fleet.engine, "before_cursor_execute", record)
+    assert counts == [counts[0]] * 3, statements
+
+
+def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
+    result = ask("""{ sources { slug title kind } systems { slug aliases chips sources { title } }
+        conflicts { subject attribute note picked { value } facts { value picked } }
+        facts(subject: "trainium3", attribute: "neuronlink_bandwidth") { totalCount
+          nodes { value exact written quote readingUnit readingDirection picked disputed source { kind }
+            others { value } } } }""")
+    assert result["errors"] == []
+    data = result["data"]
+    assert len(data["systems"]) == 6
+    assert {source["kind"] for source in data["sources"]} == {"seed", "vendor", "driver", "third_party", "assumed"}
+    from trninv.catalog.facts import catalog  # noqa: PLC0415
+
+    assert [(c["subject"], c["attribute"]) for c in data["conflicts"]] == [
+        (conflict.subject, conflict.attribute) for conflict in catalog().conflicts
+    ]
+    assert all(conflict["facts"][0]["picked"] and conflict["note"] for conflict in data["conflicts"])
+    headline = data["facts"]["nodes"][0]
+    assert (headline["written"], headline["readingUnit"], headline["readingDirection"]) == (
+        "2,048 GiB/sec/device",
+        "GB/sec",
+        "both",
+    )
+    assert headline["exact"] == str(1_024 * 10**9)
+    assert len(headline["others"]) == data["facts"]["totalCount"] - 1 == 3
+
+
+@pytest.mark.parametrize(
+    ("document", "complaint"),
+    [
+        ("{ " + "servers { nodes { domain { " * 8 + "address" + " } } }" * 8 + " }", "maximum operation depth"),
+        ("{ " + " ".join(f"a{i}: systems {{ slug }}" for i in range(60)) + " }", "aliases"),
+        ("{ " + "systems { slug } " * 3000 + "}", "tokens"),
+        ("{ systems { slug ", "Syntax Error"),
+        ("{ nonsense }", "Cannot query field 'nonsense'"),
+        ("query A { systems { ...F } } fragment F on System { ...G } fragment G on System { ...F }", "itself"),
+        ('{ memoryPool(of: "x", minBandwidth: {gigabytesPerSecond: 1, bytesPerSecond: "2"}) { chips } }', "one"),
+        ('{ memoryPool(of: "x", minBandwidth: {bytesPerSecond: "many"}) { chips } }', "BigInt"),
+        ("\u0000", "Syntax Error"),
+    ],
+)  # fmt: skip
+def test_a_hostile_document_is_refused_before_it_runs(ask: Ask, document: str, complaint: str) -> None:
+    result = ask(document)
+    assert result["data"] is None
+    assert complaint in " ".join(error["message"] for error in result["errors"])
+
+
+def test_what_is_inside_stays_inside(
+    ask: Ask, fleet: Fleet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("password=hunter2")
+
+    monkeypatch.setattr(type(fleet), "bisection", broken)
+    (error,) = ask('{ bisection(of: "u-trn2x64") { exact } }')["errors"]
+    assert error["message"] == "internal error: see the server's log"
+    assert "hunter2" not in json.dumps(error)
+    assert "hunter2" in caplog.text
+
+
+def test_a_document_is_parsed_and_validated_once(ask: Ask) -> None:
+    cache: Any = _get_validate_cache(module.CACHED_DOCUMENTS)
+    ask("{ systems { slug name } }")
+    before = cache.cache_info().hits
+    ask("{ systems { slug name } }")
+    assert cache.cache_info().hits == before + 1
+
+
+def test_a_long_question_does_not_block_the_event_loop(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five questions of 0.3 s side by side, while the loop keeps ticking."""
+    real = type(fleet).bisection
+    ticks: list[float] = []
+
+    def slow(self: Fleet, *arguments: Any) -> object:  # noqa: ANN401
+        time.sleep(0.3)
+        return real(self, *arguments)
+
+    async def tick() -> None:
+        while True:
+            ticks.append(time.monotonic())
+            await asyncio.sleep(0.01)
+
+    async def execute() -> float:
+        ticker = asyncio.create_task(tick())
+        start = time.monotonic()
+        context = Context(fleet, CapacityLimiter(8))
+        document = "{ " + " ".join(f'a{i}: bisection(of: "trn1.2xlarge") {{ exact }}' for i in range(5)) + " }"
+        result = await schema().execute(document, context_value=context)
+        ticker.cancel()
+        assert result.errors is None
+        return time.monotonic() - start
+
+    monkeypatch.setattr(type(fleet), "bisection", slow)
+    assert asyncio.run(execute()) < 5 * 0.3
+    assert len(ticks) > 10

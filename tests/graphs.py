@@ -1,0 +1,35 @@
+"""Graphs for the routing tests: random ones, and seeded domains in node ids."""
+
+from hypothesis import strategies as st
+
+from trninv.inventory.address import chips_of, resolve
+from trninv.inventory.database import reading
+from trninv.routing.fleet import Fleet
+from trninv.routing.graph import Graph, domains_of, load
+
+
+@st.composite
+def graphs(draw: st.DrawFn, *, chips: int = 7, switches: int = 2) -> Graph:
+    """Chips 0, 1, … and switches 100, 101, … with some links of some small capacities, not always connected."""
+    ends = list(range(draw(st.integers(min_value=2, max_value=chips))))
+    others = list(range(100, 100 + draw(st.integers(min_value=0, max_value=switches))))
+    nodes = ends + others
+    pairs = [(a, b) for i, a in enumerate(nodes) for b in nodes[i + 1 :]]
+    chosen = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=14))
+    graph = Graph()
+    graph.add_nodes_from(ends, kind="chip", position=None)
+    graph.add_nodes_from(others, kind="switch", position=None)
+    for number, (a, b) in enumerate(chosen):
+        graph.add_edge(a, b, id=number, capacity=draw(st.integers(min_value=1, max_value=4)))
+    return graph
+
+
+def chips_in(graph: Graph) -> list[int]:
+    return [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]
+
+
+def domain(fleet: Fleet, scope: str) -> Graph:
+    """The wiring of a seeded scope's domain, by node ids."""
+    with reading(fleet.engine) as connection:
+        chips = connection.scalars(chips_of(resolve(connection, scope))).all()
+        return load(connection, domains_of(connection, chips)).graph

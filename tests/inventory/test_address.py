@@ -1,0 +1,103 @@
+"""Addresses: parsed, resolved in one query, and answered with what there is instead."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Connection, event
+
+from trninv.errors import AddressError, UnknownAddressError, WrongLevelError
+from trninv.inventory.address import LEVELS, Address, chips_of, neighbours, parse, resolve, resolve_link
+from trninv.inventory.database import reading
+from trninv.routing.fleet import Fleet
+
+NUMBERS = st.integers(min_value=0, max_value=10**9 - 1)
+
+
+@given(st.from_regex(r"[a-z0-9]([a-z0-9._]|-[a-z0-9._])*", fullmatch=True).filter(lambda s: len(s) < 60), st.data())
+def test_printing_and_parsing_are_inverse(cluster: str, data: st.DataObject) -> None:
+    letters = data.draw(st.sampled_from(sorted(LEVELS)))
+    address = Address(cluster, tuple((step, data.draw(NUMBERS)) for step in letters))
+    assert parse(str(address)) == address
+    assert parse(f" {str(address).upper()} ") == address
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "/", "a b", "a--b", "a/d", "a/d-1", "a/d1/c2", "a/s1", "a/d1/sw1/c1", "a/r1/s1", "a/d1/", "a/d" + "1" * 10,
+     "a/x1", "a/d１", "'; DROP TABLE chip; --", "a" * 300, "a/d0\n/s0", "é/d0"],
+)  # fmt: skip
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(AddressError, match="is not an address: write CLUSTER"):
+        parse(text)
+
+
+@given(st.text(max_size=60))
+def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
+    try:
+        assert parse(text).level in LEVELS.values()
+    except AddressError as error:
+        assert len(str(error)) < 600  # noqa: PT017 # refused is as good as parsed
+
+
+@pytest.mark.parametrize(
+    ("text", "level", "chips"),
+    [
+        ("trn3-gen2", "cluster", 144),
+        ("trn3-gen2/d0", "domain", 144),
+        ("trn3-gen2/r1", "rack", 72),
+        ("trn3-gen2/d0/s35", "server", 4),
+        ("trn3-gen2/d0/s35/c3", "chip", 1),
+        ("trn3-gen2/d0/s35/c3/nc7", "core", 1),
+    ],
+)
+def test_places_stand_for_their_chips_in_one_query_each(fleet: Fleet, text: str, level: str, chips: int) -> None:
+    with reading(fleet.engine) as connection:
+        statements: list[str] = []
+
+        def count(_c: Connection, _cursor: object, statement: str, *_rest: object) -> None:
+            statements.append(statement)
+
+        event.listen(fleet.engine, "before_cursor_execute", count)
+        try:
+            place = resolve(connection, text)
+        finally:
+            event.remove(fleet.engine, "before_cursor_execute", count)
+        assert len(statements) == 1
+        assert (place.address, place.level) == (text, level)
+        assert len(connection.scalars(chips_of(place)).all()) == chips
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("trn2.48xlarge/d0", "no cluster trn2.48xlarge: did you mean trn2-16.48xlarge?"),
+        ("u-trn2x64/d1", "no u-trn2x64/d1: u-trn2x64 has d0"),
+        ("u-trn2x64/d0/s4/c1", "no u-trn2x64/d0/s4: u-trn2x64/d0 has s0 to s3"),
+        ("u-trn2x64/d0/s0/c16", "u-trn2x64/d0/s0 has c0 to c15"),
+        ("u-trn2x64/d0/s0/c1/nc8", "has nc0 to nc7"),
+        ("u-trn2x64/d0/sw0", "u-trn2x64/d0 has no switch"),
+        ("trn1.32xlarge/d0/s0/efa8", "has efa0 to efa7"),
+        ("trn3-gen2/r2", "trn3-gen2 has r0 to r1"),
+    ],
+)
+def test_an_unknown_address_says_what_there_is(fleet: Fleet, text: str, answer: str) -> None:
+    with reading(fleet.engine) as connection, pytest.raises(UnknownAddressError, match=answer.replace("?", r"\?")):
+        resolve(connection, text)
+
+
+def test_a_link_in_either_order(fleet: Fleet) -> None:
+    a, b = "trn1.32xlarge/d0/s0/c0", "trn1.32xlarge/d0/s0/c12"
+    with reading(fleet.engine) as connection:
+        assert resolve_link(connection, f"{a}--{b}") == resolve_link(connection, f"{b}--{a}")
+        with pytest.raises(UnknownAddressError, match=r"c0 is linked to .*/c1, .*/c3, .*/c4, .*/c12, .*/efa0"):
+            resolve_link(connection, f"{a}--trn1.32xlarge/d0/s0/c5")
+        with pytest.raises(WrongLevelError, match="is a server"):
+            resolve_link(connection, f"{a}--trn1.32xlarge/d0/s0")
+
+
+def test_a_switch_holds_no_chips(fleet: Fleet) -> None:
+    with reading(fleet.engine) as connection:
+        switch = resolve(connection, "trn3-gen1/d0/sw5")
+        with pytest.raises(WrongLevelError, match="is a switch"):
+            chips_of(switch)
+        assert len(neighbours(connection, switch.id)) == 32

@@ -1,0 +1,153 @@
+"""Seeding: idempotent, one transaction a system, nothing left of a kill, the same rows on both databases."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, select, text
+
+from conftest import BACKENDS, Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import ClusterExistsError, NotMigratedError
+from trninv.inventory import migrate, stamp
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.record import TABLES
+from trninv.inventory.verify import verify
+
+
+def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
+    with engine.connect() as connection:
+        return {
+            name: [tuple(row) for row in connection.execute(select(table).order_by(table.c.id))]
+            for name, table in TABLES.items()
+        }
+
+
+def test_seeding_again_changes_nothing(engine: Engine) -> None:
+    before = _everything(engine)
+    for system in systems().systems:
+        with writing(engine) as connection:
+            assert stamp.seed(connection, catalog(), system) is False
+    assert _everything(engine) == before
+
+
+def test_both_databases_hold_the_same_rows(databases: Databases) -> None:
+    found = []
+    for backend in BACKENDS:
+        with connect(databases.seeded(backend)) as engine:
+            found.append(_everything(engine))
+    assert found[0] == found[1]
+    assert {
+        name: len(rows) for name, rows in found[0].items() if name in ("chip", "core", "link", "nic", "switch")
+    } == {
+        "chip": 305,
+        "core": 2 + 32 + 128 + 512 + 512 + 1152,
+        "link": 1 + 48 + 48 + 256 + 224 + 504,
+        "nic": 1 + 8 + 16 + 64 + 64 + 144,
+        "switch": 6 + 38,
+    }
+
+
+def test_the_same_system_twice_under_two_names(engine: Engine) -> None:
+    with writing(engine) as connection:
+        assert stamp.seed(connection, catalog(), systems().get("u-trn2x64"), "lab")
+    with reading(engine) as connection:
+        assert list(verify(connection, catalog(), systems())) == []
+
+
+def test_a_name_of_another_system_is_refused(engine: Engine) -> None:
+    with pytest.raises(ClusterExistsError, match="choose another --name"), writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"), "u-trn2x64")
+
+
+def test_unseeding_leaves_the_others_as_they_were(engine: Engine) -> None:
+    before = _everything(engine)
+    with writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn3-gen1"), "lab")
+    with writing(engine) as connection:
+        key = connection.scalar(text("SELECT id FROM cluster WHERE slug = 'lab'"))
+        stamp.unseed(connection, int(key or 0))
+    assert _everything(engine) == before
+
+
+def test_an_error_leaves_nothing(engine: Engine) -> None:
+    before = _everything(engine)
+
+    def fail_half_way() -> None:
+        with writing(engine) as connection:
+            stamp.seed(connection, catalog(), systems().get("u-trn2x64"), "lab")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
+    assert _everything(engine) == before
+
+
+def test_without_tables_it_says_what_to_do(empty: str) -> None:
+    with connect(empty) as engine, pytest.raises(NotMigratedError, match="run trninv migrate"), writing(engine):
+        pass
+
+
+_KILLED = """
+import os, sys, time
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import layout, stamp
+from trninv.inventory.database import connect, writing
+
+layout.ORDER = stamp.ORDER = (*stamp.ORDER[:int(sys.argv[2])], "the end")
+with connect(sys.argv[1]) as engine, writing(engine) as connection:
+    try:
+        stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
+    except KeyError:
+        print("half way", flush=True)
+        time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("tables", [1, 6, 10])
+def test_a_kill_in_the_middle_leaves_nothing(empty: str, tables: int) -> None:
+    with connect(empty) as engine:
+        migrate.migrate(engine)
+        before = _everything(engine)
+    child = subprocess.Popen(
+        [sys.executable, "-c", _KILLED, empty, str(tables)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"half way\n"
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    with connect(empty) as engine:
+        assert _everything(engine) == before
+        with writing(engine) as connection:
+            assert stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
+        with reading(engine) as connection:
+            assert list(verify(connection, catalog(), systems())) == []
+
+
+def test_two_at_once_take_turns(empty: str) -> None:
+    with connect(empty) as engine:
+        migrate.migrate(engine)
+    results: list[bool] = []
+
+    def work() -> None:
+        with connect(empty) as engine:
+            for system in systems().systems:
+                with writing(engine) as connection:
+                    results.append(stamp.seed(connection, catalog(), system))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == [False] * 6 + [True] * 6
+    with connect(empty) as engine, reading(engine) as connection:
+        assert list(verify(connection, catalog(), systems())) == []

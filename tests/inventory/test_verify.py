@@ -1,0 +1,81 @@
+"""verify finds whatever was changed by hand."""
+
+import pytest
+from sqlalchemy import Engine, text
+
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory.database import reading
+from trninv.inventory.verify import verify
+
+
+def _differences(engine: Engine, slug: str | None = None) -> set[tuple[str, str, str]]:
+    with reading(engine) as connection:
+        found = list(verify(connection, catalog(), systems(), slug))
+    return {(one.cluster, one.table, one.what) for one in found}
+
+
+def test_what_was_seeded_is_as_the_catalog_says(engine: Engine) -> None:
+    assert _differences(engine) == set()
+
+
+U = "u-trn2x64"
+_FIRST = "(SELECT first_{0}_id FROM cluster WHERE slug = 'u-trn2x64')"
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("rack", f"rack_units = 48 WHERE id = {_FIRST.format('rack')}"),
+        ("server", f"ordinal = 9 WHERE id = {_FIRST.format('server')}"),
+        ("tray", f"rack_units = 3 WHERE id = {_FIRST.format('tray')}"),
+        ("node", f"kind = 'nic' WHERE id = {_FIRST.format('node')}"),
+        ("chip", f"tray_id = {_FIRST.format('tray')} WHERE id = {_FIRST.format('node')}"),
+        ("nic", f"bandwidth_bytes_per_s = 1 WHERE id = {_FIRST.format('node')} + 64"),
+        ("core", f"ordinal = 9 WHERE id = {_FIRST.format('core')}"),
+        ("link", f"bandwidth_bytes_per_s = 1 WHERE id = {_FIRST.format('link')}"),
+        ("link", f"b_id = b_id + 40 WHERE id = {_FIRST.format('link')}"),
+        ("link", f"lanes = NULL WHERE id = {_FIRST.format('link')}"),
+        ("link_model", "bandwidth_bytes_per_s = 1 WHERE slug = 'neuronlink-v3-ring'"),
+        ("chip_model", "device_memory_bytes = 1 WHERE slug = 'trainium2'"),
+        ("domain_model", "chips = 1 WHERE slug = 'u-trn2x64'"),
+        ("server_model", "vcpus = 1 WHERE slug = 'trn2-16.48xlarge'"),
+    ],
+)
+def test_a_changed_row_is_found(engine: Engine, table: str, change: str) -> None:
+    with engine.begin() as connection:
+        assert connection.execute(text(f"UPDATE {table} SET {change}")).rowcount == 1
+    found = _differences(engine, U)
+    assert {(U, table, "missing"), (U, table, "unexpected")} <= found
+
+
+def test_a_missing_row_is_found(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text(f"DELETE FROM link WHERE id = {_FIRST.format('link')}"))
+    assert _differences(engine) == {(U, "link", "missing")}
+
+
+def test_a_row_too_many_is_found(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text(f"INSERT INTO core (id, chip_id, ordinal) VALUES (99999, {_FIRST.format('node')}, 8)"))
+    assert _differences(engine) == {(U, "core", "unexpected")}
+
+
+def test_a_changed_fact_is_found(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE fact SET value = 1 WHERE subject = 'trainium2' AND attribute = 'cores'"))
+    assert _differences(engine) == {("", "fact", "missing"), ("", "fact", "unexpected")}
+
+
+def test_a_total_that_no_document_has_is_found(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE chip_model SET bf16_gflops = 1 WHERE slug = 'trainium3'"))
+    found = _differences(engine)
+    assert {("trn3-gen1", "cluster", "total"), ("trn3-gen2", "cluster", "total")} <= found
+
+
+def test_a_state_is_no_difference(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE node SET state = 'down' WHERE id = 20"))
+        connection.execute(text("UPDATE link SET state = 'maintenance' WHERE id = 20"))
+    assert _differences(engine) == set()

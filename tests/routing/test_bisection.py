@@ -1,0 +1,207 @@
+"""Bisection: known values, brute force, and methods against each other."""
+
+import random
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphs import chips_in, domain, graphs
+from oracles import brute_force
+from trninv.routing import enumeration, program
+from trninv.routing.bisection import bisect
+from trninv.routing.fleet import Fleet
+from trninv.routing.graph import Graph, without
+from trninv.routing.split import Split
+from trninv.topology.torus import coordinates, torus
+
+GB = 10**9
+
+
+def torus_graph(sides: tuple[int, ...], capacity: tuple[int, ...]) -> Graph:
+    graph = Graph()
+    for a, b, axis in torus(sides):
+        graph.add_edge(a, b, id=graph.number_of_edges(), capacity=capacity[axis])
+    for node in graph:
+        graph.nodes[node].update(kind="chip", position=coordinates(node, sides))
+    return graph
+
+
+def check(graph: Graph, ends: list[int], split: Split, fillers: int = 0) -> None:
+    """The side is a fair split, and its links sum to the upper bound."""
+    inside, total = len(split.side.intersection(ends)), len(ends) + fillers
+    assert any(inside <= half <= inside + fillers for half in (total // 2, total - total // 2))
+    assert brute_force.cut(graph, split.side) == split.upper
+    assert 0 <= split.lower <= split.upper
+
+
+@pytest.mark.parametrize(
+    ("scope", "value", "links"),
+    [
+        ("trn1.2xlarge", 0, 0),
+        ("trn1.32xlarge", 384, 8),
+        ("trn2-16.48xlarge", 1_024, 8),
+        ("u-trn2x64", 2_048, 32),
+        ("u-trn2x64/d0/s2", 1_024, 8),
+        ("u-trn2x64/r1", 1_024, 16),
+        ("trn3-gen1", 4_096, 32),
+        ("trn3-gen2", 9_216, 72),
+        ("trn3-gen2/d0/s7", 1_152, 4),
+    ],
+)
+def test_documented_systems(fleet: Fleet, scope: str, value: int, links: int) -> None:
+    answer = fleet.bisection(scope)
+    assert (answer.lower, answer.upper, answer.exact) == (value * GB, value * GB, True)
+    assert len(answer.cut) == links
+    assert sum(link.bandwidth for link in answer.cut) == answer.upper
+    assert answer.both_directions == 2 * value * GB
+    assert abs(answer.side_a - answer.side_b) <= 1
+    assert answer.nominal is None
+
+
+@pytest.mark.parametrize("scope", ["trn1.32xlarge", "trn2-16.48xlarge", "trn3-gen2/d0/s0"])
+def test_up_to_sixteen_chips_against_every_split(fleet: Fleet, scope: str) -> None:
+    graph = domain(fleet, scope)
+    members = [node for node in chips_in(graph) if graph.nodes[node]["address"].startswith(scope)]
+    switches = {near for node in members for near in graph[node] if graph.nodes[near]["kind"] == "switch"}
+    within = Graph(graph.subgraph({*members, *switches}))
+    assert fleet.bisection(scope).upper == brute_force.bisection(within, members)
+
+
+@pytest.mark.parametrize(
+    ("sides", "capacity"),
+    [
+        ((2, 2), (3, 5)),
+        ((4, 2), (1, 7)),
+        ((2, 4), (9, 1)),
+        ((2, 2, 2), (4, 2, 1)),
+        ((4, 2, 1), (1, 1, 1)),
+        ((2, 1), (1, 1)),
+    ],
+)
+def test_the_closed_form_against_every_split(sides: tuple[int, ...], capacity: tuple[int, ...]) -> None:
+    graph = torus_graph(sides, capacity)
+    split = bisect(graph, list(graph))
+    assert split.method.startswith("closed form")
+    assert split.lower == split.upper == brute_force.bisection(graph, list(graph))
+    check(graph, list(graph), split)
+
+
+@pytest.mark.parametrize("change", ["link lost", "link slower", "chip lost", "odd sides", "link too many"])
+def test_the_closed_form_is_only_for_a_whole_even_torus(change: str) -> None:
+    graph = torus_graph((4, 4) if change != "odd sides" else (3, 4), (2, 2))
+    if change == "link lost":
+        graph.remove_edge(0, 1)
+    elif change == "link slower":
+        graph.edges[0, 1]["capacity"] = 1
+    elif change == "chip lost":
+        graph.remove_node(5)
+    elif change == "link too many":
+        graph.add_edge(0, 5, id=999, capacity=2)
+    split = bisect(graph, list(graph))
+    assert split.method.startswith("enumeration")
+    assert split.lower == split.upper == brute_force.bisection(graph, list(graph))
+
+
+@settings(max_examples=150)
+@given(graph=graphs(), fillers=st.integers(min_value=0, max_value=3))
+def test_enumeration_against_every_split(graph: Graph, fillers: int) -> None:
+    ends = chips_in(graph)
+    split = bisect(graph, ends, fillers=fillers)
+    assert split.lower == split.upper == brute_force.bisection(graph, ends, fillers)
+    check(graph, ends, split, fillers)
+
+
+@given(graph=graphs(), data=st.data())
+def test_any_choice_of_hubs_gives_the_same_value(graph: Graph, data: st.DataObject) -> None:
+    ends = chips_in(graph)
+    switches = sorted(set(graph) - set(ends))
+    hubs = data.draw(st.lists(st.sampled_from(switches), unique=True)) if switches else []
+    assert enumeration.bisect(graph, ends, hubs, 0).upper == bisect(graph, ends).upper
+
+
+@settings(max_examples=40)
+@given(graph=graphs(), fillers=st.integers(min_value=0, max_value=2))
+def test_the_integer_program_against_every_split(graph: Graph, fillers: int) -> None:
+    ends = chips_in(graph)
+    split = program.bisect(graph, ends, fillers, 30)
+    assert split.lower == split.upper == brute_force.bisection(graph, ends, fillers)
+    check(graph, ends, split, fillers)
+
+
+def damaged(graph: Graph, rng: random.Random, chips: int, links: int) -> tuple[Graph, list[int]]:
+    lost = rng.sample(chips_in(graph), chips)
+    rest = without(graph, lost, rng.sample([edge["id"] for _, _, edge in graph.edges(data=True)], links))
+    return rest, chips_in(rest)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_methods_agree_on_damaged_servers(fleet: Fleet, seed: int) -> None:
+    rng = random.Random(seed)
+    graph, ends = damaged(domain(fleet, "trn2-16.48xlarge"), rng, chips=rng.randint(0, 3), links=rng.randint(0, 4))
+    one, other = bisect(graph, ends), program.bisect(graph, ends, 0, 60)
+    assert one.lower == one.upper == other.lower == other.upper
+    check(graph, ends, one)
+    check(graph, ends, other)
+
+
+@pytest.mark.parametrize("scope", ["trn3-gen1", "trn3-gen2"])
+@pytest.mark.parametrize("seed", range(3))
+def test_damaged_switched_domains_are_exact_and_consistent(fleet: Fleet, scope: str, seed: int) -> None:
+    """The enumeration's value is no more than any of a thousand random fair splits, and its cut is real."""
+    rng = random.Random(seed)
+    graph, ends = damaged(domain(fleet, scope), rng, chips=seed, links=5)
+    split = bisect(graph, ends)
+    assert split.lower == split.upper
+    check(graph, ends, split)
+    relabelled: Graph = nx.relabel_nodes(graph, {node: 10_000 - node for node in graph})
+    assert bisect(relabelled, chips_in(relabelled)).upper == split.upper
+    for _ in range(50):
+        half = set(rng.sample(ends, len(ends) // 2))
+        assert split.upper <= brute_force.minimum_cut_with_halves(graph, half, set(ends) - half)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lost", "live", "nominal"),
+    [
+        ("ring link", 1_984, None),
+        ("plane link", 2_048, None),
+        ("two chips of a layer", 2_432, 1_920),
+    ],
+)
+def test_a_damaged_ultraserver(fleet: Fleet, lost: str, live: int, nominal: int | None) -> None:
+    """Live balance is not monotone: two chips lost in one layer raise it, and NOMINAL tells."""
+    graph = domain(fleet, "u-trn2x64")
+    kind = {"ring link": "neuronlink-v3-ring", "plane link": "neuronlink-v3-plane"}.get(lost)
+    links = [edge["id"] for _, _, edge in graph.edges(data=True) if edge["model"] == kind][:1]
+    rest = without(graph, chips_in(graph)[:2] if kind is None else [], links)
+    ends = chips_in(rest)
+    split = bisect(rest, ends, seconds=120)
+    assert (split.lower, split.upper) == (live * GB, live * GB)
+    check(rest, ends, split)
+    if nominal is not None:
+        with_fillers = bisect(rest, ends, fillers=2, seconds=120)
+        assert (with_fillers.lower, with_fillers.upper) == (nominal * GB, nominal * GB)
+
+
+def test_bounds_are_proven_even_without_time(fleet: Fleet) -> None:
+    graph, ends = damaged(domain(fleet, "u-trn2x64"), random.Random(1), chips=3, links=3)
+    split = bisect(graph, ends, seconds=0.01)
+    assert "proven bounds" in split.method or split.lower == split.upper
+    check(graph, ends, split)
+
+
+def test_hubs_are_switches_never_chips(fleet: Fleet) -> None:
+    gen2 = domain(fleet, "trn3-gen2")
+    hubs = enumeration.hubs(gen2, chips_in(gen2))
+    assert [gen2.nodes[hub]["address"] for hub in hubs or ()] == ["trn3-gen2/d0/sw36", "trn3-gen2/d0/sw37"]
+    torus64 = domain(fleet, "u-trn2x64")
+    assert enumeration.hubs(torus64, chips_in(torus64)) is None
+
+
+def test_values_are_python_integers(fleet: Fleet) -> None:
+    answer = fleet.bisection("trn3-gen1")
+    assert not isinstance(answer.upper.bytes_per_second, np.integer)

@@ -1,0 +1,75 @@
+"""Paths against every simple path there is."""
+
+from collections.abc import Sequence
+from itertools import islice, pairwise
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphs import chips_in, domain, graphs
+from oracles import brute_force
+from trninv.routing.fleet import Fleet
+from trninv.routing.graph import Graph
+from trninv.routing.paths import NodePath, best_paths, count_best
+from trninv.routing.results import Metric
+
+
+def _rank(graph: Graph, path: NodePath, metric: Metric) -> tuple[float, ...]:
+    hops = len(path) - 1
+    return (-brute_force.narrowest(graph, path), hops) if metric is Metric.BANDWIDTH else (hops,)
+
+
+def _places(graph: Graph, data: st.DataObject) -> tuple[Sequence[int], Sequence[int]]:
+    nodes = st.lists(st.sampled_from(sorted(graph)), min_size=1, max_size=3, unique=True)
+    return data.draw(nodes), data.draw(nodes)
+
+
+@pytest.mark.parametrize("metric", list(Metric))
+@given(graph=graphs(), data=st.data())
+def test_all_paths_in_order(graph: Graph, metric: Metric, data: st.DataObject) -> None:
+    sources, targets = _places(graph, data)
+    every = set(brute_force.paths(graph, sources, targets))
+    wanted = sorted((_rank(graph, path, metric), path) for path in every)
+    found = list(best_paths(graph, sources, targets, metric))
+    assert [(_rank(graph, path, metric), path) for path in found] == wanted
+    best = [rank for rank, _ in wanted if rank == wanted[0][0]]
+    assert count_best(graph, sources, targets, metric) == len(best)
+
+
+@given(graph=graphs(), data=st.data())
+def test_answers_do_not_depend_on_the_order_of_rows(graph: Graph, data: st.DataObject) -> None:
+    sources, targets = _places(graph, data)
+    shuffled = Graph()
+    shuffled.add_nodes_from(data.draw(st.permutations(list(graph.nodes(data=True)))))
+    shuffled.add_edges_from(data.draw(st.permutations([(b, a, edge) for a, b, edge in graph.edges(data=True)])))
+    for metric in Metric:
+        found = [list(islice(best_paths(g, sources, targets, metric), 5)) for g in (graph, shuffled)]
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("scope", ["trn1.32xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"])
+def test_agrees_with_networkx_on_seeded_systems(fleet: Fleet, scope: str) -> None:
+    graph = domain(fleet, scope)
+    chips = chips_in(graph)
+    distance = dict(nx.all_pairs_shortest_path_length(graph))
+    widest_tree = nx.maximum_spanning_tree(graph, weight="capacity")
+    for source, target in zip(chips[::7], reversed(chips[::5]), strict=False):
+        if source != target:
+            shortest = next(best_paths(graph, [source], [target], Metric.HOPS))
+            assert len(shortest) - 1 == distance[source][target]
+            assert nx.is_simple_path(graph, shortest)
+            assert count_best(graph, [source], [target], Metric.HOPS) == sum(
+                1 for _ in nx.all_shortest_paths(graph, source, target)
+            )
+            widest = next(best_paths(graph, [source], [target], Metric.BANDWIDTH))
+            along_tree = nx.shortest_path(widest_tree, source, target)
+            assert brute_force.narrowest(graph, widest) == min(graph.edges[e]["capacity"] for e in pairwise(along_tree))
+
+
+def test_nothing_leads_to_a_place_that_is_down() -> None:
+    graph = Graph()
+    graph.add_edge(1, 2, capacity=1)
+    assert list(best_paths(graph, [1], [9], Metric.HOPS)) == []
+    assert count_best(graph, [9], [1], Metric.BANDWIDTH) == 0

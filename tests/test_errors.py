@@ -1,0 +1,32 @@
+"""One tree of errors, drawn in its docstring, with stable codes."""
+
+import re
+
+import pytest
+
+import trninv.errors as module
+from trninv.errors import TrninvError, nearest
+
+
+def _tree(root: type[TrninvError]) -> list[type[TrninvError]]:
+    return [root, *(found for kind in root.__subclasses__() for found in _tree(kind))]
+
+
+def test_every_error_is_exported_and_drawn() -> None:
+    names = [kind.__name__ for kind in _tree(TrninvError)]
+    assert [*sorted(names), "nearest"] == module.__all__
+    drawn = re.findall(r"\w+Error\b", module.__doc__ or "")
+    assert sorted(drawn) == sorted(names)
+
+
+@pytest.mark.parametrize("kind", _tree(TrninvError))
+def test_codes_are_distinct_and_reach_graphql(kind: type[TrninvError]) -> None:
+    assert [other for other in _tree(TrninvError) if other.code == kind.code] == [kind]
+    assert kind("why").extensions == {"code": kind.code}
+    assert kind.exit_status in (1, 2)
+
+
+def test_offers_the_nearest_word_or_lists_the_known() -> None:
+    assert nearest("trn2.48xlarge", ["trn2-16.48xlarge", "rack"]) == "did you mean trn2-16.48xlarge?"
+    assert nearest("zzz", ["b", "a"]) == "known: a, b"
+    assert nearest("zzz", []) == "none is known"

@@ -1,0 +1,28 @@
+"""Settings come from the environment; files from the checkout or the wheel."""
+
+import pytest
+
+from trninv.errors import UsageError
+from trninv.settings import Settings, bundle, default_database
+
+
+def test_the_default_database_is_a_file_of_the_user() -> None:
+    assert Settings.load({}).database_url == default_database()
+    assert default_database().startswith("sqlite:///")
+    assert default_database().endswith("trninv.db")
+
+
+def test_the_environment_decides() -> None:
+    given = {"TRNINV_DATABASE_URL": "postgresql://h/d", "TRNINV_BISECTION_SECONDS": "2.5"}
+    assert Settings.load(given) == Settings("postgresql://h/d", 2.5)
+
+
+def test_a_wrong_number_says_which() -> None:
+    with pytest.raises(UsageError, match="TRNINV_BISECTION_SECONDS='soon'"):
+        Settings.load({"TRNINV_BISECTION_SECONDS": "soon"})
+
+
+def test_the_bundle_has_what_migrates_and_seeds() -> None:
+    assert (bundle() / "alembic.ini").is_file()
+    assert (bundle() / "migrations" / "env.py").is_file()
+    assert (bundle() / "seed" / "catalog" / "sources.toml").is_file()

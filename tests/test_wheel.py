@@ -1,0 +1,45 @@
+"""The wheel alone, in a fresh virtual environment and a fresh home, migrates, seeds and answers."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def _run(*command: str | Path, cwd: Path, home: Path) -> str:
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONWARNINGS": "error"}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_migrates_seeds_and_answers(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", ROOT]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    site = Path(
+        _run(
+            python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path, home=tmp_path
+        ).strip()
+    )
+    # the locked libraries as they are here; what a .pth adds does not read this checkout's own .pth
+    (site / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel], check=True)
+    program = tmp_path / "venv" / "bin" / "trninv"
+    where = _run(python, "-c", "import trninv; print(trninv.__file__)", cwd=tmp_path, home=tmp_path)
+    assert where.startswith(str(site))
+    out = _run(program, "up", "--check", cwd=tmp_path, home=tmp_path)
+    assert "bisection: u-trn2x64: 2,048 GB/s one direction (exact)" in out
+    assert str(tmp_path) in _run(program, "status", cwd=tmp_path, home=tmp_path).splitlines()[0]
+    assert _run(program, "verify", cwd=tmp_path, home=tmp_path).startswith("as the catalog says")
+    assert _run(program, "migrate", "--check", cwd=tmp_path, home=tmp_path) == "the schema is up to date\n"
+    assert "graphiql-container" in (site / "trninv" / "web" / "graphiql" / "graphiql.css").read_text()
