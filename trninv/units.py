@@ -104,7 +104,7 @@ class Capacity(Quantity):
         **{f"{prefix}B": size for prefix, size in _DECIMAL.items()},
     }
     SPELLINGS: ClassVar[dict[str, str]] = {}
-    PRINTED: ClassVar[tuple[str, ...]] = ("GiB", "MiB", "KiB", "B")
+    PRINTED: ClassVar[tuple[str, ...]] = ("GiB", "MiB", "GB", "KiB", "B")
 
     @property
     def bytes(self) -> int:

@@ -84,7 +84,7 @@ def test_verify_ends_with_1_on_a_difference(run: Run, databases: Databases) -> N
     ("arguments", "words"),
     [
         (["systems"], ["u-trn2x64", "trn2u-ultraserver", "AWS Trn1 Architecture"]),
-        (["show", "u-trn2x64"], ["6,144 GiB", "40,000 TFLOPS", "1,600 GB/s", "u-trn2x64/r1"]),
+        (["show", "u-trn2x64"], ["6,144 GiB", "40,000 TFLOPS", "1,600 GB/s", "u-trn2x64/r0 to r1", "disputed"]),
         (["show", f"{U}/s0"], ["trn2-16.48xlarge", "u-trn2x64/r0", "to efa15"]),
         (["show", f"{U}/s0/c3"], ["8 × NeuronCore-v3", "tray 1", f"{U}/s3/c3", "64 GB/s"]),
         (["show", f"{U}/s0/c3/nc1"], [f"{U}/s0/c3", "NeuronCore-v3"]),

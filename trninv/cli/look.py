@@ -144,7 +144,11 @@ def _print(found: Description) -> None:
         )
     if found.facts:
         click.echo()
+        known = catalog()
         rows(
-            ["fact", "value", "source"],
-            ([f"{f.subject} {f.attribute.name}", f, f.source.title] for f in found.facts),
+            ["fact", "value", "as written", "source", ""],
+            (
+                [f"{f.subject} {f.attribute.name}", f, _written(f), f.source.title, "disputed" * known.disputed(f)]
+                for f in found.facts
+            ),
         )

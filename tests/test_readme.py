@@ -1,0 +1,115 @@
+"""Every example of the README is run, and its output is what stands there.
+
+``python tests/test_readme.py`` writes the outputs anew.
+"""
+
+import asyncio
+import contextlib
+import io
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from anyio import CapacityLimiter
+from sqlalchemy import text
+from tabulate import tabulate
+
+import trninv
+from trninv.cli.main import main
+from trninv.graphql.context import Context
+from trninv.graphql.schema import schema
+from trninv.routing.fleet import Fleet
+
+README = Path(__file__).parents[1] / "README.md"
+_FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
+
+
+def run_commands(block: str, url: str) -> str:
+    shown = []
+    for line in block.splitlines():
+        if line.startswith("$ trninv "):
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+                main(["--database", url, *shlex.split(line)[2:]])
+            shown.append(line + "\n" + "\n".join(printed.rstrip() for printed in out.getvalue().splitlines()) + "\n")
+    return "\n".join(shown)
+
+
+def run_graphql(block: str, fleet: Fleet) -> str:
+    async def execute() -> object:
+        result = await schema().execute(block, context_value=Context(fleet, CapacityLimiter(8)))
+        assert result.errors is None
+        return result.data
+
+    return json.dumps(asyncio.run(execute()), indent=2, ensure_ascii=False) + "\n"
+
+
+def run_sql(block: str, fleet: Fleet) -> str:
+    with fleet.engine.connect() as connection:
+        result = connection.execute(text(block))
+        rows = [[str(cell) for cell in row] for row in result]
+        return tabulate(rows, headers=list(result.keys()), tablefmt="simple", disable_numparse=True) + "\n"
+
+
+def run_python(block: str, fleet: Fleet) -> str:
+    shown = []
+    names: dict[str, object] = {"trninv": type("trninv", (), {"open": staticmethod(lambda: fleet)})}
+    for line in block.splitlines():
+        if line.startswith(">>> "):
+            shown.append(line)
+            code = line[4:].split("  #")[0].strip()
+            if code.startswith("import") or re.match(r"\w+ = ", code):
+                exec(code.replace("import trninv", "pass"), names)  # noqa: S102 # the README's own lines
+            else:
+                shown.append(repr(eval(code, names)))  # noqa: S307
+    return "\n".join(shown) + "\n"
+
+
+def answers(source: str, fleet: Fleet) -> Iterator[tuple[re.Match[str], str]]:
+    """Each example with what it must look like."""
+    url = fleet.engine.url.render_as_string(hide_password=False)
+    for block in _FENCE.finditer(source):
+        kind, body, _ = block.groups()
+        match kind:
+            case "console":
+                yield block, f"```console\n{run_commands(body, url)}```\n"
+            case "python":
+                yield block, f"```python\n{run_python(body, fleet)}```\n"
+            case "graphql":
+                yield block, f"```graphql\n{body}```\n\n```json\n{run_graphql(body, fleet)}```\n"
+            case "sql":
+                yield block, f"```sql\n{body}```\n\n```text\n{run_sql(body, fleet)}```\n"
+
+
+_EXAMPLES = len(_FENCE.findall(README.read_text()))
+
+
+def test_there_is_an_example_of_each_question_in_each_way() -> None:
+    kinds = [kind for kind, _, _ in _FENCE.findall(README.read_text())]
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {"console": 7, "graphql": 5, "sql": 4, "python": 1}
+
+
+@pytest.mark.parametrize("number", range(_EXAMPLES))
+def test_an_example_prints_what_stands_there(fleet: Fleet, number: int) -> None:
+    block, wanted = list(answers(README.read_text(), fleet))[number]
+    assert block[0] == wanted
+
+
+@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md", *(str(p.relative_to(README.parent)) for p in README.parent.glob("docs/**/*.md"))])
+def test_links_lead_somewhere(page: str) -> None:
+    file = README.parent / page
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", file.read_text()):
+        if not target.startswith("http"):
+            assert (file.parent / target).exists(), target
+
+
+if __name__ == "__main__":
+    with trninv.open(sys.argv[1]) as opened:
+        content = README.read_text()
+        for found, better in answers(content, opened):
+            content = content.replace(found[0], better)
+    README.write_text(content)
