@@ -1,6 +1,7 @@
 """One tree of errors, drawn in its docstring, with stable codes."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,12 @@ def test_codes_are_distinct_and_reach_graphql(kind: type[TrninvError]) -> None:
     assert [other for other in _tree(TrninvError) if other.code == kind.code] == [kind]
     assert kind("why").extensions == {"code": kind.code}
     assert kind.exit_status in (1, 2)
+
+
+def test_every_code_is_documented_with_its_exit_status() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "errors.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (\d) \|", page, re.MULTILINE))
+    assert rows == {kind.code: str(kind.exit_status) for kind in _tree(TrninvError) if kind is not TrninvError}
 
 
 def test_offers_the_nearest_word_or_lists_the_known() -> None:

@@ -26,6 +26,7 @@ from trninv.routing.fleet import Fleet
 
 README = Path(__file__).parents[1] / "README.md"
 _FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
+_DRAWN = re.compile(r"^ +trninv (draw .*\.svg)$", re.MULTILINE)
 
 
 def run_commands(block: str, url: str) -> str:
@@ -99,9 +100,16 @@ def test_an_example_prints_what_stands_there(fleet: Fleet, number: int) -> None:
     assert block[0] == wanted
 
 
-@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md", *(str(p.relative_to(README.parent)) for p in README.parent.glob("docs/**/*.md"))])
-def test_links_lead_somewhere(page: str) -> None:
-    file = README.parent / page
+@pytest.mark.parametrize("command", _DRAWN.findall(README.read_text()))
+def test_a_picture_is_what_its_command_draws(lite: str, tmp_path: Path, command: str) -> None:
+    *words, picture = shlex.split(command)
+    with contextlib.suppress(SystemExit):
+        main(["--database", lite, *words, str(tmp_path / "new.svg")])
+    assert (tmp_path / "new.svg").read_text() == (README.parent / picture).read_text()
+
+
+@pytest.mark.parametrize("file", [README, *README.parent.glob("CHANGELOG.md"), *README.parent.glob("docs/**/*.md")])
+def test_links_lead_somewhere(file: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", file.read_text()):
         if not target.startswith("http"):
             assert (file.parent / target).exists(), target

@@ -17,6 +17,7 @@ Edge = tuple[str, str]
 _COLOURS = ("#4269d0", "#97bbf5", "#6cc5b0", "#9c6b4e")
 _PATH = "#e4572e"
 _TEXT = {"font-family": "sans-serif", "font-size": "13", "fill": "#222"}
+_SMALL = _TEXT | {"font-size": "11", "paint-order": "stroke", "stroke": "#fff", "stroke-width": "4"}
 _TOP, _LEFT, _STUB = 60.0, 60.0, 20.0
 
 
@@ -129,9 +130,7 @@ def _labels(root: Element, title: str, caption: str, at: dict[str, Point], graph
             x, y = corner.get(server, (1e9, 1e9))
             corner[server] = min(x, at[node][0]), min(y, at[node][1])
     for server, (x, y) in corner.items():
-        SubElement(
-            root, "text", {"x": f"{x - 12:.1f}", "y": f"{y - 14:.1f}", **_TEXT, "font-size": "11"}
-        ).text = f"s{server}"
+        SubElement(root, "text", {"x": f"{x - 12:.1f}", "y": f"{y - 14:.1f}", **_SMALL}).text = f"s{server}"
 
 
 def _legend(root: Element, lines: Iterable[tuple[str, str]], top: float) -> None:
