@@ -21,7 +21,16 @@ def _run(*command: str | Path, cwd: Path, home: Path) -> str:
 
 @pytest.mark.slow
 def test_the_installed_wheel_migrates_seeds_and_answers(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", ROOT]
+    build: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        tmp_path / "dist",
+        ROOT,
+    ]
     subprocess.run(build, check=True, capture_output=True)
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     venv.create(tmp_path / "venv", with_pip=True)
