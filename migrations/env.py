@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection, make_url
 
-from trninv.inventory.database import connect
+from trninv.inventory.database import connect, make_directory
 from trninv.inventory.schema import Base
 from trninv.settings import Settings
 
@@ -33,6 +33,8 @@ if context.is_offline_mode():
 elif given := context.config.attributes.get("connection"):
     run(given)
 else:
-    with connect(Settings.load().database_url) as engine, engine.connect() as own:
-        run(own)
-        own.commit()
+    with connect(Settings.load().database_url) as engine:
+        make_directory(engine)
+        with engine.connect() as own:
+            run(own)
+            own.commit()

@@ -17,9 +17,10 @@ def test_the_environment_decides() -> None:
     assert Settings.load(given) == Settings("postgresql://h/d", 2.5)
 
 
-def test_a_wrong_number_says_which() -> None:
-    with pytest.raises(UsageError, match="TRNINV_BISECTION_SECONDS='soon'"):
-        Settings.load({"TRNINV_BISECTION_SECONDS": "soon"})
+@pytest.mark.parametrize("seconds", ["soon", "-1", "0", "nan", "inf"])
+def test_a_wrong_number_says_which(seconds: str) -> None:
+    with pytest.raises(UsageError, match=f"TRNINV_BISECTION_SECONDS='{seconds}'"):
+        Settings.load({"TRNINV_BISECTION_SECONDS": seconds})
 
 
 def test_the_bundle_has_what_migrates_and_seeds() -> None:

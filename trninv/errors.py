@@ -130,6 +130,8 @@ class ClusterExistsError(DatabaseError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """What to offer instead of a word that is not known, as the end of a sentence."""
     names = sorted(known)
+    if begins := [name for name in names if word and name.startswith(word)]:
+        return f"did you mean {' or '.join(begins[:3])}?"
     if close := difflib.get_close_matches(word, names, n=1, cutoff=0.4):
         return f"did you mean {close[0]}?"
     return f"known: {', '.join(names)}" if names else "none is known"

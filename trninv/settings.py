@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import platformdirs
@@ -34,7 +35,9 @@ class Settings:
         try:
             limit = float(seconds)
         except ValueError:
-            raise UsageError(f"TRNINV_BISECTION_SECONDS={seconds!r} is not a number of seconds") from None
+            limit = 0.0
+        if not 0 < limit < inf:
+            raise UsageError(f"TRNINV_BISECTION_SECONDS={seconds!r} is not a number of seconds above 0")
         return cls(database_url=environ.get(_DATABASE) or default_database(), bisection_seconds=limit)
 
 

@@ -48,7 +48,9 @@ class Quantity(int):
         unit = _PER_DEVICE.sub("", match[3]) if match else ""
         size = cls.UNITS.get(cls.SPELLINGS.get(unit, unit))
         if match is None or size is None:
-            raise UnitError(f"{text!r} is not a {cls.__name__.lower()}: a number and one of {', '.join(cls.UNITS)}")
+            meant = [f" (did you mean {known}?)" for known in cls.UNITS if known.lower() == unit.lower()]
+            accepted = f"a number and one of {', '.join(cls.UNITS)}{''.join(meant[:1])}"
+            raise UnitError(f"{text!r} is not a {cls.__name__.lower()}: {accepted}")
         value = Fraction(match[1].replace(",", "") + (match[2] or "")) * size
         if value.denominator != 1 or value > _MAX:
             raise UnitError(f"{text!r} is not a whole number of {cls.PRINTED[-1]} below 2^63")

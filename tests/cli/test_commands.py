@@ -1,6 +1,7 @@
 """Every command: documented, run on real data, and clear when it refuses."""
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -8,10 +9,14 @@ from xml.etree import ElementTree as ET
 
 import click
 import pytest
+from sqlalchemy import update
 
 from conftest import Databases, Run
 from trninv import __version__
 from trninv.cli.main import trninv
+from trninv.inventory.address import resolve
+from trninv.inventory.database import connect
+from trninv.inventory.record import TABLES
 
 CONTEXT = click.Context(trninv)
 COMMANDS = {name: trninv.get_command(CONTEXT, name) for name in trninv.list_commands(CONTEXT)}
@@ -96,7 +101,7 @@ def test_verify_ends_with_1_on_a_difference(run: Run, databases: Databases) -> N
         (["facts", "rainier"], ["400,000", "nearly 500,000", "a massive cluster featuring 400,000"]),
         (["facts", "--conflicts"], ["2,048 GiB/sec/device", "2.56 TB/sec", "704 GB/s", "190 TFLOPS", "over 100,000"]),
         (["audit"], ["13,120 GB/s", "conflict", "rounds", "truncates"]),
-        (["path", f"{U}/s0/c0", f"{U}/s2/c10"], ["6 hops, 64 GB/s", "720 in all", "rests on", "disputed"]),
+        (["path", f"{U}/s0/c0", f"{U}/s2/c10"], ["6 hops, 64 GB/s", "720 paths in all", "rests on", "disputed"]),
         (["bandwidth", f"{U}/s0", f"{U}/s2"], ["2,048 GB/s one direction (4,096 GB/s both)", "32 links"]),
         (["pool", f"{U}/s0/c0", "--hops", "1"], ["672 GiB on 7 chips"]),
         (["pool", f"{U}/s0/c0", "--min-bandwidth", "128 GB/s"], ["1,536 GiB on 16 chips"]),
@@ -154,6 +159,16 @@ def _keys(value: object, skip: str) -> list[str]:
         (["seed", "trn9"], 1, "no system 'trn9'"),
         (["seed", "--all", "trn1"], 2, "name none beside it"),
         (["seed", "--name", "x"], 2, "--name is for one system"),
+        (["seed", "trn1", "--name", "a b"], 2, "'a b' can't name a cluster"),
+        (["seed", "trn1", "--name", "x--y"], 2, "can't name a cluster"),
+        (["seed", "trn1", "--name", "../x"], 2, "can't name a cluster"),
+        (["seed", "trn1", "--name", ""], 2, "can't name a cluster"),
+        (["show", "trn2u.48xlarge"], 1, "did you mean u-trn2x64?"),
+        (["facts", "neuronlink-v3"], 1, "did you mean neuronlink-v3-plane or neuronlink-v3-ring?"),
+        (["pool", f"{U}/s0/c0", "--min-bandwidth", "64 gb/s"], 2, "did you mean GB/s?"),
+        (["migrate", "--to", "base", "--check"], 2, "give no --to"),
+        (["draw", "u-trn2x64", "-o", "x.png"], 2, "name it FILE.svg"),
+        (["draw", f"{U}/s0", "--path", f"{U}/s1/c0", f"{U}/s0/c1", "-o", "-"], 2, "the path leaves"),
         (["unseed", f"{U}/s0", "--yes"], 2, "only whole clusters"),
         (["facts", "trainium9"], 1, "did you mean trainium"),
         (["migrate", "--to", "9999"], 2, "9999"),
@@ -178,6 +193,59 @@ def test_a_database_that_is_none_is_one_line(run: Run, database: str) -> None:
     assert status in (1, 2)
     assert err.startswith("trninv: ")
     assert err.count("\n") == 1
+
+
+def test_a_name_is_what_addresses_write(run: Run, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    assert run("seed", "trn1", "--name", "FLEET", database=url)[1] == "fleet: seeded 16 chips in 1 server\n"
+    assert run("seed", "trn1", "--name", "fleet", database=url)[1] == "fleet: already there\n"
+
+
+def test_asking_makes_no_file(run: Run, tmp_path: Path) -> None:
+    status, _, err = run("status", database=f"sqlite:///{tmp_path}/typo/x.db")
+    assert (status, list(tmp_path.iterdir())) == (1, [])
+    assert err.endswith("does not exist yet: run trninv migrate\n")
+
+
+@pytest.mark.parametrize("command", ["status", "migrate"])
+def test_a_file_that_is_no_database(run: Run, tmp_path: Path, command: str) -> None:
+    (tmp_path / "x.db").write_text("no database " * 1000)
+    status, _, err = run(command, database=f"sqlite:///{tmp_path}/x.db")
+    assert status == 1
+    assert "file is not a database" in err
+    assert err.count("\n") == 1
+
+
+def test_what_is_not_up_is_listed_and_its_links_say_so(run: Run, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with connect(url) as engine, engine.begin() as connection:
+        lost, near, cut = (resolve(connection, f"{U}/s0/c{chip}").id for chip in (1, 2, 3))
+        connection.execute(update(TABLES["node"]).where(TABLES["node"].c.id == lost).values(state="down"))
+        link = TABLES["link"]
+        slow = (link.c.a_id == near) & (link.c.b_id == cut)
+        connection.execute(update(link).where(slow).values(state="maintenance"))
+    wanted = f"not up: {U}/s0/c1 (down), {U}/s0/c2--{U}/s0/c3 (maintenance)"
+    for place in ("u-trn2x64", U, f"{U}/s0", "u-trn2x64/r0"):
+        assert wanted in run("show", place, database=url)[1]
+    assert "not up" not in run("show", f"{U}/s1", database=url)[1]
+    assert "up, its end is down" in run("show", f"{U}/s0/c0", database=url)[1]
+    assert f"up, {U}/s0/c1 is down" in run("show", f"{U}/s0/c0--{U}/s0/c1", database=url)[1]
+    asked = f'{{ resolve(address: "{U}/s0/c0--{U}/s0/c1") {{ ... on Link {{ bandwidth {{ bytesPerSecond }} }} }} }}'
+    assert '"bytesPerSecond": "0"' in run("query", asked, database=url)[1]
+    assert f"nothing of {U}/s0/c1 is up" in run("path", f"{U}/s0/c0", f"{U}/s0/c1", database=url)[1]
+
+
+def test_a_port_in_use_is_said_before_anything_is_announced(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        status, _, err = run("serve", "--port", str(taken.getsockname()[1]))
+    assert status == 2
+    assert err.startswith("trninv: can't listen on 127.0.0.1")
+
+
+def test_a_question_at_fault_prints_its_error_once(run: Run) -> None:
+    status, out, err = run("query", '{ resolve(address: "nowhere") { __typename } }')
+    assert (status, err) == (1, "")
+    assert "UNKNOWN_ADDRESS" in out
 
 
 def test_a_password_is_not_printed(run: Run) -> None:

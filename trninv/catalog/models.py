@@ -4,9 +4,9 @@ The seed scripts (seed/trn1.py and so on) declare systems in these words; `syste
 """
 
 import runpy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from trninv.catalog.facts import KINDS, Catalog, Source
 from trninv.errors import UnknownSystemError, nearest
@@ -105,27 +105,25 @@ class System:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Systems:
-    """All systems by slug and alias."""
+    """All systems, and each by its slug and aliases."""
 
     systems: tuple[System, ...]
-    _names: dict[str, System] = field(repr=False)
 
-    @classmethod
-    def of(cls, systems: Sequence[System]) -> "Systems":
-        names = {name: system for system in systems for name in (system.slug, *system.aliases)}
-        return cls(tuple(systems), names)
+    @cached_property
+    def names(self) -> Mapping[str, System]:
+        return {name: system for system in self.systems for name in (system.slug, *system.aliases)}
 
     def get(self, name: str) -> System:
         """The system of a slug or alias, in any case of letters."""
-        if system := self._names.get(name.lower()):
+        if system := self.names.get(name.lower()):
             return system
-        raise UnknownSystemError(f"no system {name!r}: {nearest(name, self._names)} (trninv systems lists them)")
+        raise UnknownSystemError(f"no system {name!r}: {nearest(name.lower(), self.names)} (trninv systems lists them)")
 
 
 @lru_cache(maxsize=1)
 def systems() -> Systems:
     """Every system that the seed scripts declare, smallest generation first."""
     scripts = sorted((bundle() / "seed").glob("[!_]*.py"))
-    return Systems.of([system for script in scripts for system in runpy.run_path(str(script))["SYSTEMS"]])
+    return Systems(tuple(system for script in scripts for system in runpy.run_path(str(script))["SYSTEMS"]))

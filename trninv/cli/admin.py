@@ -9,11 +9,11 @@ import trninv
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import System
 from trninv.catalog.models import systems as known_systems
-from trninv.cli.output import format_option, rows, show
+from trninv.cli.output import counted, format_option, rows, show
 from trninv.errors import UsageError, WrongLevelError
 from trninv.inventory import migrate as migrations
 from trninv.inventory import stamp
-from trninv.inventory.address import resolve
+from trninv.inventory.address import cluster_name, resolve
 from trninv.inventory.database import connect, display, reading, writing
 from trninv.inventory.layout import ORDER
 from trninv.inventory.record import TABLES
@@ -90,6 +90,8 @@ def migrate(database: str, to: str, check: bool, sql: bool) -> None:
     trninv migrate
     trninv --database postgresql://localhost/fleet migrate
     """
+    if check and (sql or to != "head"):
+        raise UsageError("--check compares the database with the newest schema: give no --to or --sql beside it")
     with connect(database) as engine:
         if sql:
             click.echo(migrations.sql(engine, to))
@@ -154,11 +156,13 @@ def seed(database: str, system: tuple[str, ...], everything: bool, name: str | N
     if everything and system:
         raise UsageError("--all means every system: name none beside it")
     wanted = [known.get(slug) for slug in system] or (list(known.systems) if everything else _default_systems())
-    if name and len(wanted) != 1:
-        raise UsageError("--name is for one system: write trninv seed SYSTEM --name CLUSTER")
+    if name is not None:
+        if len(wanted) != 1:
+            raise UsageError("--name is for one system: write trninv seed SYSTEM --name CLUSTER")
+        name = cluster_name(name)
     if dry_run:
         for one in wanted:
-            click.echo(f"would seed {name or one.slug}: {one.chips:,} chips in {one.servers:,} servers")
+            click.echo(f"would seed {name or one.slug}: {_size(one)}")
         return
     with connect(database) as engine:
         _seed(engine, wanted, name)
@@ -215,8 +219,11 @@ def _seed(engine: Engine, wanted: Iterable[System], name: str | None = None) -> 
     for system in wanted:
         with writing(engine) as connection:
             new = stamp.seed(connection, catalog(), system, name)
-        size = f"{system.chips:,} chips in {system.servers:,} server{'s' * (system.servers > 1)}"
-        click.echo(f"{name or system.slug}: {f'seeded {size}' if new else 'already there'}")
+        click.echo(f"{name or system.slug}: {f'seeded {_size(system)}' if new else 'already there'}")
+
+
+def _size(system: System) -> str:
+    return f"{counted(system.chips, 'chip')} in {counted(system.servers, 'server')}"
 
 
 def _default_systems() -> list[System]:

@@ -3,16 +3,12 @@
 import click
 
 import trninv
-from trninv.cli.output import footnotes, format_option, rows, show
+from trninv.cli.output import counted, footnotes, format_option, rows, show
 from trninv.routing.results import BandwidthAnswer, BisectionAnswer, LinkRef, Path, PathAnswer, PoolAnswer
 from trninv.units import Bandwidth
 
 _SHOWN = 40
 """Links of a cut that a table lists."""
-
-
-def _bandwidth(_context: click.Context, _option: click.Parameter, text: str | None) -> Bandwidth | None:
-    return None if text is None else Bandwidth.parse(text)
 
 
 @click.command()
@@ -58,10 +54,10 @@ def bandwidth(database: str, a: str, b: str, style: str) -> None:
 @click.command()
 @click.argument("address")
 @click.option("--hops", type=int, help="Leave out chips further away.")
-@click.option("--min-bandwidth", metavar="X", callback=_bandwidth, help='Leave out narrower widest paths: "64 GB/s".')
+@click.option("--min-bandwidth", metavar="X", help='Leave out narrower widest paths: "64 GB/s".')
 @format_option
 @click.pass_obj
-def pool(database: str, address: str, hops: int | None, min_bandwidth: Bandwidth | None, style: str) -> None:
+def pool(database: str, address: str, hops: int | None, min_bandwidth: str | None, style: str) -> None:
     """How much memory ADDRESS can reach over scale-up links.
 
     \b
@@ -91,20 +87,22 @@ def bisection(database: str, scope: str, chips: tuple[str, ...], style: str) -> 
 
 def _print_paths(answer: PathAnswer) -> None:
     if not answer.reachable:
-        click.echo(f"no path from {answer.source} to {answer.target} over links that are up")
+        click.echo(f"no path from {answer.source} to {answer.target}: {answer.reason}")
     for number, found in enumerate(answer.paths, start=1):
         click.echo(f"path {number}: {_summary(found)}")
         rows(
             ["", "address", "one direction"],
             ([step.kind, step.address, step.bandwidth] for step in found.steps),
         )
-    if answer.truncated:
-        click.echo(f"more paths exist; {answer.equally_good:,} in all are as good as the first (-k lists more)")
+    if answer.truncated and answer.equally_good > len(answer.paths):
+        click.echo(f"{answer.equally_good:,} paths in all are as good as the first (-k lists more)")
+    elif answer.truncated:
+        click.echo("less good paths exist (-k lists more)")
     footnotes(answer)
 
 
 def _summary(found: Path) -> str:
-    return f"{found.hops} hops, {found.bandwidth} one direction" if found.hops else "0 hops: the same chip"
+    return f"{counted(found.hops, 'hop')}, {found.bandwidth} one direction" if found.hops else "0 hops: the same chip"
 
 
 def _print_bandwidth(answer: BandwidthAnswer) -> None:
@@ -116,14 +114,16 @@ def _print_bandwidth(answer: BandwidthAnswer) -> None:
 
 
 def _print_pool(answer: PoolAnswer) -> None:
-    click.echo(f"{answer.of}: {answer.memory} on {answer.chips} chips ({answer.own} own, {answer.remote} remote)")
-    rows(
-        ["hops", "chips", "memory", "widest path", "ring delivers at once"],
-        (
-            [ring.hops, ring.chips, ring.memory, _span([chip.widest for chip in ring.reached]), ring.delivery]
-            for ring in answer.by_hops
-        ),
-    )
+    chips = counted(answer.chips, "chip")
+    click.echo(f"{answer.of}: {answer.memory} on {chips} ({answer.own} own, {answer.remote} remote)")
+    if answer.by_hops:
+        rows(
+            ["hops", "chips", "memory", "widest path", "ring delivers at once"],
+            (
+                [ring.hops, ring.chips, ring.memory, _span([chip.widest for chip in ring.reached]), ring.delivery]
+                for ring in answer.by_hops
+            ),
+        )
     footnotes(answer)
 
 
@@ -145,7 +145,7 @@ def _print_bisection(answer: BisectionAnswer) -> None:
 
 
 def _print_cut(name: str, links: tuple[LinkRef, ...]) -> None:
-    click.echo(f"{name}: {len(links)} links")
+    click.echo(f"{name}: {counted(len(links), 'link')}")
     for link in links[:_SHOWN]:
         click.echo(f"  {link.address}  {link.bandwidth}")
     if len(links) > _SHOWN:

@@ -6,7 +6,8 @@ import click
 
 import trninv
 from trninv.cli.drawing import svg
-from trninv.errors import NotFoundError, UsageError
+from trninv.cli.output import counted
+from trninv.errors import NotFoundError, UsageError, WrongLevelError
 
 
 @click.command()
@@ -20,6 +21,8 @@ def draw(database: str, scope: str, output: str, ends: tuple[str, str] | None) -
     \b
     trninv draw u-trn2x64 -o torus.svg --path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
     """
+    if output != "-" and Path(output).suffix.lower() != ".svg":
+        raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
     with trninv.open(database) as fleet:
         graph = fleet.graph(scope)
         marked: list[str] = []
@@ -27,10 +30,14 @@ def draw(database: str, scope: str, output: str, ends: tuple[str, str] | None) -
         if ends:
             answer = fleet.path(*ends)
             if not answer.reachable:
-                raise NotFoundError(f"no path from {ends[0]} to {ends[1]} to draw")
+                raise NotFoundError(f"no path from {answer.source} to {answer.target}: {answer.reason}")
             found = answer.paths[0]
             marked = [step.address for step in found.steps if step.kind != "link"]
-            caption = f"{answer.source} to {answer.target}: {found.hops} hops, {found.bandwidth} one direction"
+            if outside := [address for address in marked if address not in graph]:
+                raise WrongLevelError(f"the path leaves {scope} at {outside[0]}: draw the domain instead")
+            caption = (
+                f"{answer.source} to {answer.target}: {counted(found.hops, 'hop')}, {found.bandwidth} one direction"
+            )
     picture = svg(scope, graph, marked, caption)
     if output == "-":
         click.echo(picture, nl=False)

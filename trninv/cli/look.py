@@ -8,6 +8,7 @@ import click
 
 from trninv.catalog.audit import audit as findings
 from trninv.catalog.facts import Fact, catalog
+from trninv.catalog.models import systems
 from trninv.cli.output import format_option, rows
 from trninv.cli.output import show as put
 from trninv.errors import UnknownFactError, nearest
@@ -36,6 +37,7 @@ def show(database: str, address: str, style: str) -> None:
         "attributes": found.attributes,
         "parts": found.parts,
         "links": found.links,
+        "notUp": found.not_up,
         "facts": [_fact(fact) for fact in found.facts],
     }
     put(style, shown, lambda: _print(found))
@@ -46,25 +48,26 @@ def show(database: str, address: str, style: str) -> None:
 @click.option("--conflicts", is_flag=True, help="Only what sources disagree on, with how to read it.")
 @format_option
 def facts(subject: str | None, conflicts: bool, style: str) -> None:
-    """Numbers with their source, their words, and how they are read; the first of each is the one that counts.
+    """Numbers with their source, their words, and how they are read; bandwidth values are of one direction.
 
     \b
     trninv facts trainium3
     trninv facts --conflicts
     """
     known = catalog()
-    subjects = {fact.subject for fact in known.facts}
-    if subject is not None and subject not in subjects:
-        raise UnknownFactError(f"no facts about {subject!r}: {nearest(subject, subjects)}")
-    wanted = [fact for fact in known.facts if subject in (None, fact.subject)]
+    wanted = [fact for fact in known.facts if subject is None or fact.subject == _subject(subject)]
     if conflicts:
         disputed = {(conflict.subject, conflict.attribute) for conflict in known.conflicts}
         wanted = [fact for fact in wanted if fact.key in disputed]
 
     def table() -> None:
-        rows(["subject", "attribute", "value", "as written", "source", "words"], map(_line, wanted))
-        for note in dict.fromkeys(known.notes[fact.key] for fact in wanted if fact.key in known.notes):
-            click.echo(f"\n{note}")
+        headers = ["subject", "attribute", "value", "counts", "as written", "read as", "source", "words"]
+        rows(headers, map(_line, wanted))
+        about: dict[str, list[str]] = {}
+        for key in dict.fromkeys(fact.key for fact in wanted if fact.key in known.notes):
+            about.setdefault(known.notes[key], []).append(" ".join(key))
+        for note, keys in about.items():
+            click.echo(f"\n{', '.join(keys)}: {note}")
 
     put(style, [_fact(fact) for fact in wanted], table)
 
@@ -81,8 +84,19 @@ def audit(style: str) -> None:
 
     def table() -> None:
         rows(
-            ["verdict", "derived", "printed", "in", "derivation"],
-            ([f.verdict, f.derived, _written(f.printed), f.printed.source.title, f.formula] for f in found),
+            ["verdict", "subject", "attribute", "derived", "printed", "read as", "in", "derivation"],
+            (
+                [
+                    f.verdict,
+                    *f.printed.key,
+                    f.derived,
+                    _written(f.printed),
+                    _read_as(f.printed),
+                    f.printed.source.title,
+                    f.formula,
+                ]
+                for f in found
+            ),
         )
 
     put(
@@ -114,14 +128,32 @@ def _fact(fact: Fact) -> dict[str, Any]:
     }
 
 
+def _subject(name: str) -> str:
+    """The subject of that name or of the system with that alias, in any case of letters."""
+    subjects = {fact.subject for fact in catalog().facts}
+    if name.lower() in subjects:
+        return name.lower()
+    if system := systems().names.get(name.lower()):
+        return system.slug
+    raise UnknownFactError(f"no facts about {name!r}: {nearest(name.lower(), subjects)}")
+
+
 def _written(fact: Fact) -> str:
     return f"{fact.written} {fact.unit}".rstrip()
 
 
+def _as_written(fact: Fact) -> str:
+    return "(derived)" if fact.formula else _written(fact)
+
+
+def _read_as(fact: Fact) -> str:
+    direction = {"one": "one direction", "both": "sum of both directions"}.get(fact.direction or "")
+    return ", ".join(filter(None, [fact.reading_unit, direction]))
+
+
 def _line(fact: Fact) -> list[object]:
-    known = catalog()
-    mark = "" if known.of(*fact.key)[0] is fact else "  "
-    return [fact.subject, fact.attribute.name, f"{mark}{fact}", _written(fact), fact.source.title, fact.quote]
+    counts = "yes" if catalog().of(*fact.key)[0] is fact else ""
+    return [*fact.key, fact, counts, _as_written(fact), _read_as(fact), fact.source.title, fact.quote]
 
 
 def _spans(parts: Sequence[str]) -> Iterator[str]:
@@ -136,6 +168,8 @@ def _print(found: Description) -> None:
     rows(["", ""], found.attributes.items())
     if found.parts:
         click.echo(f"\nparts: {', '.join(_spans(found.parts))}")
+    if found.not_up:
+        click.echo(f"\nnot up: {', '.join(found.not_up)}")
     if found.links:
         click.echo()
         rows(
@@ -146,9 +180,12 @@ def _print(found: Description) -> None:
         click.echo()
         known = catalog()
         rows(
-            ["fact", "value", "as written", "source", ""],
-            (
-                [f"{f.subject} {f.attribute.name}", f, _written(f), f.source.title, "disputed" * known.disputed(f)]
-                for f in found.facts
-            ),
+            ["fact", "value", "as written", "read as", "source", ""],
+            ([" ".join(f.key), f, _as_written(f), _read_as(f), f.source.title, _mark(f)] for f in found.facts),
         )
+        for note in dict.fromkeys(filter(None, map(known.note, found.facts))):
+            click.echo(f"disputed: {note}")
+
+
+def _mark(fact: Fact) -> str:
+    return "disputed" if catalog().disputed(fact) else ""

@@ -30,6 +30,11 @@ def show(style: str, value: Any, table: Callable[[], None]) -> None:  # noqa: AN
         table()
 
 
+def counted(number: int, thing: str) -> str:
+    """'1 chip', '1,024 chips'."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
 def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
     """Print a table; cells are printed as they read, with no guess at numbers."""
     shown = [["" if cell is None else str(cell) for cell in line] for line in lines]

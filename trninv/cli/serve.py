@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+import socket
 import sys
 
 import click
 import uvicorn
 from anyio import CapacityLimiter
+from uvicorn.supervisors import Multiprocess
 
 import trninv
 from trninv.errors import UsageError
@@ -31,8 +33,26 @@ def serve(database: str, host: str, port: int, workers: int = 1) -> None:
     with connect(database) as engine, reading(engine):
         pass  # fail here, in one line, rather than in every request
     os.environ["TRNINV_DATABASE_URL"] = database  # workers read it
-    click.echo(f"GraphQL and GraphiQL on http://{host}:{port}/graphql, database {display(database)}", err=True)
-    uvicorn.run("trninv.graphql.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning")
+    config = uvicorn.Config(
+        "trninv.graphql.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning"
+    )
+    with _listening(host, port) as listener:
+        click.echo(f"GraphQL and GraphiQL on http://{host}:{port}/graphql, database {display(database)}", err=True)
+        server = uvicorn.Server(config)
+        if workers > 1:
+            Multiprocess(config, sockets=[listener]).run()
+        else:
+            server.run(sockets=[listener])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; fails before the service is announced."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "a port is 0 to 65535"
+        raise UsageError(f"can't listen on {host}:{port}: {reason} (choose another --port)") from None
 
 
 @click.command()

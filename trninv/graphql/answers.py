@@ -55,6 +55,7 @@ class PathAnswer(Answer):
     target: Address = strawberry.field(description="Where they end.")
     reachable: bool = strawberry.field(description="Whether there is any.")
     equally_good: int = strawberry.field(description="How many paths are as good as the first.")
+    reason: str | None = strawberry.field(description="Why there is none, where there is none.")
     paths: list[Path] = strawberry.field(description="The best first; equally good ones by address.")
 
 

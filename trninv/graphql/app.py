@@ -17,8 +17,10 @@ from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 
 import trninv
+from trninv.errors import TrninvError
 from trninv.graphql.context import MAX_THREADS, Context
 from trninv.graphql.schema import schema
+from trninv.inventory.database import reading
 from trninv.routing.fleet import Fleet
 
 WEB = Path(trninv.__file__).parent / "web"
@@ -64,9 +66,9 @@ def app(url: str | None = None) -> Starlette:
 
     def healthz(_request: Request) -> Response:
         try:
-            with fleet.engine.connect() as connection:
+            with reading(fleet.engine) as connection:
                 connection.execute(text("SELECT count(*) FROM cluster"))
-        except SQLAlchemyError:
+        except (TrninvError, SQLAlchemyError):
             return JSONResponse({"status": "the database does not answer"}, status_code=503)
         return JSONResponse({"status": "ok"})
 

@@ -15,7 +15,6 @@ T = TypeVar("T")
 DEFAULT_PAGE = 100
 MAX_PAGE = 1000
 
-First = int
 Count = Callable[[], Awaitable[int]]
 
 

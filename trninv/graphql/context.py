@@ -20,8 +20,6 @@ Row = listing.Row
 MAX_THREADS = 8
 """Worker threads of one process; each holds a connection at most, of a pool of fifteen."""
 
-ENDS = ("chip", "switch", "nic")
-
 
 class Context:
     """One request's view; loaders live as long as the request."""
@@ -58,7 +56,7 @@ class Context:
 
     async def end(self, node: int) -> tuple[str, Row]:
         """A node by its id: its kind, and its row of that kind."""
-        kind = await self._loader(("node kind",), lambda keys: self._in_order(_kinds, keys)).load(node)
+        kind = (await self.model("node", node))["kind"]
         return kind, await self.row(kind, node)
 
     async def children(self, kind: str, parent: str, key: int, first: int, after: int) -> list[Row]:
@@ -106,12 +104,6 @@ class Context:
 
 def _rows(connection: Connection, table: Table, keys: Sequence[int]) -> dict[int, Row]:
     return {row["id"]: row for row in connection.execute(select(table).where(table.c.id.in_(keys))).mappings()}
-
-
-def _kinds(connection: Connection, keys: Sequence[int]) -> dict[int, str]:
-    node = TABLES["node"]
-    rows = connection.execute(select(node.c.id, node.c.kind).where(node.c.id.in_(keys)))
-    return {row.id: row.kind for row in rows}
 
 
 def _facts_of(connection: Connection, subjects: Sequence[str]) -> list[Row]:

@@ -48,7 +48,7 @@ class Fact:
     def exact(self) -> BigInt | None:
         return self.row["value"]  # type: ignore[no-any-return]
 
-    @strawberry.field(description="Value and unit as written.")
+    @strawberry.field(description="Value and unit as written; of a derived fact (see formula) its result.")
     def written(self) -> str:
         return f"{self.row['written']} {self.row['unit']}".rstrip()
 

@@ -305,8 +305,10 @@ class Link(Node, Located):
         return _end(*await info.context.end(self.row["b_id"]))
 
     @strawberry.field(description="What one direction carries now.", graphql_type=Bandwidth)
-    def bandwidth(self) -> Rate:
-        return Rate(self.row["bandwidth_bytes_per_s"] if self.row["state"] in CARRYING else 0)
+    async def bandwidth(self, info: AppInfo) -> Rate:
+        ends = [await info.context.model("node", self.row[end]) for end in ("a_id", "b_id")]
+        carries = all(row["state"] in CARRYING for row in (self.row, *ends))
+        return Rate(self.row["bandwidth_bytes_per_s"] if carries else 0)
 
     @strawberry.field(description="What one direction carries when healthy.", graphql_type=Bandwidth)
     def nominal(self) -> Rate:

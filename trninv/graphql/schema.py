@@ -14,6 +14,7 @@ from strawberry.extensions import (
 from strawberry.extensions.max_aliases import create_validator as alias_rule
 from strawberry.extensions.query_depth_limiter import create_validator as depth_rule
 from strawberry.schema.config import StrawberryConfig
+from strawberry.types import ExecutionContext
 
 from trninv.errors import TrninvError
 from trninv.graphql.inventory import TYPES
@@ -26,11 +27,17 @@ MAX_TOKENS = 5_000
 CACHED_DOCUMENTS = 256
 
 
+class _Schema(strawberry.Schema):
+    def process_errors(self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None) -> None:
+        """Only what is not the question's fault is for the server's log."""
+        super().process_errors([error for error in errors if _is_internal(error)], execution_context)
+
+
 @lru_cache(maxsize=1)
 def schema() -> strawberry.Schema:
     # made once: the validation cache keys on the rules, and strawberry's limiters make new ones for each request
     rules: list[type[ASTValidationRule]] = [depth_rule(MAX_DEPTH, None), alias_rule(MAX_ALIASES)]
-    return strawberry.Schema(
+    return _Schema(
         query=Query,
         types=TYPES,
         config=StrawberryConfig(scalar_map=SCALARS),

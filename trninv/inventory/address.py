@@ -12,11 +12,13 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, Text, case, cast, func, literal, select
 
+from trninv.catalog.models import systems
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
 from trninv.inventory.schema import Base
 
 _T = Base.metadata.tables
 _MAX_LENGTH = 200
+_MAX_NAME = 64
 _CLUSTER = re.compile(r"[a-z0-9](?:[a-z0-9._]|-(?!-))*")
 _STEP = re.compile(r"(nc|efa|sw|d|s|c|r)(\d{1,9})", re.ASCII)
 
@@ -94,6 +96,24 @@ def parse(text: str) -> Address:
             "/dD/swN, /dD/sS/efaN or CLUSTER/rR, such as u-trn2x64/d0/s1/c5"
         )
     return address
+
+
+def cluster_name(text: str) -> str:
+    """A cluster's name as addresses write it.
+
+    Raises
+    ------
+    AddressError
+        No address could name that cluster.
+
+    """
+    name = text.strip().lower()
+    if len(name) > _MAX_NAME or not _CLUSTER.fullmatch(name):
+        raise AddressError(
+            f"{text[:_MAX_LENGTH]!r} can't name a cluster: write letters, digits, '.', '_' and single '-', "
+            f"at most {_MAX_NAME} characters, a letter or digit first"
+        )
+    return name
 
 
 def resolve(connection: Connection, text: str) -> Place:
@@ -215,7 +235,9 @@ def _instead(connection: Connection, address: Address) -> str:
         missing = missing.parent
     if not missing.steps:
         slugs = connection.scalars(select(_T["cluster"].c.slug)).all()
-        return f"no cluster {missing.cluster}: " + (nearest(missing.cluster, slugs) if slugs else _NOTHING)
+        meant = systems().names.get(missing.cluster)
+        offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else nearest(missing.cluster, slugs)
+        return f"no cluster {missing.cluster}: " + (offer if slugs else _NOTHING)
     beside = sorted(row.ordinal for row in connection.execute(_query(missing, siblings=True)))
     letters = missing.steps[-1][0]
     ends = dict.fromkeys(f"{letters}{at}" for at in (*beside[:1], *beside[-1:]))

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import DatabaseError as SqlDatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.errors import NotMigratedError, NotReachableError, UsageError
@@ -15,7 +16,7 @@ _BACKENDS = ("sqlite", "postgresql")
 
 
 def engine_of(url: str) -> Engine:
-    """An engine for a SQLAlchemy URL of SQLite or PostgreSQL; makes the SQLite file's directory.
+    """An engine for a SQLAlchemy URL of SQLite or PostgreSQL.
 
     Raises
     ------
@@ -32,8 +33,6 @@ def engine_of(url: str) -> Engine:
         raise UsageError(f"{backend} is not supported: use sqlite:///FILE or postgresql://…")
     if backend == "postgresql":
         return create_engine(parsed.set(drivername="postgresql+psycopg"))
-    if parsed.database and parsed.database != ":memory:":
-        _make_directory(Path(parsed.database).parent)
     engine = create_engine(parsed, connect_args={"timeout": 60})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -67,15 +66,27 @@ def reading(engine: Engine) -> Iterator[Connection]:
         The database has no tables of trninv.
 
     """
-    try:
+    file = file_of(engine)
+    if file and not file.exists():  # SQLite would make an empty one
+        raise NotMigratedError(f"{file} does not exist yet: run trninv migrate")
+    with reaching(engine):
         connection = engine.connect()
-    except OperationalError as error:
-        reason = str(error.orig).strip().splitlines()[0]
-        raise NotReachableError(f"no database at {display(str(engine.url))}: {reason}") from error
     with connection:
-        if not engine.dialect.has_table(connection, "cluster"):
+        with reaching(engine):
+            migrated = engine.dialect.has_table(connection, "cluster")
+        if not migrated:
             raise NotMigratedError(f"{display(str(engine.url))} has no tables yet: run trninv migrate")
         yield connection
+
+
+@contextmanager
+def reaching(engine: Engine) -> Iterator[None]:
+    """Puts in one line what keeps a database from answering."""
+    try:
+        yield
+    except SqlDatabaseError as error:
+        reason = str(error.orig).strip().splitlines()[0]
+        raise NotReachableError(f"no database at {display(str(engine.url))}: {reason}") from error
 
 
 @contextmanager
@@ -89,11 +100,19 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def _make_directory(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NotReachableError(f"can't make {directory}: {error.strerror}") from None
+def file_of(engine: Engine) -> Path | None:
+    """The file of an SQLite database."""
+    name = engine.url.database if engine.dialect.name == "sqlite" else None
+    return Path(name) if name and name != ":memory:" and not name.startswith("file:") else None
+
+
+def make_directory(engine: Engine) -> None:
+    """Make the directory that an SQLite file is to stand in."""
+    if file := file_of(engine):
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise NotReachableError(f"can't make {file.parent}: {error.strerror}") from None
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import ColumnElement, Connection, or_, select
 
 from trninv.catalog.facts import Catalog, Fact, render
 from trninv.catalog.models import COMPUTE
 from trninv.inventory.address import Place, node_addresses
 from trninv.inventory.record import TABLES, compute_column
+from trninv.inventory.schema import CARRYING, NODE_KINDS
 from trninv.inventory.totals import totals
 from trninv.units import Bandwidth, Capacity, Compute
+
+MAX_NOT_UP = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +29,23 @@ class LinkLine:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What there is to say of a place; ``attributes`` are name and value for people."""
+    """What there is to say of a place.
+
+    Attributes
+    ----------
+    attributes
+        Name and value for people; totals are of all that is installed.
+    not_up
+        The first MAX_NOT_UP chips, switches, NICs and links of a place that are not up, with their state.
+
+    """
 
     address: str
     level: str
     attributes: dict[str, str]
     parts: tuple[str, ...]
     links: tuple[LinkLine, ...]
+    not_up: tuple[str, ...]
     facts: tuple[Fact, ...]
 
 
@@ -43,7 +57,8 @@ def describe(connection: Connection, catalog: Catalog, place: Place) -> Descript
         place.level,
         {name: str(value) for name, value in attributes.items() if value is not None},
         tuple(_parts(connection, place)),
-        tuple(_links(connection, place)) if place.level in ("chip", "switch", "nic") else (),
+        tuple(_links(connection, place)) if place.level in NODE_KINDS else (),
+        tuple(islice(_not_up(connection, place), MAX_NOT_UP)),
         tuple(catalog.of(*key)[0] for key in dict.fromkeys(f.key for f in catalog.facts if f.subject in subjects)),
     )
 
@@ -134,6 +149,11 @@ def _rack(connection: Connection, _catalog: Catalog, place: Place) -> Described:
 
 def _link(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     link = _row(connection, "link", place.id)
+    ends = [
+        f"{end} is {state}"
+        for end, state in _nodes(connection, TABLES["node"].c.id.in_([link.a_id, link.b_id])).values()
+        if state not in CARRYING
+    ]
     model = _row(connection, "link_model", link.link_model_id)
     return {
         "technology": link.technology,
@@ -141,7 +161,7 @@ def _link(connection: Connection, _catalog: Catalog, place: Place) -> Described:
         "bandwidth, both directions": Bandwidth(2 * link.bandwidth_bytes_per_s),
         "lanes": link.lanes,
         "joins within": link.scope,
-        "state": link.state,
+        "state": ", ".join([link.state, *ends]),
     }, [model.slug]
 
 
@@ -190,6 +210,36 @@ def _links(connection: Connection, place: Place) -> Iterator[LinkLine]:
         select(link).where(or_(link.c.a_id == place.id, link.c.b_id == place.id)).order_by(link.c.id)
     ).all()
     others = [row.b_id if row.a_id == place.id else row.a_id for row in found]
-    named = {row.id: row.address for row in connection.execute(node_addresses().where(TABLES["node"].c.id.in_(others)))}
+    named = _nodes(connection, TABLES["node"].c.id.in_(others))
     for row, other in zip(found, others, strict=True):
-        yield LinkLine(named[other], Bandwidth(row.bandwidth_bytes_per_s), row.technology, row.lanes, row.state)
+        address, state = named[other]
+        ended = row.state if state in CARRYING else f"{row.state}, its end is {state}"
+        yield LinkLine(address, Bandwidth(row.bandwidth_bytes_per_s), row.technology, row.lanes, ended)
+
+
+def _not_up(connection: Connection, place: Place) -> Iterator[str]:
+    node, link, server = TABLES["node"], TABLES["link"], TABLES["server"]
+    within = {
+        "cluster": node.c.cluster_id,
+        "domain": node.c.domain_id,
+        "server": server.c.id,
+        "rack": server.c.rack_id,
+    }.get(place.level)
+    if within is None:
+        return
+    inside = node_addresses().where(within == place.id).with_only_columns(node.c.id)
+    broken = _nodes(connection, within == place.id, node.c.state != "up", limit=MAX_NOT_UP)
+    yield from (f"{address} ({state})" for address, state in broken.values())
+    wanted = select(link).where(link.c.state != "up", link.c.a_id.in_(inside)).order_by(link.c.id).limit(MAX_NOT_UP)
+    rows = connection.execute(wanted).all()
+    named = _nodes(connection, node.c.id.in_([end for row in rows for end in (row.a_id, row.b_id)]))
+    yield from (f"{named[row.a_id][0]}--{named[row.b_id][0]} ({row.state})" for row in rows)
+
+
+def _nodes(
+    connection: Connection, *conditions: ColumnElement[bool], limit: int | None = None
+) -> dict[int, tuple[str, str]]:
+    """Address and state of nodes by id."""
+    wanted = node_addresses().add_columns(TABLES["node"].c.state).where(*conditions)
+    rows = connection.execute(wanted.order_by(TABLES["node"].c.id).limit(limit))
+    return {row.id: (row.address, row.state) for row in rows}

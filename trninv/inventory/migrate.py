@@ -9,10 +9,9 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import OperationalError
 
-from trninv.errors import DatabaseError, NotReachableError, UsageError
-from trninv.inventory.database import display
+from trninv.errors import DatabaseError, UsageError
+from trninv.inventory.database import make_directory, reaching
 from trninv.settings import bundle
 
 
@@ -37,11 +36,11 @@ def migrate(engine: Engine, to: str = "head") -> None:
         SQLite reports rows that break a foreign key after the migration.
 
     """
-    try:
+    make_directory(engine)
+    with reaching(engine):
         connection = engine.connect()
-    except OperationalError as error:
-        reason = str(error.orig).strip().splitlines()[0]
-        raise NotReachableError(f"no database at {display(str(engine.url))}: {reason}") from error
+        current(connection)
+        connection.rollback()
     with connection:
         if engine.dialect.name == "sqlite":
             # SQLite's batch mode makes tables anew, which its foreign keys would forbid

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Select, delete, insert, select
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
 from trninv.errors import ClusterExistsError
+from trninv.inventory.address import cluster_name
 from trninv.inventory.layout import BLOCKS, ORDER, staged
 from trninv.inventory.record import TABLES, model_ids, next_id, record_facts, record_models
 
@@ -18,11 +19,13 @@ def seed(connection: Connection, catalog: Catalog, system: System, name: str | N
 
     Raises
     ------
+    AddressError
+        No address could hold the name.
     ClusterExistsError
         The name is taken by a cluster of another system.
 
     """
-    slug = name or system.slug
+    slug = system.slug if name is None else cluster_name(name)
     record_facts(connection, catalog)
     record_models(connection, catalog, system)
     present = connection.scalar(select(_CLUSTER.c.system).where(_CLUSTER.c.slug == slug))

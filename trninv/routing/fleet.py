@@ -77,7 +77,9 @@ class Fleet:
     def close(self) -> None:
         self.engine.dispose()
 
-    def path(self, source: str, target: str, by: str = "hops", k: int = 1, avoid: Sequence[str] = ()) -> PathAnswer:
+    def path(
+        self, source: str, target: str, by: str = "hops", k: int = 1, avoid: Sequence[str] | str = ()
+    ) -> PathAnswer:
         """The k best paths between two places; servers, racks and domains stand for all their chips.
 
         Parameters
@@ -87,7 +89,7 @@ class Fleet:
         k
             1 to MAX_PATHS.
         avoid
-            Addresses of places and links that no path may touch.
+            Addresses of places and links that no path may touch; one may stand alone.
 
         Raises
         ------
@@ -100,7 +102,7 @@ class Fleet:
         if not 1 <= k <= MAX_PATHS:
             raise LimitError(f"{k} paths: ask for 1 to {MAX_PATHS}")
         with reading(self.engine) as connection:
-            ends = _ends(connection, source, target, avoid)
+            ends = _ends(connection, source, target, _listed(avoid))
             found = list(islice(best_paths(ends.graph, ends.sources, ends.targets, metric), k + 1))
             return PathAnswer(
                 metric=metric,
@@ -108,6 +110,7 @@ class Fleet:
                 target=ends.target.address,
                 reachable=bool(found),
                 equally_good=count_best(ends.graph, ends.sources, ends.targets, metric),
+                reason=None if found else _unreachable(ends),
                 paths=tuple(_path(ends.graph, nodes) for nodes in found[:k]),
                 definition=_PATH[metric],
                 facts=evidence.of_links(
@@ -142,7 +145,7 @@ class Fleet:
                 facts=evidence.of_links(connection, ends.graph),
             )
 
-    def memory_pool(self, of: str, max_hops: int | None = None, min_bandwidth: int | None = None) -> PoolAnswer:
+    def memory_pool(self, of: str, max_hops: int | None = None, min_bandwidth: int | str | None = None) -> PoolAnswer:
         """Memory within reach of a place.
 
         Parameters
@@ -150,10 +153,11 @@ class Fleet:
         max_hops
             Chips further away are left out.
         min_bandwidth
-            Chips whose widest path carries less (bytes per second, one direction) are left out.
+            Chips whose widest path carries less are left out: bytes per second, one direction, or "64 GB/s".
 
         """
-        if (max_hops is not None and max_hops < 0) or (min_bandwidth is not None and min_bandwidth < 0):
+        least = Bandwidth.parse(min_bandwidth) if isinstance(min_bandwidth, str) else min_bandwidth or 0
+        if (max_hops is not None and max_hops < 0) or least < 0:
             raise LimitError("hops and bandwidth of a pool are 0 or more")
         with reading(self.engine) as connection:
             place, chips, wiring = _scope(connection, of)
@@ -162,7 +166,7 @@ class Fleet:
             rings: dict[int, list[int]] = {}
             for node in sorted(hops.keys() - chips):
                 near = max_hops is None or hops[node] <= max_hops
-                if graph.nodes[node]["kind"] == "chip" and near and widest[node] >= (min_bandwidth or 0):
+                if graph.nodes[node]["kind"] == "chip" and near and widest[node] >= least:
                     rings.setdefault(hops[node], []).append(node)
             by_hops = tuple(_ring(graph, own, at, rings[at], widest) for at in sorted(rings))
             facts = evidence.of_links(connection, graph) + evidence.of_memory(connection, chips)
@@ -176,16 +180,16 @@ class Fleet:
                 facts=facts,
             )
 
-    def bisection(self, scope: str, chips: Sequence[str] = ()) -> BisectionAnswer:
+    def bisection(self, scope: str, chips: Sequence[str] | str = ()) -> BisectionAnswer:
         """Bisection bandwidth of a scope, or of the chips named within it, with the cut that shows it."""
         with reading(self.engine) as connection:
             place, members, wiring = _scope(connection, scope)
             if chips:
-                members = _named(connection, chips, members, place)
+                members = _named(connection, _listed(chips), members, place)
             ends = sorted(node for node in members if node in wiring.graph)
             graph = _isolated(wiring.graph, ends)
             lost = len(members & wiring.failed)
-            seconds = Settings.load().bisection_seconds
+            seconds = Settings.load().bisection_seconds / (2 if lost else 1)
             split = bisection.bisect(graph, ends, seconds=seconds)
             nominal = bisection.bisect(graph, ends, fillers=lost, seconds=seconds) if lost else None
             inside = [graph.nodes[end]["address"] for end in ends if end in split.side]
@@ -230,12 +234,23 @@ class Fleet:
         return named
 
 
+def _listed(addresses: Sequence[str] | str) -> Sequence[str]:
+    return [addresses] if isinstance(addresses, str) else addresses
+
+
 def _ends(connection: Connection, source: str, target: str, avoid: Iterable[str] = ()) -> _Ends:
     one, other = resolve(connection, source), resolve(connection, target)
     sources, targets = (_endpoints(connection, place) for place in (one, other))
     graph = load(connection, domains_of(connection, sources | targets)).graph
     nodes, links = _avoided(connection, avoid)
     return _Ends(one, other, sources, targets, without(graph, nodes, links) if nodes or links else graph)
+
+
+def _unreachable(ends: _Ends) -> str:
+    for place, nodes in ((ends.source, ends.sources), (ends.target, ends.targets)):
+        if not any(node in ends.graph for node in nodes):
+            return f"nothing of {place.address} is up and not avoided"
+    return "no links that are up join them"
 
 
 def _endpoints(connection: Connection, place: Place) -> frozenset[int]:

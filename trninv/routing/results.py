@@ -145,6 +145,8 @@ class PathAnswer(Answer):
     ----------
     equally_good
         How many paths are as good as the first.
+    reason
+        Why there is none, where there is none.
 
     """
 
@@ -153,6 +155,7 @@ class PathAnswer(Answer):
     target: str
     reachable: bool
     equally_good: int
+    reason: str | None
     paths: tuple[Path, ...]
 
 
