@@ -87,7 +87,7 @@ def test_names_that_users_rely_on() -> None:
 
 FOUR = """
 query ($a: Address!, $b: Address!, $scope: Address!) {
-  path(from: $a, to: $b, k: 2) { ...Says metric source target reachable equallyGood
+  path(from: $a, to: $b, k: 2) { ...Says metric source target reachable equallyGood reason
     paths { hops bandwidth { ...Rate } steps { kind address bandwidth { ...Rate } } bottlenecks { ...Wire } } }
   bandwidth(from: $a, to: $b) { ...SaysFlow source target widest { hops } maximumFlow { ...Rate }
     bothDirections { ...Rate } minimumCut { ...Wire } }
