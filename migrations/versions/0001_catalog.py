@@ -123,7 +123,7 @@ def upgrade() -> None:
         sa.Column("scope", sa.Text(), nullable=False),
         sa.Column("lanes", sa.Integer(), nullable=True),
         sa.Column("bandwidth_bytes_per_s", BIG, nullable=False),
-        sa.CheckConstraint("scope IN ('server', 'rack', 'domain', 'host')", name="scope"),
+        sa.CheckConstraint("scope IN ('server', 'rack', 'domain', 'host', 'fabric')", name="scope"),
         sa.CheckConstraint("bandwidth_bytes_per_s > 0", name="bandwidth_bytes_per_s"),
         sa.CheckConstraint("lanes > 0", name="lanes"),
         sa.PrimaryKeyConstraint("id", name="pk_link_model"),

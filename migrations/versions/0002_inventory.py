@@ -11,7 +11,21 @@ revision = "0002"
 down_revision = "0001"
 
 BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-TABLES = ("cluster", "domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "core", "link")
+NOT_UP = sa.text("state <> 'up'")
+TABLES = (
+    "cluster",
+    "domain",
+    "rack",
+    "server",
+    "tray",
+    "node",
+    "chip",
+    "switch",
+    "nic",
+    "network_node",
+    "core",
+    "link",
+)
 
 
 def upgrade() -> None:
@@ -47,7 +61,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_domain"),
         sa.UniqueConstraint("cluster_id", "ordinal", name="uq_domain_cluster_id_ordinal"),
     )
-    op.create_index("ix_domain_domain_model_id", "domain", ["domain_model_id"])
     op.create_table(
         "rack",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -75,7 +88,6 @@ def upgrade() -> None:
         sa.UniqueConstraint("domain_id", "ordinal", name="uq_server_domain_id_ordinal"),
     )
     op.create_index("ix_server_rack_id", "server", ["rack_id"])
-    op.create_index("ix_server_server_model_id", "server", ["server_model_id"])
     op.create_table(
         "tray",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -93,11 +105,11 @@ def upgrade() -> None:
     op.create_table(
         "node",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("kind", sa.String(length=8), nullable=False),
+        sa.Column("kind", sa.String(length=12), nullable=False),
         sa.Column("cluster_id", sa.Integer(), nullable=False),
-        sa.Column("domain_id", sa.Integer(), nullable=False),
+        sa.Column("domain_id", sa.Integer(), nullable=True),
         sa.Column("state", sa.String(length=12), server_default="up", nullable=False),
-        sa.CheckConstraint("kind IN ('chip', 'switch', 'nic')", name="kind"),
+        sa.CheckConstraint("kind IN ('chip', 'switch', 'nic', 'network_node')", name="kind"),
         sa.CheckConstraint("state IN ('up', 'degraded', 'down', 'maintenance')", name="state"),
         sa.ForeignKeyConstraint(["cluster_id"], ["cluster.id"], name="fk_node_cluster_id"),
         sa.ForeignKeyConstraint(["domain_id"], ["domain.id"], name="fk_node_domain_id"),
@@ -105,6 +117,7 @@ def upgrade() -> None:
     )
     op.create_index("ix_node_cluster_id_kind", "node", ["cluster_id", "kind"])
     op.create_index("ix_node_domain_id", "node", ["domain_id"])
+    op.create_index("ix_node_not_up", "node", ["id"], sqlite_where=NOT_UP, postgresql_where=NOT_UP)
     op.create_table(
         "chip",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -120,7 +133,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_chip"),
         sa.UniqueConstraint("server_id", "ordinal", name="uq_chip_server_id_ordinal"),
     )
-    op.create_index("ix_chip_chip_model_id", "chip", ["chip_model_id"])
     op.create_index("ix_chip_tray_id", "chip", ["tray_id"])
     op.create_table(
         "switch",
@@ -150,6 +162,17 @@ def upgrade() -> None:
         sa.UniqueConstraint("server_id", "ordinal", name="uq_nic_server_id_ordinal"),
     )
     op.create_table(
+        "network_node",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("tier", sa.Integer(), nullable=False),
+        sa.Column("ordinal", sa.Integer(), nullable=False),
+        sa.CheckConstraint("ordinal >= 0", name="ordinal"),
+        sa.CheckConstraint("tier BETWEEN 1 AND 3", name="tier"),
+        sa.ForeignKeyConstraint(["id"], ["node.id"], name="fk_network_node_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_network_node"),
+    )
+    op.create_index("ix_network_node_tier_ordinal", "network_node", ["tier", "ordinal"])
+    op.create_table(
         "core",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("chip_id", sa.Integer(), nullable=False),
@@ -164,16 +187,18 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("a_id", sa.Integer(), nullable=False),
         sa.Column("b_id", sa.Integer(), nullable=False),
-        sa.Column("domain_id", sa.Integer(), nullable=False),
+        sa.Column("domain_id", sa.Integer(), nullable=True),
         sa.Column("link_model_id", sa.Integer(), nullable=False),
         sa.Column("bandwidth_bytes_per_s", BIG, nullable=False),
         sa.Column("lanes", sa.Integer(), nullable=True),
+        sa.Column("cables", sa.Integer(), server_default="1", nullable=False),
         sa.Column("technology", sa.Text(), nullable=False),
         sa.Column("scope", sa.String(length=8), nullable=False),
         sa.Column("state", sa.String(length=12), server_default="up", nullable=False),
-        sa.CheckConstraint("scope IN ('server', 'rack', 'domain', 'host')", name="scope"),
+        sa.CheckConstraint("scope IN ('server', 'rack', 'domain', 'host', 'fabric')", name="scope"),
         sa.CheckConstraint("state IN ('up', 'degraded', 'down', 'maintenance')", name="state"),
         sa.CheckConstraint("a_id < b_id", name="order"),
+        sa.CheckConstraint("cables > 0", name="cables"),
         sa.CheckConstraint("bandwidth_bytes_per_s > 0", name="bandwidth_bytes_per_s"),
         sa.CheckConstraint("lanes > 0", name="lanes"),
         sa.ForeignKeyConstraint(["a_id"], ["node.id"], name="fk_link_a_id"),
@@ -185,7 +210,7 @@ def upgrade() -> None:
     )
     op.create_index("ix_link_b_id", "link", ["b_id"])
     op.create_index("ix_link_domain_id", "link", ["domain_id"])
-    op.create_index("ix_link_link_model_id", "link", ["link_model_id"])
+    op.create_index("ix_link_not_up", "link", ["id"], sqlite_where=NOT_UP, postgresql_where=NOT_UP)
 
 
 def downgrade() -> None:

@@ -65,7 +65,7 @@ def test_trays_and_nics_agree_with_the_facts(system: System) -> None:
 def test_racks_agree_with_the_facts(system: System) -> None:
     for servers in system.domain.blueprint.servers_by_rack:
         in_rack = servers * system.domain.domains_per_rack
-        assert catalog().value(system.slug, "servers_per_rack") == in_rack
+        assert catalog().value(system.domain.slug, "servers_per_rack") == in_rack
 
 
 def test_every_system_rests_on_a_seed_document_first() -> None:

@@ -55,15 +55,15 @@ def test_from_nothing_to_removed(run: Run, empty: str) -> None:
     assert on("migrate")[0] == 0
     assert on("migrate", "--check")[:2] == (0, "the schema is up to date\n")
     assert "nothing is seeded yet" in on("path", f"{U}/s0/c0", f"{U}/s0/c1")[2]
-    assert on("seed", "--dry-run")[1].count("would seed") == 6
+    assert on("seed", "--dry-run")[1].count("would seed") == 7
     assert on("verify")[1] == "as the catalog says: facts (no cluster is seeded)\n" or on("verify")[0] == 1
-    assert on("seed")[1].count(": seeded") == 6
-    assert on("seed")[1].count(": already there") == 6
+    assert on("seed")[1].count(": seeded") == 7
+    assert on("seed")[1].count(": already there") == 7
     assert on("seed", "trn2.48xlarge", "--name", "lab")[1] == "lab: seeded 16 chips in 1 server\n"
     assert "choose another --name" in on("seed", "trn1", "--name", "lab")[2]
     status = json.loads(on("status", "--format", "json")[1])
     assert [cluster["slug"] for cluster in status["clusters"]][-1] == "lab"
-    assert status["rows"]["chip"] == 321
+    assert status["rows"]["chip"] == 305 + 30_016 + 16
     assert on("verify")[0] == 0
     assert on("verify", "lab", "--format", "json")[0] == 0
     refused = on("unseed", "lab")
@@ -291,7 +291,7 @@ def test_a_marked_path_is_in_the_picture(run: Run) -> None:
 def test_up_migrates_seeds_and_answers(run: Run, empty: str) -> None:
     status, out, _ = run("up", "--check", database=empty)
     assert status == 0
-    assert out.count(": seeded") == 6
+    assert out.count(": seeded") == 7
     for answer in ("6 hops, 64 GB/s", "640 GB/s", "6,144 GiB on 64 chips", "2,048 GB/s one direction (exact)"):
         assert answer in out
-    assert run("up", "--check", database=empty)[1].count(": already there") == 6
+    assert run("up", "--check", database=empty)[1].count(": already there") == 7

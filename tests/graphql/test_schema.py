@@ -282,7 +282,7 @@ def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
             others { value } } } }""")
     assert result["errors"] == []
     data = result["data"]
-    assert len(data["systems"]) == 6
+    assert len(data["systems"]) == 9
     assert {source["kind"] for source in data["sources"]} == {"seed", "vendor", "driver", "third_party", "assumed"}
     from trninv.catalog.facts import catalog  # noqa: PLC0415
 

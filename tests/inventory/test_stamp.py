@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, select, text
 
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, SYSTEMS, Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import ClusterExistsError, NotMigratedError
@@ -30,7 +30,7 @@ def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
 
 def test_seeding_again_changes_nothing(engine: Engine) -> None:
     before = _everything(engine)
-    for system in systems().systems:
+    for system in SYSTEMS:
         with writing(engine) as connection:
             assert stamp.seed(connection, catalog(), system) is False
     assert _everything(engine) == before
@@ -139,7 +139,7 @@ def test_two_at_once_take_turns(empty: str) -> None:
 
     def work() -> None:
         with connect(empty) as engine:
-            for system in systems().systems:
+            for system in SYSTEMS:
                 with writing(engine) as connection:
                     results.append(stamp.seed(connection, catalog(), system))
 

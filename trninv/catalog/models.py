@@ -5,16 +5,20 @@ The seed scripts (seed/trn1.py and so on) declare systems in these words; `syste
 
 import runpy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from trninv.catalog.facts import KINDS, Catalog, Source
-from trninv.errors import UnknownSystemError, nearest
+from trninv.errors import LimitError, UnknownSystemError, nearest
 from trninv.settings import bundle
 from trninv.topology.blueprint import Blueprint
+from trninv.topology.clos import Fabric
 
 COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "sparse_compute", "int8_compute")
 """Attributes of a chip that count 10⁹ operations per second; a chip without the type has none."""
+
+EFA_FABRIC = "efa-fabric"
+"""Subject of the facts about every EFA fabric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +92,38 @@ class System:
     def servers(self) -> int:
         return self.domains * self.domain.blueprint.servers
 
+    def fabric(self, catalog: Catalog) -> Fabric | None:
+        """The EFA fabric between its domains; one domain alone has none."""
+        if self.domains == 1:
+            return None
+        sizes = (catalog.value(self.domain.slug, f"{what}_per_network_node") for what in ("domains", "nodes"))
+        return Fabric(self.domains, *sizes)
+
+    def resized(self, domains: int) -> "System":
+        """The same of another number of domains."""
+        return replace(self, domains=domains)
+
+    def domains_for(self, chips: int) -> int:
+        """How many domains hold so many chips.
+
+        Raises
+        ------
+        LimitError
+            No whole number of them does.
+
+        """
+        each = self.domain.blueprint.chips
+        domains, rest = divmod(chips, each)
+        if rest:
+            near = " or ".join(f"{count * each:,}" for count in (domains, domains + 1) if count)
+            raise LimitError(f"{chips:,} chips are no whole {self.domain.name}s of {each}: ask for {near}")
+        return domains
+
     def subjects(self) -> tuple[str, ...]:
         """Subjects of the facts that the system rests on."""
         links = (link.slug for link in self.domain.links.values())
-        names = (self.slug, self.domain.slug, self.domain.server.slug, self.domain.server.chip.slug, *links)
+        fabric = [EFA_FABRIC] if self.domains > 1 else []
+        names = (self.slug, self.domain.slug, self.domain.server.slug, self.domain.server.chip.slug, *links, *fabric)
         return tuple(dict.fromkeys(names))
 
     def sources(self, catalog: Catalog) -> tuple[Source, ...]:

@@ -143,14 +143,24 @@ def systems(style: str) -> None:
 @click.argument("system", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="The largest systems too.")
 @click.option("--name", metavar="CLUSTER", help="Name of the cluster, for one system.")
+@click.option("--domains", type=click.IntRange(1), metavar="N", help="Of another size: N scale-up domains.")
+@click.option("--chips", type=click.IntRange(1), metavar="N", help="Of another size: N chips, in whole domains.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be seeded.")
 @click.pass_obj
-def seed(database: str, system: tuple[str, ...], everything: bool, name: str | None, dry_run: bool) -> None:
+def seed(  # one parameter an option
+    database: str,
+    system: tuple[str, ...],
+    everything: bool,
+    name: str | None,
+    domains: int | None,
+    chips: int | None,
+    dry_run: bool,
+) -> None:
     """Load systems, each in one transaction; what is there already is left alone.
 
     \b
     trninv seed
-    trninv seed u-trn2x64 --name lab
+    trninv seed u-trn2x64 --domains 16 --name lab
     """
     known = known_systems()
     if everything and system:
@@ -160,6 +170,10 @@ def seed(database: str, system: tuple[str, ...], everything: bool, name: str | N
         if len(wanted) != 1:
             raise UsageError("--name is for one system: write trninv seed SYSTEM --name CLUSTER")
         name = cluster_name(name)
+    if domains and chips:
+        raise UsageError("--domains and --chips both give the size: choose one")
+    if domains or chips:
+        wanted = [one.resized(domains or one.domains_for(chips or 0)) for one in wanted]
     if dry_run:
         for one in wanted:
             click.echo(f"would seed {name or one.slug}: {_size(one)}")

@@ -287,6 +287,15 @@ class Nic(_Vertex, _InServer, Node, Located):
         return Rate(self.row["bandwidth_bytes_per_s"])
 
 
+@strawberry.type(description="A network node of the EFA fabric, as EC2's instance topology shows it.")
+class NetworkNode(_Vertex, _InCluster, Node, Located):
+    kind: ClassVar[str] = "network_node"
+
+    @strawberry.field(description="Its tier: 1 on top, 3 above the NICs.")
+    def tier(self) -> int:
+        return int(self.row["tier"])
+
+
 @strawberry.type(description="A link between two nodes, full duplex.")
 class Link(Node, Located):
     kind: ClassVar[str] = "link"
@@ -322,11 +331,17 @@ class Link(Node, Located):
     def lanes(self) -> int | None:
         return self.row["lanes"]  # type: ignore[no-any-return]
 
+    @strawberry.field(description="Cables side by side; its bandwidth is that of all of them.")
+    def cables(self) -> int:
+        return int(self.row["cables"])
+
     @strawberry.field(description="NeuronLink-v2, EFA, …")
     def technology(self) -> str:
         return str(self.row["technology"])
 
-    @strawberry.field(description="What it joins the chips of: server, rack or domain; host for a chip and its NIC.")
+    @strawberry.field(
+        description="What it joins the chips of: server, rack or domain; host: chip and NIC; fabric: network nodes."
+    )
     def scope(self) -> str:
         return str(self.row["scope"])
 
@@ -334,9 +349,10 @@ class Link(Node, Located):
     def state(self) -> str:
         return str(self.row["state"])
 
-    @strawberry.field(description="The scale-up domain it belongs to.")
-    async def domain(self, info: AppInfo) -> Domain:
-        return Domain(row=await info.context.row("domain", self.row["domain_id"]))
+    @strawberry.field(description="The scale-up domain it belongs to; null between two network nodes.")
+    async def domain(self, info: AppInfo) -> Domain | None:
+        key = self.row["domain_id"]
+        return None if key is None else Domain(row=await info.context.row("domain", key))
 
     @strawberry.field(description="What documents say of its bandwidth.")
     async def facts(self, info: AppInfo) -> list[Fact]:
@@ -344,7 +360,7 @@ class Link(Node, Located):
         return [Fact(row=row) for row in await info.context.facts_about((model["slug"], None))]
 
 
-TYPES = (Cluster, Domain, Rack, Server, Chip, Core, Switch, Nic, Link)
+TYPES = (Cluster, Domain, Rack, Server, Chip, Core, Switch, Nic, NetworkNode, Link)
 BY_KIND = {kind.kind: kind for kind in TYPES}
 
 

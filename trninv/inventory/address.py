@@ -1,6 +1,7 @@
 """Addresses: rainier/d17/s2/c5/nc3. Computed from ordinals, never stored, and stable across reseeding.
 
-cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    A--B (a link)
+cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    cluster/fabric/tT/nN
+A--B (a link)
 """
 
 import operator
@@ -14,13 +15,13 @@ from sqlalchemy import ColumnElement, Connection, Select, Text, case, cast, func
 
 from trninv.catalog.models import systems
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
-from trninv.inventory.schema import Base
+from trninv.inventory.schema import NODE_KINDS, Base
 
 _T = Base.metadata.tables
 _MAX_LENGTH = 200
 _MAX_NAME = 64
 _CLUSTER = re.compile(r"[a-z0-9](?:[a-z0-9._]|-(?!-))*")
-_STEP = re.compile(r"(nc|efa|sw|d|s|c|r)(\d{1,9})", re.ASCII)
+_STEP = re.compile(r"(nc|efa|sw|fabric-t|d|s|c|r|n)(\d{1,9})", re.ASCII)
 
 LEVELS: Final[Mapping[tuple[str, ...], str]] = {
     (): "cluster",
@@ -31,6 +32,7 @@ LEVELS: Final[Mapping[tuple[str, ...], str]] = {
     ("d", "sw"): "switch",
     ("d", "s", "efa"): "nic",
     ("r",): "rack",
+    ("fabric-t", "n"): "network_node",
 }
 """The level that an address's letters mean."""
 
@@ -42,6 +44,8 @@ _NAMES: Final = {
     "sw": "switch",
     "efa": "nic",
     "r": "rack",
+    "fabric-t": "network_node",
+    "n": "network_node",
 }
 _NOTHING: Final = "nothing is seeded yet, run trninv seed"
 
@@ -64,7 +68,7 @@ class Address:
         return Address(self.cluster, self.steps[:-1])
 
     def __str__(self) -> str:
-        return "/".join([self.cluster, *(f"{letters}{ordinal}" for letters, ordinal in self.steps)])
+        return "/".join([self.cluster, *(f"{letters.replace('-', '/')}{ordinal}" for letters, ordinal in self.steps)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +90,14 @@ def parse(text: str) -> Address:
         Not of a form that the module's head shows.
 
     """
-    cluster, *rest = text.strip().lower().split("/")
+    cluster, *rest = text.strip().lower().replace("/fabric/t", "/fabric-t").split("/")
     steps = [_STEP.fullmatch(step) for step in rest]
     well_formed = len(text) <= _MAX_LENGTH and _CLUSTER.fullmatch(cluster) and all(steps)
     address = Address(cluster, tuple((step[1], int(step[2])) for step in steps if step))
     if not well_formed or tuple(letters for letters, _ in address.steps) not in LEVELS:
         raise AddressError(
             f"{text[:_MAX_LENGTH]!r} is not an address: write CLUSTER, CLUSTER/dD, /dD/sS, /dD/sS/cC, /dD/sS/cC/ncK, "
-            "/dD/swN, /dD/sS/efaN or CLUSTER/rR, such as u-trn2x64/d0/s1/c5"
+            "/dD/swN, /dD/sS/efaN, CLUSTER/rR or CLUSTER/fabric/tT/nN, such as u-trn2x64/d0/s1/c5"
         )
     return address
 
@@ -136,8 +140,8 @@ def resolve_link(connection: Connection, text: str) -> Place:
     """The link that "A--B" names, its ends in either order."""
     ends = [resolve(connection, end) for end in text.split("--", 1)]
     for end in ends:
-        if end.level not in ("chip", "switch", "nic"):
-            raise WrongLevelError(f"{end.address} is a {end.level}: a link joins chips, switches and NICs")
+        if end.level not in NODE_KINDS:
+            raise WrongLevelError(f"{end.address} is a {end.level}: a link joins chips, switches, NICs, network nodes")
     low, high = sorted(end.id for end in ends)
     link = _T["link"]
     found = connection.scalar(select(link.c.id).where(link.c.a_id == low, link.c.b_id == high))
@@ -185,24 +189,26 @@ def chips_of(place: Place) -> Select[Any]:
 
 
 def node_addresses() -> Select[Any]:
-    """Node id and address of every chip, switch and NIC, to be narrowed by conditions on ``node``."""
+    """Node id and address of every vertex, to be narrowed by conditions on ``node``."""
     node, domain, cluster = _T["node"], _T["domain"], _T["cluster"]
-    chip, switch, nic, server = _T["chip"], _T["switch"], _T["nic"], _T["server"]
+    chip, switch, nic, server, above = _T["chip"], _T["switch"], _T["nic"], _T["server"], _T["network_node"]
+    below = words("/d", domain.c.ordinal)
     tail = case(
-        (node.c.kind == "chip", words("/s", server.c.ordinal, "/c", chip.c.ordinal)),
-        (node.c.kind == "nic", words("/s", server.c.ordinal, "/efa", nic.c.ordinal)),
-        else_=words("/sw", switch.c.ordinal),
+        (node.c.kind == "chip", below + words("/s", server.c.ordinal, "/c", chip.c.ordinal)),
+        (node.c.kind == "nic", below + words("/s", server.c.ordinal, "/efa", nic.c.ordinal)),
+        (node.c.kind == "switch", below + words("/sw", switch.c.ordinal)),
+        else_=words("/fabric/t", above.c.tier, "/n", above.c.ordinal),
     )
     joined = (
-        node.join(domain, domain.c.id == node.c.domain_id)
+        node.outerjoin(domain, domain.c.id == node.c.domain_id)
         .join(cluster, cluster.c.id == node.c.cluster_id)
         .outerjoin(chip, chip.c.id == node.c.id)
         .outerjoin(switch, switch.c.id == node.c.id)
         .outerjoin(nic, nic.c.id == node.c.id)
+        .outerjoin(above, above.c.id == node.c.id)
         .outerjoin(server, server.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
     )
-    address = cluster.c.slug + words("/d", domain.c.ordinal) + tail
-    return select(node.c.id.label("id"), address.label("address")).select_from(joined)
+    return select(node.c.id.label("id"), (cluster.c.slug + tail).label("address")).select_from(joined)
 
 
 def words(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
@@ -217,15 +223,16 @@ def _query(address: Address, *, siblings: bool = False) -> Select[Any]:
     query = select(cluster).where(cluster.c.slug == address.cluster)
     for position, (letters, ordinal) in enumerate(address.steps, start=1):
         parent, last = last, _T[_NAMES[letters]]
-        if letters == "sw":
+        number = last.c.tier if letters == "fabric-t" else last.c.ordinal
+        if letters in ("sw", "fabric-t"):
             node = _T["node"]
-            query = query.join(node, node.c.domain_id == parent.c.id).join(last, last.c.id == node.c.id)
-        else:
+            query = query.join(node, node.c[f"{parent.name}_id"] == parent.c.id).join(last, last.c.id == node.c.id)
+        elif parent is not last:
             query = query.join(last, last.c[f"{parent.name}_id"] == parent.c.id)
         if not (siblings and position == len(address.steps)):
-            query = query.where(last.c.ordinal == ordinal)
+            query = query.where(number == ordinal)
     columns = [last.c.id.label("id"), cluster.c.id.label("cluster_id")]
-    return query.with_only_columns(*columns, *([last.c.ordinal] if address.steps else []))
+    return query.with_only_columns(*columns, *([number] if address.steps else []))
 
 
 def _instead(connection: Connection, address: Address) -> str:
@@ -238,8 +245,8 @@ def _instead(connection: Connection, address: Address) -> str:
         meant = systems().names.get(missing.cluster)
         offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else nearest(missing.cluster, slugs)
         return f"no cluster {missing.cluster}: " + (offer if slugs else _NOTHING)
-    beside = sorted(row.ordinal for row in connection.execute(_query(missing, siblings=True)))
-    letters = missing.steps[-1][0]
+    beside = sorted({row[2] for row in connection.execute(_query(missing, siblings=True))})
+    letters = missing.steps[-1][0].replace("-", "/")
     ends = dict.fromkeys(f"{letters}{at}" for at in (*beside[:1], *beside[-1:]))
-    has = " to ".join(ends) or f"no {missing.level}"
+    has = " to ".join(ends) or f"no {_NAMES[missing.steps[-1][0]].replace('_', ' ')}"
     return f"no {missing}: {missing.parent} has {has}"

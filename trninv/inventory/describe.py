@@ -8,11 +8,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, or_, select
 
 from trninv.catalog.facts import Catalog, Fact, render
-from trninv.catalog.models import COMPUTE
+from trninv.catalog.models import COMPUTE, EFA_FABRIC
 from trninv.inventory.address import Place, node_addresses
 from trninv.inventory.record import TABLES, compute_column
 from trninv.inventory.schema import CARRYING, NODE_KINDS
 from trninv.inventory.totals import totals
+from trninv.topology.clos import TIERS
 from trninv.units import Bandwidth, Capacity, Compute
 
 MAX_NOT_UP = 20
@@ -142,6 +143,11 @@ def _nic(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     return {"line rate": Bandwidth(nic.bandwidth_bytes_per_s), "state": node.state}, []
 
 
+def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+    above, node = _row(connection, "network_node", place.id), _row(connection, "node", place.id)
+    return {"tier": f"{above.tier} of {TIERS}, 1 on top", "state": node.state}, [EFA_FABRIC]
+
+
 def _rack(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     rack = _row(connection, "rack", place.id)
     return {"height": f"{rack.rack_units} U"}, ["rack"]
@@ -160,6 +166,7 @@ def _link(connection: Connection, _catalog: Catalog, place: Place) -> Described:
         "bandwidth, one direction": Bandwidth(link.bandwidth_bytes_per_s),
         "bandwidth, both directions": Bandwidth(2 * link.bandwidth_bytes_per_s),
         "lanes": link.lanes,
+        "cables": link.cables if link.cables > 1 else None,
         "joins within": link.scope,
         "state": ", ".join([link.state, *ends]),
     }, [model.slug]
@@ -174,6 +181,7 @@ _DESCRIBERS = {
     "switch": _switch,
     "nic": _nic,
     "rack": _rack,
+    "network_node": _network_node,
     "link": _link,
 }
 

@@ -13,22 +13,30 @@ from sqlalchemy import (
     BigInteger,
     Column,
     ColumnElement,
+    CompoundSelect,
     Connection,
     Integer,
     MetaData,
     Select,
     Table,
     Text,
+    case,
+    cast,
     insert,
     literal,
+    null,
     select,
+    union_all,
 )
 
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
 from trninv.inventory.record import TABLES, model_ids
+from trninv.topology.clos import Fabric
 
 _META = MetaData()
+
+Rows = Select[Any] | CompoundSelect[Any]
 
 
 def _temporary(name: str, **columns: type[Integer | BigInteger | Text]) -> Table:
@@ -60,26 +68,39 @@ _LINK = _temporary(
     technology=Text,
     scope=Text,
 )
+"""A link whose b is null goes to the network node above the domain."""
+_NETWORK_NODE = _temporary("network_node", local=Integer, tier=Integer, ordinal=Integer)
+_UPLINK = _temporary(
+    "uplink",
+    local=Integer,
+    a=Integer,
+    b=Integer,
+    link_model_id=Integer,
+    bandwidth_bytes_per_s=BigInteger,
+    cables=Integer,
+    technology=Text,
+    scope=Text,
+)
 
 BLOCKS = ("domain", "rack", "server", "tray", "node", "core", "link")
-"""Tables that hand out ids in blocks; chip, switch and nic have their node's."""
+"""Tables that hand out ids in blocks; chip, switch, nic and network node have their node's."""
 
-ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "core", "link")
+ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "network_node", "core", "link")
 """All tables of a cluster, in the order of their foreign keys."""
 
 
 @contextmanager
 def staged(
     connection: Connection, catalog: Catalog, system: System, cluster: Mapping[Any, Any]
-) -> Iterator[dict[str, Select[Any]]]:
+) -> Iterator[dict[str, Rows]]:
     """For each table the rows that a cluster must have, as a SELECT; good while the context lasts."""
     _META.create_all(connection)  # an error undoes them with the caller's transaction
-    rows = _blueprint(connection, catalog, system)
+    rows = _blueprint(connection, catalog, system) | _fabric(connection, catalog, system)
     for table, listed in rows.items():
         if listed:
             connection.execute(insert(table), listed)
     per_domain = {table.name.removeprefix("blueprint_"): len(listed) for table, listed in rows.items()}
-    yield _Layout(cluster, system, per_domain).selects(connection, catalog)
+    yield _Layout(cluster, system, system.fabric(catalog), per_domain).selects(connection, catalog)
     _META.drop_all(connection)
 
 
@@ -87,9 +108,10 @@ def staged(
 class _Layout:
     cluster: Mapping[Any, Any]
     system: System
+    fabric: Fabric | None
     per_domain: Mapping[str, int]
 
-    def selects(self, connection: Connection, catalog: Catalog) -> dict[str, Select[Any]]:
+    def selects(self, connection: Connection, catalog: Catalog) -> dict[str, Rows]:
         model = self.system.domain.server
         return {
             "domain": self._domains(),
@@ -98,10 +120,13 @@ class _Layout:
             "tray": self._each(
                 _TRAY, "tray", self._at("server", _TRAY.c.server).label("server_id"), *_shared(_TRAY, "tray")
             ),
-            "node": self._each(_NODE, "node", _NODE.c.kind, _DOMAIN.c.cluster_id, _DOMAIN.c.id.label("domain_id")),
+            "node": self._nodes(),
             "chip": self._chips(model_ids(connection, TABLES["chip_model"])[model.chip.slug]),
             "switch": self._switches(),
             "nic": self._of_kind("nic", self._at("server", _NODE.c.server).label("server_id"), *_shared(_NODE, "nic")),
+            "network_node": select(
+                self._above("node", _NETWORK_NODE.c.local).label("id"), _NETWORK_NODE.c.tier, _NETWORK_NODE.c.ordinal
+            ),
             "core": self._each(_CORE, "core", self._at("node", _CORE.c.chip).label("chip_id"), _CORE.c.ordinal),
             "link": self._links(),
         }
@@ -152,15 +177,42 @@ class _Layout:
             _NODE.c.ordinal,
         )
 
-    def _links(self) -> Select[Any]:
-        return self._each(
+    def _nodes(self) -> Rows:
+        ours = self._each(_NODE, "node", _NODE.c.kind, _DOMAIN.c.cluster_id, _DOMAIN.c.id.label("domain_id"))
+        above = select(
+            self._above("node", _NETWORK_NODE.c.local).label("id"),
+            literal("network_node", Text).label("kind"),
+            literal(self.cluster["id"]).label("cluster_id"),
+            cast(null(), Integer).label("domain_id"),
+        ).select_from(_NETWORK_NODE)
+        return union_all(ours, above) if self.fabric else ours
+
+    def _links(self) -> Rows:
+        shared = [column for column in _shared(_UPLINK, "link") if column.name != "cables"]
+        b = self._at("node", _LINK.c.b)
+        if self.fabric:
+            over = self._above("node", _DOMAIN.c.ordinal // self.fabric.domains_per_node)
+            b = case((_LINK.c.b.is_(None), over), else_=b)
+        ours = self._each(
             _LINK,
             "link",
             self._at("node", _LINK.c.a).label("a_id"),
-            self._at("node", _LINK.c.b).label("b_id"),
+            b.label("b_id"),
             _DOMAIN.c.id.label("domain_id"),
-            *_shared(_LINK, "link"),
+            _LINK.c.lanes,
+            literal(1).label("cables"),
+            *(_LINK.c[column.name] for column in shared),
         )
+        above = select(
+            self._above("link", _UPLINK.c.local).label("id"),
+            self._above("node", _UPLINK.c.a).label("a_id"),
+            self._above("node", _UPLINK.c.b).label("b_id"),
+            cast(null(), Integer).label("domain_id"),
+            cast(null(), Integer).label("lanes"),
+            _UPLINK.c.cables,
+            *shared,
+        )
+        return union_all(ours, above) if self.fabric else ours
 
     def _each(self, blueprint: Table, block: str, *columns: ColumnElement[Any]) -> Select[Any]:
         """The blueprint's rows in every domain of the cluster."""
@@ -173,6 +225,10 @@ class _Layout:
 
     def _at(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
         return literal(self.cluster[f"first_{block}_id"]) + _DOMAIN.c.ordinal * self.per_domain[block] + local
+
+    def _above(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
+        """What belongs to the fabric comes after all domains."""
+        return literal(self.cluster[f"first_{block}_id"] + self.cluster["domains"] * self.per_domain[block]) + local
 
     def _rack(self, local: ColumnElement[Any]) -> ColumnElement[Any]:
         per_domain, shared = self._rack_sharing()
@@ -196,8 +252,8 @@ def _shared(blueprint: Table, target: str) -> list[Column[Any]]:
     return [column for column in blueprint.c if column.name in TABLES[target].c and column.name != "local"]
 
 
-def _blueprint(connection: Connection, catalog: Catalog, system: System) -> dict[Table, list[dict[str, Any]]]:
-    domain, blueprint = system.domain, system.domain.blueprint
+def _wires(connection: Connection, system: System) -> dict[str, dict[str, Any]]:
+    """Columns of a link by its role in the blueprint."""
     models = {
         row.slug: {
             "link_model_id": row.id,
@@ -208,7 +264,36 @@ def _blueprint(connection: Connection, catalog: Catalog, system: System) -> dict
         }
         for row in connection.execute(select(TABLES["link_model"]))
     }
-    wires = {role: models[link.slug] for role, link in domain.links.items()}
+    return {role: models[link.slug] for role, link in system.domain.links.items()}
+
+
+def _fabric(connection: Connection, catalog: Catalog, system: System) -> dict[Table, list[dict[str, Any]]]:
+    """Network nodes, and uplinks that carry all that the NICs below do: a cable for each."""
+    fabric = system.fabric(catalog)
+    if fabric is None:
+        return {_NETWORK_NODE: [], _UPLINK: []}
+    nics = sum(node.kind == "nic" for node in system.domain.blueprint.nodes)
+    wire = _wires(connection, system)["nic"] | {"scope": "fabric"}
+    del wire["lanes"]
+    return {
+        _NETWORK_NODE: [node._asdict() for node in fabric.nodes()],
+        _UPLINK: [
+            wire
+            | {
+                "local": local,
+                "a": link.a,
+                "b": link.b,
+                "cables": link.domains * nics,
+                "bandwidth_bytes_per_s": link.domains * nics * wire["bandwidth_bytes_per_s"],
+            }
+            for local, link in enumerate(fabric.uplinks())
+        ],
+    }
+
+
+def _blueprint(connection: Connection, catalog: Catalog, system: System) -> dict[Table, list[dict[str, Any]]]:
+    domain, blueprint = system.domain, system.domain.blueprint
+    wires = _wires(connection, system)
     heads = catalog.find(domain.server.slug, "head_trays") or 0
     trays = heads + len(domain.server.trays) if domain.server.trays else 0
     tray_of = {chip: heads + tray for tray, chips in enumerate(domain.server.trays) for chip in chips}
@@ -245,6 +330,16 @@ def _blueprint(connection: Connection, catalog: Catalog, system: System) -> dict
             for core in range(cores)
         ],
         _LINK: [
-            {"local": local, "a": link.a, "b": link.b, **wires[link.role]} for local, link in enumerate(blueprint.links)
+            {"local": local, "a": a, "b": b, **wire}
+            for local, (a, b, wire) in enumerate(
+                [
+                    *((link.a, link.b, wires[link.role]) for link in blueprint.links),
+                    *(
+                        (nic, None, wires["nic"] | {"scope": "fabric", "lanes": None})
+                        for nic, node in enumerate(blueprint.nodes)
+                        if node.kind == "nic" and system.domains > 1
+                    ),
+                ]
+            )
         ],
     }

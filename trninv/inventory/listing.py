@@ -11,7 +11,9 @@ from trninv.inventory.record import TABLES
 
 _T = TABLES
 _cluster, _domain, _server, _rack, _tray = (_T[name] for name in ("cluster", "domain", "server", "rack", "tray"))
-_node, _chip, _switch, _nic, _core, _link = (_T[name] for name in ("node", "chip", "switch", "nic", "core", "link"))
+_node, _chip, _switch, _nic, _above = (_T[name] for name in ("node", "chip", "switch", "nic", "network_node"))
+_core, _link = _T["core"], _T["link"]
+_end = _node.alias("end_a")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,18 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         server=_switch.c.server_id,
         rack=_switch.c.rack_id,
     ),
+    "network_node": _listing(
+        _above.c.id,
+        select(
+            words(_cluster.c.slug, "/fabric/t", _above.c.tier, "/n", _above.c.ordinal).label("address"),
+            _above.c.tier,
+            _above.c.ordinal,
+            _node.c.state,
+        )
+        .join_from(_above, _node, _node.c.id == _above.c.id)
+        .join(_cluster, _cluster.c.id == _node.c.cluster_id),
+        cluster=_cluster.c.id,
+    ),
     "core": _listing(
         _core.c.id,
         select(
@@ -122,8 +136,9 @@ LISTINGS: Final[Mapping[str, Listing]] = {
             _link.c.technology,
             _link.c.scope,
             _link.c.state,
-        ).join_from(_link, _domain, _domain.c.id == _link.c.domain_id),
-        cluster=_domain.c.cluster_id,
+            _link.c.cables,
+        ).join_from(_link, _end, _end.c.id == _link.c.a_id),
+        cluster=_end.c.cluster_id,
         domain=_link.c.domain_id,
     ),
 }

@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -29,8 +30,8 @@ STATES = ("up", "degraded", "down", "maintenance")
 
 CARRYING = ("up", "degraded")
 
-NODE_KINDS = ("chip", "switch", "nic")
-LINK_SCOPES = ("server", "rack", "domain", "host")
+NODE_KINDS = ("chip", "switch", "nic", "network_node")
+LINK_SCOPES = ("server", "rack", "domain", "host", "fabric")
 WIRINGS = ("single", "torus", "switched")
 TRAY_KINDS = ("head", "compute")
 
@@ -47,6 +48,12 @@ def positive(column: str) -> CheckConstraint:
 
 def ordinal(column: str = "ordinal") -> CheckConstraint:
     return CheckConstraint(f"{column} >= 0", name=column)
+
+
+def not_up(table: str) -> Index:
+    """Index of the few rows that are not up."""
+    condition = text("state <> 'up'")
+    return Index(f"ix_{table}_not_up", "id", sqlite_where=condition, postgresql_where=condition)
 
 
 class Base(DeclarativeBase):
@@ -209,7 +216,6 @@ class Domain(Base):
     __table_args__ = (
         ordinal(),
         UniqueConstraint("cluster_id", "ordinal"),
-        Index(None, "domain_model_id"),
     )
 
     id: Mapped[Key]
@@ -234,7 +240,6 @@ class Server(Base):
         ordinal(),
         UniqueConstraint("domain_id", "ordinal"),
         Index(None, "rack_id"),
-        Index(None, "server_model_id"),
     )
 
     id: Mapped[Key]
@@ -263,7 +268,7 @@ class Tray(Base):
 
 
 class Node(Base):
-    """A vertex: every chip, switch and NIC."""
+    """A vertex: every chip, switch, NIC and network node; a network node is of no domain."""
 
     __tablename__ = "node"
     __table_args__: Any = (
@@ -271,14 +276,15 @@ class Node(Base):
         one_of("state", STATES),
         Index(None, "domain_id"),
         Index(None, "cluster_id", "kind"),
+        not_up("node"),
     )
     __mapper_args__ = {"polymorphic_on": "kind"}  # noqa: RUF012 # as SQLAlchemy types it
 
     id: Mapped[Key]
-    kind: Mapped[str] = mapped_column(String(8))
+    kind: Mapped[str] = mapped_column(String(12))
     cluster_id: Mapped[int] = mapped_column(ForeignKey("cluster.id"))
-    domain_id: Mapped[int] = mapped_column(ForeignKey("domain.id"))
-    state: Mapped[str] = mapped_column(String(12), default="up", server_default="up")
+    domain_id: Mapped[int | None] = mapped_column(ForeignKey("domain.id"))
+    state: Mapped[str] = mapped_column(String(12), server_default="up")
 
 
 class Chip(Node):
@@ -287,7 +293,6 @@ class Chip(Node):
         ordinal(),
         UniqueConstraint("server_id", "ordinal"),
         Index(None, "tray_id"),
-        Index(None, "chip_model_id"),
     )
     __mapper_args__ = {"polymorphic_identity": "chip"}  # noqa: RUF012 # as SQLAlchemy types it
 
@@ -322,6 +327,18 @@ class Nic(Node):
     bandwidth_bytes_per_s: Mapped[Big]
 
 
+class NetworkNode(Node):
+    """A node of the EFA fabric; tier 1 is on top, ordinals count within the tier."""
+
+    __tablename__ = "network_node"
+    __table_args__ = (ordinal(), CheckConstraint("tier BETWEEN 1 AND 3", name="tier"), Index(None, "tier", "ordinal"))
+    __mapper_args__ = {"polymorphic_identity": "network_node"}  # noqa: RUF012 # as SQLAlchemy types it
+
+    id: Mapped[int] = mapped_column(ForeignKey("node.id"), primary_key=True)
+    tier: Mapped[int]
+    ordinal: Mapped[int]
+
+
 class Core(Base):
     __tablename__ = "core"
     __table_args__ = (ordinal(), UniqueConstraint("chip_id", "ordinal"))
@@ -332,28 +349,34 @@ class Core(Base):
 
 
 class Link(Base):
-    """An edge between nodes a < b; the bandwidth is what one direction carries when healthy."""
+    """An edge between nodes a < b; the bandwidth is what one direction carries when healthy, over all its cables.
+
+    A link of scope fabric goes from a NIC or network node to the network node above; between two network nodes it is
+    of no domain.
+    """
 
     __tablename__ = "link"
     __table_args__ = (
         CheckConstraint("a_id < b_id", name="order"),
         positive("bandwidth_bytes_per_s"),
         CheckConstraint("lanes > 0", name="lanes"),
+        positive("cables"),
         one_of("scope", LINK_SCOPES),
         one_of("state", STATES),
         UniqueConstraint("a_id", "b_id"),
         Index(None, "b_id"),
         Index(None, "domain_id"),
-        Index(None, "link_model_id"),
+        not_up("link"),
     )
 
     id: Mapped[Key]
     a_id: Mapped[int] = mapped_column(ForeignKey("node.id"))
     b_id: Mapped[int] = mapped_column(ForeignKey("node.id"))
-    domain_id: Mapped[int] = mapped_column(ForeignKey("domain.id"))
+    domain_id: Mapped[int | None] = mapped_column(ForeignKey("domain.id"))
     link_model_id: Mapped[int] = mapped_column(ForeignKey("link_model.id"))
     bandwidth_bytes_per_s: Mapped[Big]
     lanes: Mapped[int | None]
+    cables: Mapped[int] = mapped_column(server_default="1")
     technology: Mapped[str]
     scope: Mapped[str] = mapped_column(String(8))
-    state: Mapped[str] = mapped_column(String(12), default="up", server_default="up")
+    state: Mapped[str] = mapped_column(String(12), server_default="up")

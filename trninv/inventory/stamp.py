@@ -22,17 +22,18 @@ def seed(connection: Connection, catalog: Catalog, system: System, name: str | N
     AddressError
         No address could hold the name.
     ClusterExistsError
-        The name is taken by a cluster of another system.
+        The name is taken by a cluster of another system or size.
 
     """
     slug = system.slug if name is None else cluster_name(name)
     record_facts(connection, catalog)
     record_models(connection, catalog, system)
-    present = connection.scalar(select(_CLUSTER.c.system).where(_CLUSTER.c.slug == slug))
-    if present == system.slug:
+    present = connection.execute(select(_CLUSTER.c.system, _CLUSTER.c.domains).where(_CLUSTER.c.slug == slug)).first()
+    if present == (system.slug, system.domains):
         return False
     if present is not None:
-        raise ClusterExistsError(f"{slug} is there already, as a {present}: choose another --name")
+        shape = f"{present.system} of {present.domains:,} domain{'s' * (present.domains > 1)}"
+        raise ClusterExistsError(f"{slug} is there already, as a {shape}: choose another --name, or unseed it first")
     cluster = _row(connection, system, slug)
     connection.execute(insert(_CLUSTER).values(cluster))
     with staged(connection, catalog, system, cluster) as wanted:
@@ -66,8 +67,9 @@ _PARENTS = {
     "chip": [("node", TABLES["chip"].c.id)],
     "switch": [("node", TABLES["switch"].c.id)],
     "nic": [("node", TABLES["nic"].c.id)],
+    "network_node": [("node", TABLES["network_node"].c.id)],
     "core": [("node", TABLES["core"].c.chip_id)],
-    "link": [("domain", TABLES["link"].c.domain_id)],
+    "link": [("node", TABLES["link"].c.a_id)],
 }
 """How a table without cluster_id leads to one that has it."""
 

@@ -1,0 +1,59 @@
+"""The EFA fabric as EC2's instance topology shows it: three tiers of network nodes, tier 1 on top.
+
+Each scale-up domain hangs on one node of tier 3 and each node on one of the tier above, so a place has one network
+node in each tier (DescribeInstanceTopology). A node stands for switches that do not block each other: its uplink
+carries the sum of its downlinks. Local numbers run from tier 3 to tier 1, so a link's upper end has the higher one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+TIERS = 3
+
+
+class NetworkNode(NamedTuple):
+    local: int
+    tier: int
+    ordinal: int
+
+
+class Uplink(NamedTuple):
+    """From a node to the one above; ``domains`` hang below it."""
+
+    a: int
+    b: int
+    domains: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """Sizes: equal domains in all, domains on a node of tier 3, nodes on a node of tier 2."""
+
+    domains: int
+    domains_per_node: int
+    nodes_per_node: int
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of nodes of tier 1, 2 and 3."""
+        lowest = -(-self.domains // self.domains_per_node)
+        return 1, -(-lowest // self.nodes_per_node), lowest
+
+    def nodes(self) -> Iterator[NetworkNode]:
+        local = 0
+        for tier in range(TIERS, 0, -1):
+            for ordinal in range(self.sizes[tier - 1]):
+                yield NetworkNode(local, tier, ordinal)
+                local += 1
+
+    def uplinks(self) -> Iterator[Uplink]:
+        _, middle, lowest = self.sizes
+        per_middle = self.domains_per_node * self.nodes_per_node
+        for node in range(lowest):
+            yield Uplink(node, lowest + node // self.nodes_per_node, self._below(node, self.domains_per_node))
+        for node in range(middle):
+            yield Uplink(lowest + node, lowest + middle, self._below(node, per_middle))
+
+    def _below(self, node: int, each: int) -> int:
+        return min(each, self.domains - node * each)
