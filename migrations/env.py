@@ -1,7 +1,7 @@
 """Alembic environment: the connection is handed over by trninv.inventory.migrate, or made from the settings."""
 
 from alembic import context
-from sqlalchemy import Connection, make_url
+from sqlalchemy import Connection, make_url, text
 
 from trninv.inventory.database import connect, make_directory
 from trninv.inventory.schema import Base
@@ -21,10 +21,11 @@ def run(connection: Connection | None) -> None:
         render_as_batch=True,
         compare_server_default=True,
         literal_binds=connection is None,
-        transaction_per_migration=True,
         transactional_ddl=True,
     )
     with context.begin_transaction():
+        if connection is not None and connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(7474)"))  # one migration at a time
         context.run_migrations()
 
 
@@ -35,6 +36,6 @@ elif given := context.config.attributes.get("connection"):
 else:
     with connect(Settings.load().database_url) as engine:
         make_directory(engine)
-        with engine.connect() as own:
+        with engine.connect().execution_options(writes=True) as own:
             run(own)
             own.commit()

@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from anyio import CapacityLimiter
 from sqlalchemy import text
 from tabulate import tabulate
 
 import trninv
 from trninv.cli.main import main
-from trninv.graphql.context import Context
+from trninv.graphql.context import Context, Threads
 from trninv.graphql.schema import schema
 from trninv.routing.fleet import Fleet
 
@@ -42,7 +41,7 @@ def run_commands(block: str, url: str) -> str:
 
 def run_graphql(block: str, fleet: Fleet) -> str:
     async def execute() -> object:
-        result = await schema().execute(block, context_value=Context(fleet, CapacityLimiter(8)))
+        result = await schema().execute(block, context_value=Context(fleet, Threads()))
         assert result.errors is None
         return result.data
 

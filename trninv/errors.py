@@ -13,6 +13,7 @@ TrninvError
 │   ├── UnknownSystemError    UNKNOWN_SYSTEM
 │   └── UnknownFactError      UNKNOWN_FACT
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
+├── CostLimitError            COST_LIMIT
 ├── CatalogError              BAD_CATALOG
 └── DatabaseError             exit 1: the database is not as it must be
     ├── NotReachableError     DATABASE_NOT_REACHABLE
@@ -27,6 +28,7 @@ __all__ = [
     "AddressError",
     "CatalogError",
     "ClusterExistsError",
+    "CostLimitError",
     "DatabaseError",
     "FilterError",
     "LimitError",
@@ -105,6 +107,10 @@ class UnknownFactError(NotFoundError):
 
 class ScopeTooLargeError(TrninvError):
     code = "SCOPE_TOO_LARGE"
+
+
+class CostLimitError(TrninvError):
+    code = "COST_LIMIT"
 
 
 class CatalogError(TrninvError):

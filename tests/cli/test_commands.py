@@ -169,7 +169,13 @@ def _keys(value: object, skip: str) -> list[str]:
         (["migrate", "--to", "base", "--check"], 2, "give no --to"),
         (["draw", "u-trn2x64", "-o", "x.png"], 2, "name it FILE.svg"),
         (["draw", f"{U}/s0", "--path", f"{U}/s1/c0", f"{U}/s0/c1", "-o", "-"], 2, "the path leaves"),
-        (["unseed", f"{U}/s0", "--yes"], 2, "only whole clusters"),
+        (["unseed", f"{U}/s0", "--yes"], 2, "only whole clusters are removed"),
+        (["verify", U], 2, "only whole clusters are verified"),
+        (["seed", "rainier", "--chips", "100"], 2, "ask for 64 or 128"),
+        (["seed", "rainier", "--chips", "64", "--domains", "1"], 2, "choose one"),
+        (["migrate", "--to", ""], 2, "head, base, or a revision"),
+        (["query", " "], 2, "the document is empty"),
+        (["serve", "--port", "99999"], 2, "99999 is not in the range"),
         (["facts", "trainium9"], 1, "did you mean trainium"),
         (["migrate", "--to", "9999"], 2, "9999"),
         (["query", "{"], 1, ""),
@@ -199,6 +205,24 @@ def test_a_name_is_what_addresses_write(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     assert run("seed", "trn1", "--name", "FLEET", database=url)[1] == "fleet: seeded 16 chips in 1 server\n"
     assert run("seed", "trn1", "--name", "fleet", database=url)[1] == "fleet: already there\n"
+
+
+def test_a_database_that_refuses_is_one_line(run: Run, databases: Databases) -> None:
+    file = databases.seeded("sqlite").removeprefix("sqlite:///")
+    status, _, err = run("unseed", "trn3-gen1", "--yes", database=f"sqlite:///file:{file}?mode=ro&uri=true")
+    assert status == 1
+    assert "attempt to write a readonly database" in err
+    assert err.count("\n") == 1
+
+
+def test_up_serves_a_damaged_fleet(run: Run, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with connect(url) as engine, engine.begin() as connection:
+        lost = resolve(connection, f"{U}/s0/c0").id
+        connection.execute(update(TABLES["node"]).where(TABLES["node"].c.id == lost).values(state="down"))
+    status, out, _ = run("up", "--check", database=url)
+    assert status == 0
+    assert f"no: nothing of {U}/s0/c0 is up" in out
 
 
 def test_asking_makes_no_file(run: Run, tmp_path: Path) -> None:
@@ -248,9 +272,20 @@ def test_a_question_at_fault_prints_its_error_once(run: Run) -> None:
     assert "UNKNOWN_ADDRESS" in out
 
 
-def test_a_password_is_not_printed(run: Run) -> None:
-    _, out, err = run("status", database="postgresql://x:secret@127.0.0.1:1/y")
+@pytest.mark.parametrize(
+    "database",
+    [
+        "postgresql://x:secret@127.0.0.1:1/y",
+        "postgresql//x:secret@127.0.0.1:1/y",
+        "postgresql://x:secret@127.0.0.1:port/y",
+        "postgresql://x@/y?host=127.0.0.1&port=1&password=secret",
+    ],
+)
+def test_a_password_is_not_printed(run: Run, database: str) -> None:
+    status, out, err = run("status", database=database)
+    assert status in (1, 2)
     assert "secret" not in out + err
+    assert err.count("\n") == 1
 
 
 def test_debug_shows_the_trace() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from trninv.graphql.app import WEB, app
+from trninv.graphql.app import MAX_BODY, WEB, app
 
 
 @pytest.fixture
@@ -57,12 +57,21 @@ def test_nothing_else_is_served(client: TestClient, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b'{"query": 5}', b'{"query": "{ a", "variables": 7}', b"\xff"]
+    "body", [b"", b"{", b"[]", b"null", b'{"query": 5}', b'{"query": "{ a", "variables": 7}', b"\xff", b"[" * 100_000]
 )
 def test_a_malformed_request_is_the_clients_fault(client: TestClient, body: bytes) -> None:
     answer = client.post("/graphql", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code < 500
     assert answer.status_code >= 400 or "errors" in answer.json()
+
+
+def test_a_huge_body_is_refused(client: TestClient) -> None:
+    assert client.post("/graphql", json={"query": "#" * (MAX_BODY + 1)}).status_code == 413
+
+
+@pytest.mark.parametrize("path", ["/graphql", "/static/graphiql/index.html", "/healthz"])
+def test_every_page_keeps_to_its_own_files(client: TestClient, path: str) -> None:
+    assert "default-src 'none'" in client.get(path).headers["Content-Security-Policy"]
 
 
 @pytest.fixture(scope="module")

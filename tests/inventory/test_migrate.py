@@ -1,17 +1,20 @@
 """Migrations: up, down and up again, with data in the tables, to the schema that the classes declare."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect, text
+from sqlalchemy.exc import IntegrityError
 
-from conftest import seed_everything
-from trninv.errors import NotReachableError, UsageError
+from conftest import Databases, seed_everything
+from trninv.errors import NotMigratedError, NotReachableError, UsageError
 from trninv.inventory import migrate
-from trninv.inventory.database import connect
+from trninv.inventory.database import connect, newest_revision, reading
 from trninv.inventory.schema import Base
 from trninv.settings import bundle
 
@@ -45,7 +48,7 @@ def test_the_stairway_with_data_in_the_tables(empty: str) -> None:
     seed_everything(empty)
     with connect(empty) as engine, engine.connect() as connection:
         assert connection.scalar(text("SELECT count(*) FROM chip")) == 305
-        assert migrate.current(connection) == REVISIONS[-1] == migrate.head()
+        assert migrate.current(connection) == REVISIONS[-1] == newest_revision()
 
 
 def test_a_second_migration_changes_nothing(seeded: str) -> None:
@@ -100,3 +103,31 @@ def test_no_server_is_one_line() -> None:
         pytest.raises(NotReachableError, match="no database at"),
     ):
         migrate.migrate(engine)
+
+
+def test_foreign_keys_hold_after_a_migration(databases: Databases) -> None:
+    with connect(databases.empty("sqlite")) as engine:
+        migrate.migrate(engine)
+        with pytest.raises(IntegrityError), engine.begin() as connection:
+            connection.execute(text("INSERT INTO rack (id, cluster_id, ordinal, rack_units) VALUES (1, 999, 0, 42)"))
+
+
+@pytest.mark.parametrize("revision", ["0001", "9999"])
+def test_another_revision_is_not_asked(engine: Engine, revision: str) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = :to"), {"to": revision})
+    with pytest.raises(NotMigratedError, match=f"is at revision {revision}"), reading(engine):
+        pass
+
+
+def test_a_newer_database_is_not_migrated(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(NotMigratedError, match="upgrade trninv"):
+        migrate.migrate(engine)
+
+
+def test_migrations_at_once_follow_each_other(empty: str) -> None:
+    command = [sys.executable, "-m", "trninv", "--database", empty, "migrate"]
+    started = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [(process.communicate()[1], process.returncode) for process in started] == [("", 0)] * 4

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, select, text
 from conftest import BACKENDS, SYSTEMS, Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.errors import ClusterExistsError, NotMigratedError
+from trninv.errors import ClusterExistsError, DatabaseError, NotMigratedError
 from trninv.inventory import migrate, stamp
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.record import TABLES
@@ -151,3 +151,12 @@ def test_two_at_once_take_turns(empty: str) -> None:
     assert sorted(results) == [False] * 6 + [True] * 6
     with connect(empty) as engine, reading(engine) as connection:
         assert list(verify(connection, catalog(), systems())) == []
+
+
+def test_a_changed_catalog_is_refused_beside_older_clusters(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE link_model SET bandwidth_bytes_per_s = 1 WHERE slug = 'neuronlink-v2'"))
+    before = _everything(engine)
+    with pytest.raises(DatabaseError, match="neuronlink-v2 has other numbers now"), writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn1"), "lab")
+    assert _everything(engine) == before

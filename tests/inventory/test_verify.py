@@ -1,11 +1,14 @@
 """verify finds whatever was changed by hand."""
 
+import sqlite3
+
 import pytest
 from sqlalchemy import Engine, text
 
+from conftest import Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.inventory.database import reading
+from trninv.inventory.database import connect, reading
 from trninv.inventory.verify import verify
 
 
@@ -79,3 +82,29 @@ def test_a_state_is_no_difference(engine: Engine) -> None:
         connection.execute(text("UPDATE node SET state = 'down' WHERE id = 20"))
         connection.execute(text("UPDATE link SET state = 'maintenance' WHERE id = 20"))
     assert _differences(engine) == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        ("UPDATE cluster SET slug = 'My Lab' WHERE slug = 'trn3-gen1'", ("My Lab", "cluster", "changed")),
+        ("UPDATE cluster SET system = 'trn2u' WHERE slug = 'u-trn2x64'", ("u-trn2x64", "cluster", "changed")),
+        ("UPDATE cluster SET system = 'mine' WHERE slug = 'u-trn2x64'", ("u-trn2x64", "cluster", "changed")),
+        ("UPDATE cluster SET domain_model_id = 1 WHERE slug = 'u-trn2x64'", ("u-trn2x64", "cluster", "changed")),
+        ("UPDATE link_model SET slug = 'string' WHERE slug = 'efa-200'", ("u-trn2x64", "link_model", "missing")),
+        ("UPDATE link_model SET slug = 'string' WHERE slug = 'efa-200'", ("", "link_model", "unexpected")),
+    ],
+)
+def test_a_cluster_that_is_not_what_it_says(engine: Engine, change: str, difference: tuple[str, str, str]) -> None:
+    with engine.begin() as connection:
+        connection.execute(text(change))
+    assert difference in _differences(engine)
+
+
+def test_rows_of_no_cluster_are_found(databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        connection.execute("DELETE FROM cluster WHERE slug = 'trn3-gen1'")
+    connection.close()
+    with connect(url) as engine:
+        assert ("", "chip", "unexpected") in _differences(engine)

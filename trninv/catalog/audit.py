@@ -27,10 +27,6 @@ class Finding:
     printed: Fact
     verdict: str
 
-    @property
-    def agrees(self) -> bool:
-        return self.verdict != "conflict"
-
 
 def audit(catalog: Catalog) -> Iterator[Finding]:
     """Every derivation of audit.toml, in its order."""

@@ -130,7 +130,10 @@ class Catalog:
             With the file's words that are wrong: an unknown source, attribute or unit, a missing direction, …
 
         """
-        return _Loader(directory).catalog()
+        try:
+            return _Loader(directory).catalog()
+        except (TypeError, KeyError, ValueError) as error:
+            raise CatalogError(f"{directory}: an entry lacks a key or has one too many: {error}") from error
 
     def of(self, subject: str, attribute: str) -> tuple[Fact, ...]:
         """All facts about one thing, the default pick first; empty if there is none."""

@@ -10,11 +10,11 @@ from trninv.catalog.facts import catalog
 from trninv.catalog.models import System
 from trninv.catalog.models import systems as known_systems
 from trninv.cli.output import counted, format_option, rows, show
-from trninv.errors import UsageError, WrongLevelError
+from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
 from trninv.inventory import migrate as migrations
 from trninv.inventory import stamp
-from trninv.inventory.address import cluster_name, resolve
-from trninv.inventory.database import connect, display, reading, writing
+from trninv.inventory.address import Place, cluster_name, resolve
+from trninv.inventory.database import connect, display, newest_revision, reading, writing
 from trninv.inventory.layout import ORDER
 from trninv.inventory.record import TABLES
 from trninv.inventory.verify import verify as differences
@@ -25,7 +25,7 @@ _TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 @click.command()
 @click.option("--check", is_flag=True, help="End after the answers instead of serving.")
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", default=8000, show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
 @click.pass_context
 def up(context: click.Context, check: bool, host: str, port: int) -> None:
     """Migrate, seed, answer four questions, and serve the GraphQL API.
@@ -35,22 +35,36 @@ def up(context: click.Context, check: bool, host: str, port: int) -> None:
     """
     with connect(context.obj) as engine:
         migrations.migrate(engine)
-        _seed(engine, _default_systems())
+        for system in _default_systems():
+            try:
+                _seed(engine, [system])
+            except ClusterExistsError as error:
+                click.echo(f"{system.slug}: left as it is: {error}")
     click.echo(f"database: {display(context.obj)}")
-    with trninv.open(context.obj) as fleet:
-        source, target, scope = _TOUR
-        path = fleet.path(source, target)
-        flow = fleet.bandwidth(source, target)
-        pool = fleet.memory_pool(source)
-        half = fleet.bisection(scope)
-    click.echo(f"path:      {source} to {target}: {path.paths[0].hops} hops, {path.paths[0].bandwidth} one direction")
-    click.echo(f"bandwidth: {source} to {target}: {flow.maximum_flow} one direction over all paths")
-    click.echo(f"pool:      {source}: {pool.memory} on {pool.chips} chips")
-    click.echo(f"bisection: {scope}: {half.upper} one direction ({'exact' if half.exact else 'upper bound'})")
+    try:
+        _tour(context.obj)
+    except TrninvError as error:  # the fleet may have changed since: that is no reason not to serve it
+        click.echo(f"the four questions: {error}")
+        if check:
+            raise
     if not check:
         from trninv.cli.serve import serve  # noqa: PLC0415 # the server is slow to import
 
         context.invoke(serve, host=host, port=port)
+
+
+def _tour(database: str) -> None:
+    source, target, scope = _TOUR
+    with trninv.open(database) as fleet:
+        path = fleet.path(source, target)
+        flow = fleet.bandwidth(source, target)
+        pool = fleet.memory_pool(source)
+        half = fleet.bisection(scope)
+    best = f"{path.paths[0].hops} hops, {path.paths[0].bandwidth} one direction" if path.paths else f"no: {path.reason}"
+    click.echo(f"path:      {source} to {target}: {best}")
+    click.echo(f"bandwidth: {source} to {target}: {flow.maximum_flow} one direction over all paths")
+    click.echo(f"pool:      {source}: {pool.memory} on {pool.chips} chips")
+    click.echo(f"bisection: {scope}: {half.upper} one direction ({'exact' if half.exact else 'upper bound'})")
 
 
 @click.command()
@@ -63,7 +77,7 @@ def status(database: str, style: str) -> None:
     trninv status --format json
     """
     with connect(database) as engine, reading(engine) as connection:
-        revision, newest = migrations.current(connection), migrations.head()
+        revision, newest = migrations.current(connection), newest_revision()
         clusters = _clusters(connection)
         sizes = {name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *ORDER)}
 
@@ -193,9 +207,7 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
     trninv unseed lab --yes
     """
     with connect(database) as engine, writing(engine) as connection:
-        place = resolve(connection, cluster)
-        if place.level != "cluster":
-            raise WrongLevelError(f"{cluster} is a {place.level}: only whole clusters are removed")
+        place = _cluster(connection, cluster, "removed")
         if not yes:
             raise UsageError(f"this removes {place.address} and all it contains: add --yes")
         stamp.unseed(connection, place.id)
@@ -214,7 +226,7 @@ def verify(database: str, cluster: str | None, style: str) -> None:
     trninv verify u-trn2x64
     """
     with connect(database) as engine, reading(engine) as connection:
-        slug = resolve(connection, cluster).address if cluster else None
+        slug = _cluster(connection, cluster, "verified").address if cluster else None
         found = list(differences(connection, catalog(), known_systems(), slug))
         checked = [slug] if slug else [str(row["slug"]) for row in _clusters(connection)]
 
@@ -238,6 +250,13 @@ def _seed(engine: Engine, wanted: Iterable[System], name: str | None = None) -> 
 
 def _size(system: System) -> str:
     return f"{counted(system.chips, 'chip')} in {counted(system.servers, 'server')}"
+
+
+def _cluster(connection: Connection, address: str, done: str) -> Place:
+    place = resolve(connection, address)
+    if place.level != "cluster":
+        raise WrongLevelError(f"{address} is a {place.level}: only whole clusters are {done}")
+    return place
 
 
 def _default_systems() -> list[System]:

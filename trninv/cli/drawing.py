@@ -31,6 +31,8 @@ def svg(title: str, graph: Graph, path: Sequence[str] = (), caption: str = "") -
 
     """
     nodes = [node for node, of in graph.nodes(data=True) if of["kind"] != "nic"]
+    if not nodes:
+        raise WrongLevelError(f"nothing of {title} is up: there is nothing to draw")
     if len({node.split("/")[1] for node in nodes}) != 1:
         raise WrongLevelError(f"{title} is more than one domain: draw one, such as {title}/d0")
     drawn = graph.subgraph(nodes)

@@ -8,12 +8,11 @@ import sys
 
 import click
 import uvicorn
-from anyio import CapacityLimiter
 from uvicorn.supervisors import Multiprocess
 
 import trninv
 from trninv.errors import UsageError
-from trninv.graphql.context import MAX_THREADS, Context
+from trninv.graphql.context import Context, Threads
 from trninv.graphql.schema import schema as api
 from trninv.inventory.database import connect, display, reading
 from trninv.routing.fleet import Fleet
@@ -21,7 +20,7 @@ from trninv.routing.fleet import Fleet
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, help="Port to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.option("--workers", default=1, show_default=True, help="Server processes.")
 @click.pass_obj
 def serve(database: str, host: str, port: int, workers: int = 1) -> None:
@@ -34,7 +33,7 @@ def serve(database: str, host: str, port: int, workers: int = 1) -> None:
         pass  # fail here, in one line, rather than in every request
     os.environ["TRNINV_DATABASE_URL"] = database  # workers read it
     config = uvicorn.Config(
-        "trninv.graphql.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning"
+        "trninv.graphql.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none"
     )
     with _listening(host, port) as listener:
         click.echo(f"GraphQL and GraphiQL on http://{host}:{port}/graphql, database {display(database)}", err=True)
@@ -50,9 +49,8 @@ def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "a port is 0 to 65535"
-        raise UsageError(f"can't listen on {host}:{port}: {reason} (choose another --port)") from None
+    except OSError as error:
+        raise UsageError(f"can't listen on {host}:{port}: {error.strerror} (choose another --port)") from None
 
 
 @click.command()
@@ -82,6 +80,8 @@ def query(database: str, document: str, variables: str) -> None:
     except json.JSONDecodeError as error:
         raise UsageError(f"--variables is not JSON: {error}") from None
     source = sys.stdin.read() if document == "-" else document
+    if not source.strip():
+        raise UsageError("the document is empty: write a GraphQL query such as '{ clusters { slug } }'")
     with trninv.open(database) as fleet:
         with reading(fleet.engine):
             pass
@@ -92,7 +92,7 @@ def query(database: str, document: str, variables: str) -> None:
 
 
 async def _execute(fleet: Fleet, source: str, values: dict[str, object]) -> dict[str, object]:
-    context = Context(fleet, CapacityLimiter(MAX_THREADS))
+    context = Context(fleet, Threads())
     result = await api().execute(source, variable_values=values, context_value=context)
     errors = {"errors": [error.formatted for error in result.errors]} if result.errors else {}
     return {"data": result.data, **errors}

@@ -13,6 +13,7 @@ strawberry.enum(results.Balance, name="Balance", description="What a bisection h
 
 
 async def _links(info: AppInfo, found: tuple[results.LinkRef, ...]) -> list[Link]:
+    info.context.spend(found)
     return [Link(row=await info.context.row("link", link.id)) for link in found]
 
 
@@ -25,6 +26,7 @@ class Answer:
 
     @strawberry.field(description="What it rests on.")
     async def facts(parent: strawberry.Parent[results.Answer], info: AppInfo) -> list[Fact]:
+        info.context.spend(parent.facts)
         return [Fact(row=await info.context.model("fact", fact.id)) for fact in parent.facts]
 
 

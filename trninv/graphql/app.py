@@ -4,24 +4,28 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from anyio import CapacityLimiter
 from cross_web import HTTPException
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 
 import trninv
 from trninv.errors import TrninvError
-from trninv.graphql.context import MAX_THREADS, Context
+from trninv.graphql.context import Context, Threads
 from trninv.graphql.schema import schema
 from trninv.inventory.database import reading
 from trninv.routing.fleet import Fleet
+
+MAX_BODY = 1_000_000
 
 WEB = Path(trninv.__file__).parent / "web"
 
@@ -36,23 +40,47 @@ class _Endpoint(GraphQL[Context, None]):
     def __init__(self, fleet: Fleet) -> None:
         super().__init__(schema(), graphql_ide="graphiql", subscription_protocols=())
         self.fleet = fleet
-        self.limiter = CapacityLimiter(MAX_THREADS)
+        self.threads = Threads()
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:  # noqa: ARG002
-        return Context(self.fleet, self.limiter)
+        return Context(self.fleet, self.threads)
 
     def decode_json(self, data: str | bytes) -> object:
         try:
             decoded = super().decode_json(data)
-        except ValueError:  # bytes that are no UTF-8 among them
+        except (ValueError, RecursionError):  # bytes that are no UTF-8 among them
             decoded = None
         if not isinstance(decoded, dict | list):
             raise HTTPException(400, "the body is not a JSON object with a query")
         return decoded
 
     async def render_graphql_ide(self, request: Request) -> Response:  # noqa: ARG002
-        page = (WEB / "graphiql" / "index.html").read_bytes()
-        return Response(page, media_type="text/html", headers={"Content-Security-Policy": _OWN_FILES_ONLY})
+        return Response((WEB / "graphiql" / "index.html").read_bytes(), media_type="text/html")
+
+
+class _Guard:
+    """ASGI middleware: bodies of at most MAX_BODY bytes in, the Content-Security-Policy out."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        received = 0
+
+        async def read() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > MAX_BODY:
+                raise HTTPException(413, f"a request has at most {MAX_BODY:,} bytes")
+            return message
+
+        async def write(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Content-Security-Policy"] = _OWN_FILES_ONLY
+            await send(message)
+
+        await self._app(scope, read, write)
 
 
 def app(url: str | None = None) -> Starlette:
@@ -79,5 +107,6 @@ def app(url: str | None = None) -> Starlette:
             Route("/graphql", _Endpoint(fleet)),
             Mount("/static", StaticFiles(directory=WEB)),
         ],
+        middleware=[Middleware(_Guard)],
         lifespan=lifespan,
     )

@@ -1,7 +1,6 @@
 """Relay connections: forward pages by keyset cursors, with totalCount counted only when asked for."""
 
 import base64
-import binascii
 from collections.abc import Awaitable, Callable
 from typing import Generic, Self, TypeVar
 
@@ -14,6 +13,8 @@ T = TypeVar("T")
 
 DEFAULT_PAGE = 100
 MAX_PAGE = 1000
+MAX_KEY = 2**31 - 1
+"""Of PostgreSQL's integer."""
 
 Count = Callable[[], Awaitable[int]]
 
@@ -66,6 +67,21 @@ def cursor(key: int) -> str:
     return base64.urlsafe_b64encode(f"id:{key}".encode()).decode()
 
 
+def opened(opaque: str) -> tuple[str, int]:
+    """Kind and number of a cursor or id.
+
+    Raises
+    ------
+    ValueError
+        It is neither, or beyond any row's number.
+
+    """
+    kind, _, key = base64.b64decode(opaque.encode(), altchars=b"-_", validate=True).decode().partition(":")
+    if not 0 <= int(key) <= MAX_KEY:
+        raise ValueError(opaque)
+    return kind, int(key)
+
+
 def window(first: int, after: str | None) -> tuple[int, int]:
     """Page size and the id that the page comes after.
 
@@ -80,9 +96,9 @@ def window(first: int, after: str | None) -> tuple[int, int]:
     if after is None:
         return first, 0
     try:
-        kind, _, key = base64.urlsafe_b64decode(after.encode()).decode().partition(":")
+        kind, key = opened(after)
         if kind == "id":
-            return first, int(key)
-    except (ValueError, binascii.Error):
+            return first, key
+    except ValueError:
         pass
     raise LimitError(f"after: {after[:40]!r} is not a cursor of this list: pass endCursor of a page")

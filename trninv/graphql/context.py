@@ -3,14 +3,16 @@
 Every statement and every routing question runs in a worker thread, so that the event loop stays free.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Sized
 from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from sqlalchemy import Connection, Table, select
 from strawberry.dataloader import DataLoader
 
+from trninv.errors import CostLimitError
 from trninv.inventory import listing
+from trninv.inventory.database import reading
 from trninv.inventory.record import TABLES
 from trninv.routing.fleet import Fleet
 
@@ -18,29 +20,55 @@ T = TypeVar("T")
 Row = listing.Row
 
 MAX_THREADS = 8
-"""Worker threads of one process; each holds a connection at most, of a pool of fifteen."""
+"""Threads of one process that read the inventory; each holds a connection, as each that routes, of a pool of 15."""
+
+MAX_ROUTING_THREADS = 4
+
+MAX_OBJECTS = 20_000
+"""Items of lists that one request may ask for, however nested."""
+
+MAX_QUESTIONS = 20
+"""Routing questions of one request."""
+
+
+class Threads:
+    """Where a process runs what blocks: a slow question leaves room for look-ups."""
+
+    def __init__(self) -> None:
+        self.reading = CapacityLimiter(MAX_THREADS)
+        self.routing = CapacityLimiter(MAX_ROUTING_THREADS)
 
 
 class Context:
     """One request's view; loaders live as long as the request."""
 
-    def __init__(self, fleet: Fleet, limiter: CapacityLimiter) -> None:
+    def __init__(self, fleet: Fleet, threads: Threads) -> None:
         self.fleet = fleet
-        self._limiter = limiter
+        self._threads = threads
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
+        self._objects, self._questions = MAX_OBJECTS, MAX_QUESTIONS
 
     async def ask(self, question: Callable[..., T], *args: Any) -> T:  # noqa: ANN401 # passed on
-        """Run a routing question, or anything that blocks, in a thread."""
-        return await to_thread.run_sync(question, *args, limiter=self._limiter)
+        """Run a routing question in a thread."""
+        self._questions -= 1
+        if self._questions < 0:
+            raise CostLimitError(f"one request may ask {MAX_QUESTIONS} routing questions: ask the others in another")
+        return await to_thread.run_sync(question, *args, limiter=self._threads.routing)
 
     async def read(self, query: Callable[..., T], *args: Any) -> T:  # noqa: ANN401 # passed on
         """Run what reads through a connection in a thread."""
 
         def run() -> T:
-            with self.fleet.engine.connect() as connection:
+            with reading(self.fleet.engine) as connection:
                 return query(connection, *args)
 
-        return await self.ask(run)
+        return await to_thread.run_sync(run, limiter=self._threads.reading)
+
+    def spend(self, items: Sized) -> None:
+        """Count the items of a list; refuses the request that asks for more than MAX_OBJECTS."""
+        self._objects -= len(items)
+        if self._objects < 0:
+            raise CostLimitError(f"more than {MAX_OBJECTS:,} objects in one answer: nest less, or page with first")
 
     async def row(self, kind: str, key: int) -> Row:
         """A row of the inventory by its kind and id."""
@@ -67,6 +95,7 @@ class Context:
             return [pages[key] for key in keys]
 
         found: list[Row] = await self._loader((kind, parent, first, after), load).load(key)
+        self.spend(found)
         return found
 
     async def size(self, kind: str, parent: str, key: int) -> int:
@@ -82,6 +111,7 @@ class Context:
     async def facts_about(self, key: tuple[str, str | None]) -> list[Row]:
         """Facts of a subject, or of one attribute of it, the picked one first."""
         found: list[Row] = await self._loader(("facts",), self._facts).load(key)
+        self.spend(found)
         return found
 
     async def _facts(self, keys: Sequence[tuple[str, str | None]]) -> list[list[Row]]:

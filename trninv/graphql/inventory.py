@@ -323,7 +323,9 @@ class Link(Node, Located):
     def nominal(self) -> Rate:
         return Rate(self.row["bandwidth_bytes_per_s"])
 
-    @strawberry.field(description="Both directions together, as vendor pages often print it.", graphql_type=Bandwidth)
+    @strawberry.field(
+        description="Twice the nominal bandwidth, as vendor pages often print it.", graphql_type=Bandwidth
+    )
     def both_directions(self) -> Rate:
         return Rate(2 * self.row["bandwidth_bytes_per_s"])
 
@@ -354,7 +356,7 @@ class Link(Node, Located):
         key = self.row["domain_id"]
         return None if key is None else Domain(row=await info.context.row("domain", key))
 
-    @strawberry.field(description="What documents say of its bandwidth.")
+    @strawberry.field(description="What documents say of links of its kind.")
     async def facts(self, info: AppInfo) -> list[Fact]:
         model = await info.context.model("link_model", self.row["link_model_id"])
         return [Fact(row=row) for row in await info.context.facts_about((model["slug"], None))]

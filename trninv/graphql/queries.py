@@ -1,7 +1,5 @@
 """The Query type: look-ups, lists, facts, and the four questions."""
 
-import base64
-import binascii
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -12,7 +10,7 @@ from sqlalchemy import Connection as Database
 from trninv.catalog.models import systems
 from trninv.errors import FilterError, UnknownAddressError
 from trninv.graphql.answers import BandwidthAnswer, BisectionAnswer, PathAnswer, PoolAnswer
-from trninv.graphql.connections import DEFAULT_PAGE, Connection, window
+from trninv.graphql.connections import DEFAULT_PAGE, Connection, opened, window
 from trninv.graphql.facts import AppInfo, Conflict, Fact, Source, System
 from trninv.graphql.inventory import (
     BY_KIND,
@@ -120,7 +118,7 @@ class Query:
         place = await info.context.read(resolve_link if "--" in address else resolve, address)
         return BY_KIND[place.level](row=await info.context.row(place.level, place.id))
 
-    @strawberry.field(description="Anything by its id; null if it is not there (any more).")
+    @strawberry.field(description="Anything by its id; null if it is not there any more.")
     async def node(self, info: AppInfo, id: strawberry.ID) -> Node | None:  # noqa: A002 # Relay's name
         kind, key = _node_key(id)
         row = (await info.context.read(listing.by_ids, kind, [key])).get(key)
@@ -256,6 +254,9 @@ class Query:
         size, start = window(first, after)
         fact = TABLES["fact"]
         given = {"subject": subject, "attribute": attribute, "disputed": disputed}
+        for name in (subject, attribute):
+            if name is not None and not name.isprintable():
+                raise FilterError(f"{name[:40]!a} can't be a subject or attribute")
         query = select(fact).where(*(fact.c[name] == value for name, value in given.items() if value is not None))
         rows = await info.context.read(_rows, query.where(fact.c.id > start).order_by(fact.c.id).limit(size + 1))
         count = query.with_only_columns(func.count())
@@ -304,9 +305,9 @@ def _count(connection: Database, query: Select[Any]) -> int:
 
 def _node_key(opaque: str) -> tuple[str, int]:
     try:
-        kind, _, key = base64.urlsafe_b64decode(opaque.encode()).decode().partition(":")
+        kind, key = opened(opaque)
         if kind in BY_KIND:
-            return kind, int(key)
-    except (ValueError, binascii.Error):
+            return kind, key
+    except ValueError:
         pass
     raise UnknownAddressError(f"{opaque[:40]!r} is not an id of this API")

@@ -8,8 +8,12 @@ import strawberry
 from graphql import GraphQLError
 from strawberry.types.scalar import ScalarDefinition
 
+from trninv.errors import LimitError
+
 Address = NewType("Address", str)
 BigInt = NewType("BigInt", int)
+
+MOST_GIGABYTES = 10**9
 
 _WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
 
@@ -20,9 +24,17 @@ def _whole(value: object) -> int:
     raise GraphQLError(f"BigInt is a whole number as a decimal string, not {str(value)[:40]!r}")
 
 
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise GraphQLError(f"Address is a string such as u-trn2x64/d0/s1/c5, not {str(value)[:40]!r}")
+
+
 SCALARS: Mapping[object, ScalarDefinition] = {
     Address: strawberry.scalar(
-        name="Address", description="An address such as u-trn2x64/d0/s1/c5, or A--B for a link."
+        name="Address",
+        description="An address such as u-trn2x64/d0/s1/c5, or A--B for a link.",
+        parse_value=_text,
     ),
     BigInt: strawberry.scalar(
         name="BigInt",
@@ -56,6 +68,8 @@ class BandwidthInput:
         """Bytes per second, one direction."""
         if self.bytes_per_second:
             return self.bytes_per_second.value
-        if self.gigabytes_per_second:
-            return round(self.gigabytes_per_second.value * 10**9)
-        return round(self.gigabits_per_second.value * 10**9 / 8) if self.gigabits_per_second else 0
+        gigabytes = self.gigabytes_per_second.value if self.gigabytes_per_second else 0.0
+        gigabytes += self.gigabits_per_second.value / 8 if self.gigabits_per_second else 0.0
+        if not abs(gigabytes) < MOST_GIGABYTES:
+            raise LimitError(f"a bandwidth is below {MOST_GIGABYTES:,} GB/s")
+        return round(gigabytes * 10**9)

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 import strawberry
-from graphql import ASTValidationRule, GraphQLError
+from graphql import ASTValidationRule, GraphQLError, ValidationContext
 from strawberry.extensions import (
     AddValidationRules,
     MaskErrors,
@@ -16,7 +16,7 @@ from strawberry.extensions.query_depth_limiter import create_validator as depth_
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
 
-from trninv.errors import TrninvError
+from trninv.errors import DatabaseError, TrninvError
 from trninv.graphql.inventory import TYPES
 from trninv.graphql.queries import Query
 from trninv.graphql.scalars import SCALARS
@@ -25,6 +25,19 @@ MAX_DEPTH = 14
 MAX_ALIASES = 50
 MAX_TOKENS = 5_000
 CACHED_DOCUMENTS = 256
+
+
+def _once_valid(rule: type[ASTValidationRule]) -> type[ASTValidationRule]:
+    """A rule that leaves an unknown fragment to the rule of the GraphQL specification."""
+
+    class Rule(rule):  # type: ignore[misc, valid-type] # a class made by strawberry
+        def __init__(self, context: ValidationContext) -> None:
+            try:
+                super().__init__(context)
+            except KeyError:
+                ASTValidationRule.__init__(self, context)
+
+    return Rule
 
 
 class _Schema(strawberry.Schema):
@@ -36,7 +49,7 @@ class _Schema(strawberry.Schema):
 @lru_cache(maxsize=1)
 def schema() -> strawberry.Schema:
     # made once: the validation cache keys on the rules, and strawberry's limiters make new ones for each request
-    rules: list[type[ASTValidationRule]] = [depth_rule(MAX_DEPTH, None), alias_rule(MAX_ALIASES)]
+    rules: list[type[ASTValidationRule]] = [_once_valid(depth_rule(MAX_DEPTH, None)), alias_rule(MAX_ALIASES)]
     return _Schema(
         query=Query,
         types=TYPES,
@@ -52,5 +65,8 @@ def schema() -> strawberry.Schema:
 
 
 def _is_internal(error: GraphQLError) -> bool:
-    """Errors that say what is inside: neither the document's nor of trninv's own tree."""
-    return error.original_error is not None and not isinstance(error.original_error, (TrninvError, GraphQLError))
+    """Errors that say what is inside: of the database, or neither the document's nor of trninv's own tree."""
+    cause = error.original_error
+    return isinstance(cause, DatabaseError) or (
+        cause is not None and not isinstance(cause, (TrninvError, GraphQLError))
+    )

@@ -3,16 +3,18 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 from sqlalchemy.exc import DatabaseError as SqlDatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from trninv.errors import NotMigratedError, NotReachableError, UsageError
+from trninv.errors import DatabaseError, NotMigratedError, NotReachableError, UsageError
+from trninv.settings import bundle
 
-_BACKENDS = ("sqlite", "postgresql")
+_SECRETS = ("password", "sslpassword", "passfile")
 
 
 def engine_of(url: str) -> Engine:
@@ -26,14 +28,14 @@ def engine_of(url: str) -> Engine:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError:
-        raise UsageError(f"{url!r} is not a database URL: write sqlite:///FILE or postgresql://…") from None
-    backend = parsed.get_backend_name()
-    if backend not in _BACKENDS:
-        raise UsageError(f"{backend} is not supported: use sqlite:///FILE or postgresql://…")
-    if backend == "postgresql":
-        return create_engine(parsed.set(drivername="postgresql+psycopg"))
-    engine = create_engine(parsed, connect_args={"timeout": 60})
+        backend = parsed.get_backend_name()
+        if backend == "postgresql":
+            return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+        if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
+            raise UsageError(f"{parsed.drivername} is not supported: use sqlite:///FILE or postgresql://…")
+        engine = create_engine(parsed, connect_args={"timeout": 60})
+    except (ArgumentError, ValueError):  # the URL may hold a password: it is not repeated
+        raise UsageError("not a database URL: write sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -50,33 +52,55 @@ def connect(url: str) -> Iterator[Engine]:
 
 
 def display(url: str) -> str:
-    """The URL without its password."""
-    return make_url(url).render_as_string(hide_password=True)
+    """The URL without its passwords."""
+    parsed = make_url(url)
+    return parsed.difference_update_query(_SECRETS).render_as_string(hide_password=True)
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection for questions, with the two common failures put in words.
+    """A connection that sees one state of a database of this revision.
 
     Raises
     ------
     NotReachableError
-        No server answers, or the file can't be opened.
+        No server answers, or the file is no database.
     NotMigratedError
-        The database has no tables of trninv.
+        The database has no tables of trninv, or those of another revision.
+    DatabaseError
+        A statement failed: the database is locked, read only, damaged, …
 
     """
     file = file_of(engine)
     if file and not file.exists():  # SQLite would make an empty one
         raise NotMigratedError(f"{file} does not exist yet: run trninv migrate")
+    level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
     with reaching(engine):
-        connection = engine.connect()
-    with connection:
-        with reaching(engine):
-            migrated = engine.dialect.has_table(connection, "cluster")
-        if not migrated:
-            raise NotMigratedError(f"{display(str(engine.url))} has no tables yet: run trninv migrate")
+        connection = engine.connect().execution_options(**level)
+    with connection, failing(engine):
+        _check_revision(connection)
         yield connection
+
+
+def _check_revision(connection: Connection) -> None:
+    where, needed = display(str(connection.engine.url)), newest_revision()
+    try:
+        found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    except (ProgrammingError, OperationalError) as error:
+        if "alembic_version" not in str(error.orig):
+            raise
+        found = None
+    if found is None:
+        raise NotMigratedError(f"{where} has no tables yet: run trninv migrate")
+    if found != needed:
+        do = "run trninv migrate" if str(found) < needed else "it was made by a newer trninv: upgrade"
+        raise NotMigratedError(f"{where} is at revision {found}, this trninv needs {needed}: {do}")
+
+
+@lru_cache(maxsize=1)
+def newest_revision() -> str:
+    """The revision of the last file in migrations/versions, which are named by it."""
+    return max(file.name[:4] for file in (bundle() / "migrations" / "versions").glob("[0-9]*.py"))
 
 
 @contextmanager
@@ -85,8 +109,20 @@ def reaching(engine: Engine) -> Iterator[None]:
     try:
         yield
     except SqlDatabaseError as error:
-        reason = str(error.orig).strip().splitlines()[0]
-        raise NotReachableError(f"no database at {display(str(engine.url))}: {reason}") from error
+        raise NotReachableError(f"no database at {display(str(engine.url))}: {_reason(error)}") from error
+
+
+@contextmanager
+def failing(engine: Engine) -> Iterator[None]:
+    """Puts in one line why a statement failed."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise DatabaseError(f"{display(str(engine.url))} refused: {_reason(error)}") from error
+
+
+def _reason(error: DBAPIError) -> str:
+    return str(error.orig).strip().partition("\n")[0]
 
 
 @contextmanager
@@ -94,7 +130,11 @@ def writing(engine: Engine) -> Iterator[Connection]:
     """One transaction that alone may write: committed at the end, undone by an error or a kill."""
     with reading(engine):
         pass
-    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+    with (
+        failing(engine),
+        engine.connect().execution_options(writes=True) as connection,
+        connection.begin(),
+    ):
         if connection.dialect.name == "postgresql":
             connection.execute(text("LOCK TABLE cluster IN EXCLUSIVE MODE"))
         yield connection

@@ -1,7 +1,8 @@
 """Alembic underneath: the schema's revisions, applied to the database at hand."""
 
 import io
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 
 from alembic import command
 from alembic.config import Config
@@ -10,14 +11,11 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine
 
-from trninv.errors import DatabaseError, UsageError
-from trninv.inventory.database import make_directory, reaching
+from trninv.errors import DatabaseError, NotMigratedError, UsageError
+from trninv.inventory.database import failing, make_directory, newest_revision, reaching
 from trninv.settings import bundle
 
-
-def head() -> str:
-    """The newest revision that ships with trninv."""
-    return str(ScriptDirectory.from_config(_config()).get_current_head())
+_REVISIONS = "trninv migrate --to head, base, or a revision in migrations/"
 
 
 def current(connection: Connection) -> str | None:
@@ -26,32 +24,51 @@ def current(connection: Connection) -> str | None:
 
 
 def migrate(engine: Engine, to: str = "head") -> None:
-    """Bring the schema up, or down, to a revision ("head", "base", or an identifier).
+    """Bring the schema up, or down, to a revision ("head", "base", or an identifier), in one transaction.
 
     Raises
     ------
     UsageError
         No such revision.
+    NotMigratedError
+        The database is at a revision of a newer trninv.
     DatabaseError
-        SQLite reports rows that break a foreign key after the migration.
+        A statement failed, or SQLite reports rows that break a foreign key after the migration.
 
     """
+    if not to:
+        raise UsageError(_REVISIONS)
     make_directory(engine)
     with reaching(engine):
-        connection = engine.connect()
-        current(connection)
+        connection = engine.connect().execution_options(writes=True)
+        now = current(connection)
         connection.rollback()
-    with connection:
-        if engine.dialect.name == "sqlite":
-            # SQLite's batch mode makes tables anew, which its foreign keys would forbid
-            connection.connection.cursor().execute("PRAGMA foreign_keys = OFF")
+    with connection, failing(engine):
         config = _config(connection)
-        try:
-            (command.downgrade if _is_older(config, connection, to) else command.upgrade)(config, to)
-        except CommandError as error:
-            raise UsageError(f"{error}: (trninv migrate --to head, base, or a revision in migrations/)") from None
-        connection.commit()
-        _check_foreign_keys(connection)
+        if now is not None and now > newest_revision():
+            raise NotMigratedError(f"the database is at revision {now}, made by a newer trninv: upgrade trninv")
+        with _foreign_keys_off(connection):
+            try:
+                (command.downgrade if _is_older(config, now, to) else command.upgrade)(config, to)
+            except CommandError as error:
+                raise UsageError(f"{error}: {_REVISIONS}") from None
+            _check_foreign_keys(connection)
+            connection.commit()
+
+
+@contextmanager
+def _foreign_keys_off(connection: Connection) -> Iterator[None]:
+    """SQLite's batch mode makes tables anew, which its foreign keys would forbid."""
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    cursor = connection.connection.cursor()
+    cursor.execute("PRAGMA foreign_keys = OFF")
+    try:
+        yield
+    finally:
+        connection.rollback()
+        cursor.execute("PRAGMA foreign_keys = ON")
 
 
 def check(engine: Engine) -> str | None:
@@ -70,7 +87,10 @@ def sql(engine: Engine, to: str = "head") -> str:
     config = _config()
     config.output_buffer = out
     config.attributes["dialect"] = engine.dialect.name
-    command.upgrade(config, to, sql=True)
+    try:
+        command.upgrade(config, to, sql=True)
+    except CommandError as error:
+        raise UsageError(f"{error}: {_REVISIONS}") from None
     return out.getvalue()
 
 
@@ -81,14 +101,12 @@ def _config(connection: Connection | None = None) -> Config:
     return config
 
 
-def _is_older(config: Config, connection: Connection, to: str) -> bool:
-    now = current(connection)
-    connection.rollback()
+def _is_older(config: Config, now: str | None, to: str) -> bool:
     if to == "base" or to.startswith("-"):
         return True
-    script = ScriptDirectory.from_config(config)
     if now is None or to == "head":
         return False
+    script = ScriptDirectory.from_config(config)
     revisions = [revision.revision for revision in script.iterate_revisions(now, "base")]
     return to != now and to in revisions
 

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, update
 
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, System
+from trninv.errors import DatabaseError
 from trninv.inventory.schema import Base
 
 Row = Mapping[str, Any]
@@ -28,13 +29,29 @@ def record_facts(connection: Connection, catalog: Catalog) -> None:
 
 
 def record_models(connection: Connection, catalog: Catalog, system: System) -> None:
-    """Insert or refresh the models that a system is made of, keeping the ids of those that are there."""
+    """Insert the models that a system is made of, or refresh those that no cluster is made of.
+
+    Raises
+    ------
+    DatabaseError
+        Clusters were seeded when the catalog had other numbers for a model.
+
+    """
+    clusters = connection.scalars(select(TABLES["cluster"].c.slug).limit(1)).all()
     for name, rows in model_rows(catalog, [system]).items():
         table = TABLES[name]
         ids = model_ids(connection, table)
         for row in rows:
             values = {key: _resolve(connection, key, value) for key, value in row.items()}
             if row["slug"] in ids:
+                same = select(table.c.id).where(*(table.c[key].is_not_distinct_from(v) for key, v in values.items()))
+                if connection.scalar(same) is not None:
+                    continue
+                if clusters:
+                    raise DatabaseError(
+                        f"{row['slug']} has other numbers now than when {clusters[0]} was seeded: "
+                        "trninv verify says which; unseed the clusters, then seed again"
+                    )
                 connection.execute(update(table).where(table.c.slug == row["slug"]).values(values))
             else:
                 ids[row["slug"]] = next_id(connection, table)

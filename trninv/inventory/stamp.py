@@ -21,19 +21,21 @@ def seed(connection: Connection, catalog: Catalog, system: System, name: str | N
     ------
     AddressError
         No address could hold the name.
+    DatabaseError
+        Other clusters were seeded from a catalog with other numbers.
     ClusterExistsError
         The name is taken by a cluster of another system or size.
 
     """
     slug = system.slug if name is None else cluster_name(name)
-    record_facts(connection, catalog)
-    record_models(connection, catalog, system)
     present = connection.execute(select(_CLUSTER.c.system, _CLUSTER.c.domains).where(_CLUSTER.c.slug == slug)).first()
     if present == (system.slug, system.domains):
         return False
     if present is not None:
         shape = f"{present.system} of {present.domains:,} domain{'s' * (present.domains > 1)}"
         raise ClusterExistsError(f"{slug} is there already, as a {shape}: choose another --name, or unseed it first")
+    record_models(connection, catalog, system)
+    record_facts(connection, catalog)
     cluster = _row(connection, system, slug)
     connection.execute(insert(_CLUSTER).values(cluster))
     with staged(connection, catalog, system, cluster) as wanted:

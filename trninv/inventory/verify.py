@@ -8,8 +8,10 @@ from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, and_, fu
 
 from trninv.catalog.facts import Catalog, Fact, render
 from trninv.catalog.models import System, Systems
+from trninv.errors import AddressError
+from trninv.inventory.address import cluster_name
 from trninv.inventory.layout import ORDER, staged
-from trninv.inventory.record import TABLES, fact_rows, model_rows, recorded
+from trninv.inventory.record import TABLES, fact_rows, model_ids, model_rows, recorded
 from trninv.inventory.stamp import rows_of
 from trninv.inventory.totals import totals
 
@@ -23,7 +25,7 @@ class Difference:
     Attributes
     ----------
     what
-        "missing" or "unexpected" rows (a changed row is one of each), "changed" model, "total".
+        "missing" or "unexpected" rows (a changed row is one of each), a "changed" cluster, or a "total".
 
     """
 
@@ -36,16 +38,63 @@ class Difference:
 def verify(connection: Connection, catalog: Catalog, systems: Systems, slug: str | None = None) -> Iterator[Difference]:
     """Differences of the catalog's tables and of one cluster, or of all."""
     yield from _facts(connection, catalog)
+    yield from _unknown_models(connection, catalog, systems)
     table = TABLES["cluster"]
     wanted = select(table).order_by(table.c.id)
     clusters = connection.execute(wanted if slug is None else wanted.where(table.c.slug == slug)).mappings().all()
     for cluster in clusters:
-        documented = systems.get(cluster["system"])
-        system = documented.resized(cluster["domains"])
-        yield from _models(connection, catalog, system, cluster["slug"])
-        yield from _rows(connection, catalog, system, cluster)
-        if system == documented:
-            yield from _totals(connection, catalog, system, cluster)
+        system = systems.names.get(cluster["system"])
+        yield from _cluster(connection, catalog, system, cluster)
+        if system:
+            yield from _contents(connection, catalog, system, cluster)
+    if slug is None:
+        yield from _strays(connection, clusters)
+
+
+def _cluster(
+    connection: Connection, catalog: Catalog, system: System | None, cluster: RowMapping
+) -> Iterator[Difference]:
+    """The cluster's own row, and the models that it is made of."""
+    slug = cluster["slug"]
+    try:
+        cluster_name(slug)
+    except AddressError as error:
+        yield Difference(slug, "cluster", "changed", str(error))
+    if system is None or system.slug != cluster["system"]:
+        yield Difference(slug, "cluster", "changed", f"system {cluster['system']!r} is not one that can be seeded")
+    if system:
+        yield from _models(connection, catalog, system, slug)
+        if model_ids(connection, TABLES["domain_model"]).get(system.domain.slug) != cluster["domain_model_id"]:
+            yield Difference(slug, "cluster", "changed", f"its domain model is not {system.domain.slug}")
+
+
+def _contents(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Difference]:
+    """What is in the cluster; rows can only be compared if the models that they refer to are there."""
+    models = model_rows(catalog, [system]).items()
+    if all(row["slug"] in model_ids(connection, TABLES[name]) for name, rows in models for row in rows):
+        yield from _rows(connection, catalog, system.resized(cluster["domains"]), cluster)
+    if system.domains == cluster["domains"]:
+        yield from _totals(connection, catalog, system, cluster)
+
+
+def _unknown_models(connection: Connection, catalog: Catalog, systems: Systems) -> Iterator[Difference]:
+    for name, rows in model_rows(catalog, systems.systems).items():
+        known = {row["slug"] for row in rows}
+        unknown = [row for row in recorded(connection, TABLES[name]) if row["slug"] not in known]
+        if unknown:
+            yield _difference("", name, "unexpected", len(unknown), unknown)
+
+
+def _strays(connection: Connection, clusters: Sequence[RowMapping]) -> Iterator[Difference]:
+    """Rows that belong to no cluster, which foreign keys that were off let in."""
+    number = func.count()
+    for name in ORDER:
+        ours = sum(
+            connection.scalar(rows_of(name, cluster["id"]).with_only_columns(number)) or 0 for cluster in clusters
+        )
+        all_there_are = connection.scalar(select(number).select_from(TABLES[name])) or 0
+        if all_there_are != ours:
+            yield Difference("", name, "unexpected", f"{all_there_are - ours} rows that belong to no cluster")
 
 
 def _facts(connection: Connection, catalog: Catalog) -> Iterator[Difference]:

@@ -28,11 +28,15 @@ from trninv.routing.results import (
     PoolRing,
     ReachedChip,
 )
+from trninv.routing.split import Split
 from trninv.settings import Settings
 from trninv.units import Bandwidth, Capacity
 
 MAX_PATHS = 100
 """Paths that one question may ask for."""
+
+MAX_ADDRESSES = 1_000
+"""Addresses that one list of a question may have."""
 
 _PATH = {
     Metric.HOPS: "fewest links travelled (chip-switch-chip is two), ties by address; bandwidth of one direction",
@@ -203,7 +207,7 @@ class Fleet:
                 chips_a=tuple(inside),
                 chips_b=tuple(outside),
                 cut=cut_links(graph, split.side),
-                nominal=Bounds(Bandwidth(nominal.lower), Bandwidth(nominal.upper)) if nominal else None,
+                nominal=_bounds(nominal, split) if nominal else None,
                 definition=_BISECTION,
                 facts=evidence.of_links(connection, graph),
             )
@@ -234,8 +238,16 @@ class Fleet:
         return named
 
 
+def _bounds(nominal: Split, live: Split) -> Bounds:
+    """Fillers even out the halves of any split of the healthy chips, so that one bounds the nominal from above too."""
+    return Bounds(Bandwidth(nominal.lower), Bandwidth(min(nominal.upper, live.upper)))
+
+
 def _listed(addresses: Sequence[str] | str) -> Sequence[str]:
-    return [addresses] if isinstance(addresses, str) else addresses
+    listed = [addresses] if isinstance(addresses, str) else list(dict.fromkeys(addresses))
+    if len(listed) > MAX_ADDRESSES:
+        raise LimitError(f"{len(listed):,} addresses: name at most {MAX_ADDRESSES}")
+    return listed
 
 
 def _ends(connection: Connection, source: str, target: str, avoid: Iterable[str] = ()) -> _Ends:
