@@ -15,6 +15,7 @@ from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import ClusterExistsError, DatabaseError, NotMigratedError
 from trninv.inventory import migrate, stamp
+from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.record import TABLES
 from trninv.inventory.verify import verify
@@ -160,3 +161,28 @@ def test_a_changed_catalog_is_refused_beside_older_clusters(engine: Engine) -> N
     with pytest.raises(DatabaseError, match="neuronlink-v2 has other numbers now"), writing(engine) as connection:
         stamp.seed(connection, catalog(), systems().get("trn1"), "lab")
     assert _everything(engine) == before
+
+
+def test_a_cluster_of_many_domains_with_its_fabric(engine: Engine) -> None:
+    """Both ways of loading PostgreSQL: keys made after the rows, and kept while they come."""
+    before = _everything(engine)
+    system = systems().get("rainier").resized(270)
+    with writing(engine) as connection:
+        assert stamp.seed(connection, catalog(), system, "large")
+        assert stamp.seed(connection, catalog(), systems().get("trn2").resized(3), "three")
+    with reading(engine) as connection:
+        assert list(verify(connection, catalog(), systems())) == []
+        assert connection.scalar(text("SELECT count(*) FROM network_node")) == 34 + 2 + 1 + 3
+        over = "SELECT sum(bandwidth_bytes_per_s) FROM link JOIN network_node ON network_node.id = b_id AND tier = 1"
+        assert connection.scalar(text(over)) == (270 * 64 + 3 * 16) * 25 * 10**9
+    assert migrate.check(engine) is None
+    with writing(engine) as connection:
+        for slug in ("large", "three"):
+            stamp.unseed(connection, resolve(connection, slug).id)
+    assert _everything(engine) == before
+    assert migrate.check(engine) is None
+
+
+def test_clusters_of_other_sizes_are_told_apart(engine: Engine) -> None:
+    with pytest.raises(ClusterExistsError, match="u-trn2x64 of 1 domain"), writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(2))

@@ -9,7 +9,7 @@ import trninv
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import System
 from trninv.catalog.models import systems as known_systems
-from trninv.cli.output import counted, format_option, rows, show
+from trninv.cli.output import Progress, counted, format_option, rows, show
 from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
 from trninv.inventory import migrate as migrations
 from trninv.inventory import stamp
@@ -243,8 +243,8 @@ def verify(database: str, cluster: str | None, style: str) -> None:
 
 def _seed(engine: Engine, wanted: Iterable[System], name: str | None = None) -> None:
     for system in wanted:
-        with writing(engine) as connection:
-            new = stamp.seed(connection, catalog(), system, name)
+        with writing(engine) as connection, Progress(name or system.slug) as progress:
+            new = stamp.seed(connection, catalog(), system, name, progress)
         click.echo(f"{name or system.slug}: {f'seeded {_size(system)}' if new else 'already there'}")
 
 

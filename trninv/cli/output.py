@@ -2,9 +2,11 @@
 
 import dataclasses
 import json
+import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, Self
 
 import click
 from tabulate import tabulate
@@ -39,6 +41,28 @@ def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
     """Print a table; cells are printed as they read, with no guess at numbers."""
     shown = [["" if cell is None else str(cell) for cell in line] for line in lines]
     click.echo(tabulate(shown, headers=list(headers), tablefmt="simple", disable_numparse=True))
+
+
+class Progress:
+    """One line on a terminal's stderr: the table at work, rows a second, the time left."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._start, self._shown = name, time.monotonic(), False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            click.echo("\r\033[K", err=True, nl=False)
+
+    def __call__(self, table: str, done: int, total: int) -> None:
+        if not sys.stderr.isatty():
+            return
+        rate = done / max(time.monotonic() - self._start, 0.001)
+        left = f", {rate:,.0f} rows/s, about {(total - done) / rate:.0f} s left" if done else ""
+        click.echo(f"\r\033[K{self._name}: {table}, {done:,} of {total:,} rows{left}", err=True, nl=False)
+        self._shown = True
 
 
 def footnotes(answer: Answer) -> None:

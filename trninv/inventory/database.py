@@ -158,6 +158,7 @@ def make_directory(engine: Engine) -> None:
 def _prepare_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # transactions begin where SQLAlchemy says, DDL included
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.set_progress_handler(lambda: 0, 100_000)  # Python sees a Ctrl-C within a long statement
 
 
 def _begin_sqlite(connection: Connection) -> None:

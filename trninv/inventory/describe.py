@@ -75,11 +75,17 @@ def _row(connection: Connection, table: str, key: int | None) -> Any:  # noqa: A
 def _cluster(connection: Connection, catalog: Catalog, place: Place) -> Described:
     cluster = _row(connection, "cluster", place.id)
     model = _row(connection, "domain_model", cluster.domain_model_id)
+    server = _row(connection, "server_model", model.server_model_id)
+    chip = str(_row(connection, "chip_model", server.chip_model_id).slug)
     sums = {
         name.replace("_", " "): render(value, catalog.attributes[name].dimension)
         for name, value in totals(connection, place.id).items()
     }
-    return {"system": cluster.system, "domains": cluster.domains, "domain model": model.name, **sums}, [cluster.system]
+    return {"system": cluster.system, "domains": cluster.domains, "domain model": model.name, **sums}, [
+        cluster.system,
+        model.slug,
+        chip,
+    ]
 
 
 def _domain(connection: Connection, _catalog: Catalog, place: Place) -> Described:

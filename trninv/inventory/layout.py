@@ -4,6 +4,7 @@
 are consecutive in each table: id = the block's start + the domain's ordinal × rows a domain + the local number.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from sqlalchemy import (
     literal,
     null,
     select,
+    text,
     union_all,
 )
 
@@ -90,18 +92,34 @@ ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "n
 
 
 @contextmanager
-def staged(
-    connection: Connection, catalog: Catalog, system: System, cluster: Mapping[Any, Any]
-) -> Iterator[dict[str, Rows]]:
-    """For each table the rows that a cluster must have, as a SELECT; good while the context lasts."""
+def staged(connection: Connection, catalog: Catalog, system: System, cluster: Mapping[Any, Any]) -> Iterator["Wanted"]:
+    """What a cluster must have; good while the context lasts."""
     _META.create_all(connection)  # an error undoes them with the caller's transaction
     rows = _blueprint(connection, catalog, system) | _fabric(connection, catalog, system)
     for table, listed in rows.items():
         if listed:
             connection.execute(insert(table), listed)
     per_domain = {table.name.removeprefix("blueprint_"): len(listed) for table, listed in rows.items()}
-    yield _Layout(cluster, system, system.fabric(catalog), per_domain).selects(connection, catalog)
+    per_domain |= Counter(row["kind"] for row in rows[_NODE])
+    layout = _Layout(cluster, system, system.fabric(catalog), per_domain)
+    yield Wanted(layout.selects(connection, catalog), layout.sizes())
     _META.drop_all(connection)
+
+
+def analyze(connection: Connection) -> None:
+    """Let PostgreSQL see that a blueprint is smaller than the cluster: it then crosses them domain by domain."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL jit = off"))
+        for table in (*_META.tables, "domain"):
+            connection.execute(text(f"ANALYZE {table}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """For each table of `ORDER` the rows that a cluster must have, as a SELECT, and how many they are."""
+
+    rows: Mapping[str, Rows]
+    sizes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +149,20 @@ class _Layout:
             "link": self._links(),
         }
 
+    def sizes(self) -> dict[str, int]:
+        """Rows of each table."""
+        above = {"node": self.per_domain["network_node"], "link": self.per_domain["uplink"]}
+        sizes = {name: self.cluster["domains"] * self.per_domain.get(name, 0) + above.get(name, 0) for name in ORDER}
+        return sizes | {
+            "domain": self.cluster["domains"],
+            "rack": self._rack_count(),
+            "network_node": self.per_domain["network_node"],
+        }
+
+    def _rack_count(self) -> int:
+        per_domain, shared = self._rack_sharing()
+        return -(-int(self.cluster["domains"]) * per_domain // shared)
+
     def _domains(self) -> Select[Any]:
         number = _range(self.cluster["domains"])
         return select(
@@ -141,8 +173,7 @@ class _Layout:
         )
 
     def _racks(self, rack_units: int) -> Select[Any]:
-        per_domain, shared = self._rack_sharing()
-        number = _range(-(-self.cluster["domains"] * per_domain // shared))
+        number = _range(self._rack_count())
         return select(
             (self.cluster["first_rack_id"] + number).label("id"),
             literal(self.cluster["id"]).label("cluster_id"),

@@ -1,20 +1,32 @@
 """Stamping: a cluster is one INSERT … SELECT a table, and is gone in one DELETE a table."""
 
+from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, insert, select
+from sqlalchemy import Connection, Select, delete, func, insert, select
 
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
 from trninv.errors import ClusterExistsError
 from trninv.inventory.address import cluster_name
-from trninv.inventory.layout import BLOCKS, ORDER, staged
+from trninv.inventory.bulk import bulk, size
+from trninv.inventory.layout import BLOCKS, ORDER, analyze, staged
 from trninv.inventory.record import TABLES, model_ids, next_id, record_facts, record_models
 
 _CLUSTER = TABLES["cluster"]
 
 
-def seed(connection: Connection, catalog: Catalog, system: System, name: str | None = None) -> bool:
+Progress = Callable[[str, int, int], None]
+"""Told which table comes next, how many rows are done, and how many there will be."""
+
+
+def seed(
+    connection: Connection,
+    catalog: Catalog,
+    system: System,
+    name: str | None = None,
+    progress: Progress = lambda _table, _done, _total: None,
+) -> bool:
     """Seed a system as a cluster within the caller's transaction; False if it is already there.
 
     Raises
@@ -39,18 +51,26 @@ def seed(connection: Connection, catalog: Catalog, system: System, name: str | N
     cluster = _row(connection, system, slug)
     connection.execute(insert(_CLUSTER).values(cluster))
     with staged(connection, catalog, system, cluster) as wanted:
-        for table in ORDER:
-            rows = wanted[table]
-            connection.execute(insert(TABLES[table]).from_select(list(rows.selected_columns.keys()), rows))
+        total, done = sum(wanted.sizes.values()), 0
+        with bulk(connection, total, size(connection)):
+            for table, rows in wanted.rows.items():
+                progress(table, done, total)
+                if table == "rack":
+                    analyze(connection)
+                names = list(rows.selected_columns.keys())
+                connection.execute(insert(TABLES[table]).from_select(names, rows, include_defaults=False))
+                done += wanted.sizes[table]
+            progress("keys and indexes", done, total)
     return True
 
 
 def unseed(connection: Connection, cluster_id: int) -> None:
     """Remove a cluster and all it contains, within the caller's transaction."""
-    for name in reversed(ORDER):
-        table = TABLES[name]
-        ours = rows_of(name, cluster_id).with_only_columns(table.c.id)
-        connection.execute(delete(table).where(table.c.id.in_(ours)))
+    ours = {name: rows_of(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in ORDER}
+    rows = sum(connection.scalar(select(func.count()).select_from(ids.subquery())) or 0 for ids in ours.values())
+    with bulk(connection, rows, size(connection) - rows):
+        for name in reversed(ORDER):
+            connection.execute(delete(TABLES[name]).where(TABLES[name].c.id.in_(ours[name])))
     connection.execute(delete(_CLUSTER).where(_CLUSTER.c.id == cluster_id))
 
 

@@ -13,6 +13,7 @@ def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
     chip, model, node = TABLES["chip"], TABLES["chip_model"], TABLES["node"]
     columns = {
         "chips": func.count(),
+        "cores": func.sum(model.c.cores),
         "device_memory": func.sum(model.c.device_memory_bytes),
         "device_memory_bandwidth": func.sum(model.c.device_memory_bandwidth_bytes_per_s),
         **{name: func.sum(model.c[compute_column(name)]) for name in COMPUTE},
@@ -42,7 +43,9 @@ def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
         .select_from(nic.join(node, node.c.id == nic.c.id))
         .where(node.c.cluster_id == cluster_id)
     )
+    rack = TABLES["rack"]
+    of_racks = select(func.count().label("racks")).where(rack.c.cluster_id == cluster_id)
     found: dict[str, Any] = {}
-    for query in (of_chips, of_servers, of_nics):
+    for query in (of_chips, of_servers, of_nics, of_racks):
         found |= connection.execute(query).mappings().one()
     return {name: int(value) for name, value in found.items() if value is not None}

@@ -132,21 +132,21 @@ def _compare(
 def _rows(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Difference]:
     with staged(connection, catalog, system, cluster) as wanted:
         for name in ORDER:
-            table, must = TABLES[name], wanted[name].subquery("must")
+            table, must = TABLES[name], wanted.rows[name].subquery("must")
             have = rows_of(name, cluster["id"]).with_only_columns(*(table.c[column.name] for column in must.c))
-            if _agree(connection, table, must, have):
+            if _agree(connection, table, must, have, wanted.sizes[name]):
                 continue
             yield from _except(connection, cluster["slug"], name, "missing", select(must), have)
             yield from _except(connection, cluster["slug"], name, "unexpected", have, select(must))
 
 
-def _agree(connection: Connection, table: Table, must: Subquery, have: Select[Any]) -> bool:
+def _agree(connection: Connection, table: Table, must: Subquery, have: Select[Any], size: int) -> bool:
     """Whether both hold the same rows: as many, and each wanted row has its like; cheaper than EXCEPT both ways."""
     alike = [column.is_not_distinct_from(table.c[column.name]) for column in must.c if column.name != "id"]
     joined = must.join(table, and_(table.c.id == must.c.id, *alike))
     number = func.count()
-    queries = (select(number).select_from(joined), select(number).select_from(must), have.with_only_columns(number))
-    return len({connection.scalar(query) for query in queries}) == 1
+    queries = (select(number).select_from(joined), have.with_only_columns(number))
+    return all(connection.scalar(query) == size for query in queries)
 
 
 def _except(

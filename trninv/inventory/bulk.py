@@ -1,0 +1,47 @@
+"""Much at once on PostgreSQL: keys, indexes and foreign keys are made after the rows, in the same transaction.
+
+Row by row they cost several times the load itself (PostgreSQL documentation, 14.4 Populating a Database). Readers of
+the tables wait meanwhile; a kill leaves everything as it was. SQLite keeps its indexes while loading: it is faster so.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, ForeignKeyConstraint, PrimaryKeyConstraint, UniqueConstraint, func, select, text
+from sqlalchemy.schema import AddConstraint, DropConstraint
+
+from trninv.inventory.layout import ORDER
+from trninv.inventory.record import TABLES
+
+WORTH = 200_000
+"""Rows from which on making the indexes anew pays, if there are no more rows already."""
+
+
+@contextmanager
+def bulk(connection: Connection, rows: int, others: int) -> Iterator[None]:
+    """Within it, insert or delete ``rows`` rows beside ``others``; does nothing where that would not pay."""
+    if connection.dialect.name != "postgresql" or rows < max(WORTH, others):
+        yield
+        return
+    tables = [TABLES[name] for name in ORDER]
+    keys = [c for table in tables for c in table.constraints if isinstance(c, PrimaryKeyConstraint | UniqueConstraint)]
+    foreign = [c for table in tables for c in table.constraints if isinstance(c, ForeignKeyConstraint)]
+    indexes = sorted((index for table in tables for index in table.indexes), key=lambda index: str(index.name))
+    for constraint in (*foreign, *keys):
+        connection.execute(DropConstraint(constraint))
+    for index in indexes:
+        index.drop(connection)
+    for setting in ("work_mem", "maintenance_work_mem"):
+        connection.execute(text(f"SET LOCAL {setting} = '256MB'"))
+    yield
+    for constraint in keys:
+        connection.execute(AddConstraint(constraint))
+    for index in indexes:
+        index.create(connection)
+    for constraint in foreign:
+        connection.execute(AddConstraint(constraint))
+
+
+def size(connection: Connection) -> int:
+    """About how many rows there are: keys are handed out in blocks from 1 on."""
+    return sum(connection.scalar(select(func.coalesce(func.max(TABLES[name].c.id), 0))) or 0 for name in ORDER)
