@@ -56,3 +56,8 @@ def minimum_cut_with_halves(graph: Graph, half: Collection[int], other: Collecti
     joined.add_edges_from(("s", node) for node in half)
     joined.add_edges_from(("t", node) for node in other)
     return int(nx.maximum_flow_value(joined, "s", "t", flow_func=nx.algorithms.flow.dinitz))
+
+
+def halves(ends: Collection[int]) -> Iterator[tuple[int, ...]]:
+    """Every set of half of the endpoints, rounded down."""
+    return combinations(sorted(ends), len(ends) // 2)

@@ -109,7 +109,7 @@ def _print_bandwidth(answer: BandwidthAnswer) -> None:
     click.echo(f"{answer.source} to {answer.target}")
     click.echo(f"widest path:  {_summary(answer.widest) if answer.widest else 'none'}")
     click.echo(f"maximum flow: {answer.maximum_flow} one direction ({answer.both_directions} both)")
-    _print_cut("minimum cut", answer.minimum_cut)
+    _print_cut("minimum cut", answer.minimum_cut, len(answer.minimum_cut))
     footnotes(answer)
 
 
@@ -135,18 +135,19 @@ def _span(values: list[Bandwidth]) -> str:
 def _print_bisection(answer: BisectionAnswer) -> None:
     bounds = f"{answer.upper}" if answer.exact else f"between {answer.lower} and {answer.upper}"
     click.echo(f"{answer.of}: {bounds} one direction ({'exact' if answer.exact else 'proven bounds'})")
-    click.echo(f"halves: {answer.side_a} and {answer.side_b} chips, balance {answer.balance}")
+    click.echo(f"halves: {answer.side_a:,} and {answer.side_b:,} chips, balance {answer.balance}")
     click.echo(f"method: {answer.method}")
     if answer.nominal:
         low, high = answer.nominal.lower, answer.nominal.upper
         click.echo(f"with failed chips as fillers (NOMINAL): {low if low == high else f'{low} to {high}'}")
-    _print_cut("cut", answer.cut)
+    _print_cut("cut", answer.cut, answer.cut_size)
     footnotes(answer)
 
 
-def _print_cut(name: str, links: tuple[LinkRef, ...]) -> None:
-    click.echo(f"{name}: {counted(len(links), 'link')}")
+def _print_cut(name: str, links: tuple[LinkRef, ...], size: int) -> None:
+    click.echo(f"{name}: {counted(size, 'link')}")
     for link in links[:_SHOWN]:
         click.echo(f"  {link.address}  {link.bandwidth}")
-    if len(links) > _SHOWN:
-        click.echo(f"  … {len(links) - _SHOWN} more (--format json lists all)")
+    if size > _SHOWN:
+        listed = "all" if size == len(links) else f"the first {len(links):,}"
+        click.echo(f"  … {size - _SHOWN:,} more (--format json lists {listed})")

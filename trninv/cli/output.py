@@ -126,7 +126,7 @@ def _(value: CitedFact) -> dict[str, Any]:
 
 @encode.register
 def _(value: BisectionAnswer) -> dict[str, Any]:
-    return _fields(value) | {"cut": {"totalCount": len(value.cut), "nodes": encode(value.cut)}}
+    return _fields(value) | {"cut": {"totalCount": value.cut_size, "nodes": encode(value.cut)}}
 
 
 def _fields(value: Any) -> dict[str, Any]:  # noqa: ANN401 # any dataclass
@@ -137,8 +137,8 @@ def _fields(value: Any) -> dict[str, Any]:  # noqa: ANN401 # any dataclass
     return {_camel(name): encode(getattr(value, name)) for name in names if name not in _HIDDEN}
 
 
-_HIDDEN = ("id", "link_id")
-"""Row ids: they change with reseeding, addresses do not."""
+_HIDDEN = ("id", "link_id", "cut_size")
+"""Row ids, which change with reseeding as addresses do not; and what stands elsewhere."""
 
 
 def _camel(name: str) -> str:

@@ -118,11 +118,11 @@ class BisectionAnswer(Answer):
     balance: results.Balance = strawberry.field(description="What is halved.")
     side_a: int = strawberry.field(description="Chips on one side.")
     side_b: int = strawberry.field(description="Chips on the other.")
-    chips_a: list[Address] = strawberry.field(description="Those on one side.")
-    chips_b: list[Address] = strawberry.field(description="Those on the other.")
+    chips_a: list[Address] = strawberry.field(description="Those on one side; whole domains stand for their chips.")
+    chips_b: list[Address] = strawberry.field(description="Those on the other; whole domains stand for their chips.")
     nominal: Bounds | None = strawberry.field(description="With failed chips as fillers; null where none has failed.")
 
-    @strawberry.field(description="Links that are cut; their bandwidths sum to upper.")
+    @strawberry.field(description="Links that are cut, in a cluster the first 1,000; all sum to upper.")
     async def cut(
         parent: strawberry.Parent[results.BisectionAnswer],
         info: AppInfo,
@@ -134,6 +134,6 @@ class BisectionAnswer(Answer):
         rows = [await info.context.row("link", key) for key in wanted]
 
         async def count() -> int:
-            return len(parent.cut)
+            return parent.cut_size
 
         return Connection.of(rows, lambda row: Link(row=row), size, start, count)

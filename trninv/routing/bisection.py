@@ -35,7 +35,7 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, second
     ends = sorted(endpoints)
     if len(ends) + fillers < 2:  # noqa: PLR2004 # one chip has no halves
         return Split.of(graph, (), "fewer than two chips: nothing to split")
-    if not fillers and (closed := _closed_form(graph, ends)):
+    if not fillers and (closed := closed_form(graph, ends)):
         return closed
     hubs = enumeration.hubs(graph, ends)
     if hubs is not None:
@@ -45,7 +45,7 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, second
     return program.bisect(graph, ends, fillers, seconds)
 
 
-def _closed_form(graph: Graph, ends: Sequence[int]) -> Split | None:
+def closed_form(graph: Graph, ends: Sequence[int]) -> Split | None:
     """Min over the axes of 2·capacity·n/side (capacity·n/2 for a side of two), if the graph is such a torus.
 
     Dimension-order routing of one unit between each pair of nodes loads a link of axis i with n·side/8 (n/2 for a

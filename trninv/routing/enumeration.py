@@ -35,11 +35,29 @@ def hubs(graph: Graph, ends: Sequence[int]) -> list[int] | None:
     return chosen
 
 
-def bisect(graph: Graph, ends: Sequence[int], hubs: Sequence[int], fillers: int) -> Split:
-    """Exact bisection, ``fillers`` of the endpoints having no links."""
+def profile(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> list[int]:
+    """For each number of endpoints the least capacity that parts so many from the rest."""
+    parts = _components(graph, ends, hubs)
+    best = np.full(len(ends) + 1, _FAR)
+    for sides in product((0, 1), repeat=len(hubs)):
+        side_of = dict(zip(hubs, sides, strict=True))
+        table = np.zeros(1, dtype=np.int64)
+        for part in parts:
+            table, _ = _add(table, part.profile(side_of)[0])
+        among_hubs = capacity(graph.subgraph(side_of), {hub for hub, at in side_of.items() if at})
+        best = np.minimum(best, table + among_hubs)
+    return [int(value) for value in best]
+
+
+def _components(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> "list[_Component]":
     rest = Graph(graph)
     rest.remove_nodes_from(hubs)
-    parts = [_Component.of(graph, sorted(part), ends, hubs) for part in nx.connected_components(rest)]
+    return [_Component.of(graph, sorted(part), ends, hubs) for part in nx.connected_components(rest)]
+
+
+def bisect(graph: Graph, ends: Sequence[int], hubs: Sequence[int], fillers: int) -> Split:
+    """Exact bisection, ``fillers`` of the endpoints having no links."""
+    parts = _components(graph, ends, hubs)
     total = len(ends) + fillers
     splits = [
         _join(graph, parts, dict(zip(hubs, sides, strict=True)), half, fillers)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, select
 
 from trninv.catalog.facts import render
+from trninv.catalog.models import EFA_FABRIC
 from trninv.inventory.schema import Base
 from trninv.routing.graph import Graph
 from trninv.routing.results import CitedFact
@@ -12,9 +13,15 @@ from trninv.routing.results import CitedFact
 _T = Base.metadata.tables
 
 
-def of_links(connection: Connection, graph: Graph) -> tuple[CitedFact, ...]:
-    """The bandwidth fact of every kind of link in a graph."""
-    return cite(connection, sorted({edge["model"] for _, _, edge in graph.edges(data=True)}), ["bandwidth"])
+def of_wiring(connection: Connection, graph: Graph) -> tuple[CitedFact, ...]:
+    """The bandwidth fact of every kind of link in a graph, and what is said of the EFA fabric if it is there."""
+    links = cite(connection, sorted({edge["model"] for _, _, edge in graph.edges(data=True)}), ["bandwidth"])
+    nodes = [of for _, of in graph.nodes(data=True)]
+    if all(of["kind"] != "network_node" for of in nodes):
+        return links
+    domains = sorted({of["domain"] for of in nodes if of["domain"]})
+    sizes = cite(connection, domains, ["domains_per_network_node", "nodes_per_network_node"])
+    return links + cite(connection, [EFA_FABRIC], ["blocking"]) + sizes
 
 
 def of_memory(connection: Connection, chips: Iterable[int]) -> tuple[CitedFact, ...]:

@@ -8,12 +8,13 @@ from typing import Self
 
 from sqlalchemy import Connection, Engine
 
-from trninv.errors import LimitError, SamePlaceError, WrongLevelError
+from trninv.errors import LimitError, SamePlaceError, ScopeTooLargeError, WrongLevelError
 from trninv.inventory.address import Place, chips_of, resolve, resolve_link
 from trninv.inventory.database import reading
-from trninv.routing import bisection, evidence, pool
+from trninv.routing import bisection, cluster, evidence, pool
+from trninv.routing.cluster import bisect_kinds
 from trninv.routing.flow import minimum_cut
-from trninv.routing.graph import Graph, Wiring, cut_links, domains_of, link_ref, load, without
+from trninv.routing.graph import MAX_DOMAINS, Graph, Wiring, cut_links, domains_of, link_ref, load, without
 from trninv.routing.paths import NodePath, best_paths, count_best
 from trninv.routing.results import (
     Balance,
@@ -42,14 +43,16 @@ _PATH = {
     Metric.HOPS: "fewest links travelled (chip-switch-chip is two), ties by address; bandwidth of one direction",
     Metric.BANDWIDTH: "widest narrowest link, then fewest links, ties by address; bandwidth of one direction",
 }
-_BANDWIDTH = "all paths together over scale-up links, one direction; the cut's links sum to the flow, which proves both"
+_BANDWIDTH = "all paths together, one direction; the cut's links sum to the flow, which proves both"
+_WITHIN = "; over scale-up links"
+_ACROSS = "; over scale-up links and the EFA fabric, through no third domain"
 _POOL = (
     "memory of the healthy chips within reach over scale-up links (no EFA); widest path and what a whole ring delivers "
     "at once, one direction"
 )
 _BISECTION = (
     "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); only links among those "
-    "chips and through switches count"
+    "chips, through switches and the EFA fabric between domains count"
 )
 
 
@@ -62,6 +65,7 @@ class _Ends:
     sources: frozenset[int]
     targets: frozenset[int]
     graph: Graph
+    over: str
 
 
 class Fleet:
@@ -116,8 +120,8 @@ class Fleet:
                 equally_good=count_best(ends.graph, ends.sources, ends.targets, metric),
                 reason=None if found else _unreachable(ends),
                 paths=tuple(_path(ends.graph, nodes) for nodes in found[:k]),
-                definition=_PATH[metric],
-                facts=evidence.of_links(
+                definition=_PATH[metric] + ends.over,
+                facts=evidence.of_wiring(
                     connection,
                     ends.graph.edge_subgraph(edge for nodes in found[:k] for edge in pairwise(nodes)),
                 ),
@@ -145,8 +149,8 @@ class Fleet:
                 widest=_path(ends.graph, widest) if widest else None,
                 maximum_flow=Bandwidth(flow),
                 minimum_cut=cut_links(ends.graph, side),
-                definition=_BANDWIDTH,
-                facts=evidence.of_links(connection, ends.graph),
+                definition=_BANDWIDTH + ends.over,
+                facts=evidence.of_wiring(connection, ends.graph),
             )
 
     def memory_pool(self, of: str, max_hops: int | None = None, min_bandwidth: int | str | None = None) -> PoolAnswer:
@@ -173,7 +177,7 @@ class Fleet:
                 if graph.nodes[node]["kind"] == "chip" and near and widest[node] >= least:
                     rings.setdefault(hops[node], []).append(node)
             by_hops = tuple(_ring(graph, own, at, rings[at], widest) for at in sorted(rings))
-            facts = evidence.of_links(connection, graph) + evidence.of_memory(connection, chips)
+            facts = evidence.of_wiring(connection, graph) + evidence.of_memory(connection, chips)
             return PoolAnswer(
                 of=place.address,
                 chips=len(own) + sum(ring.chips for ring in by_hops),
@@ -187,30 +191,19 @@ class Fleet:
     def bisection(self, scope: str, chips: Sequence[str] | str = ()) -> BisectionAnswer:
         """Bisection bandwidth of a scope, or of the chips named within it, with the cut that shows it."""
         with reading(self.engine) as connection:
-            place, members, wiring = _scope(connection, scope)
-            if chips:
-                members = _named(connection, _listed(chips), members, place)
-            ends = sorted(node for node in members if node in wiring.graph)
-            graph = _isolated(wiring.graph, ends)
-            lost = len(members & wiring.failed)
-            seconds = Settings.load().bisection_seconds / (2 if lost else 1)
-            split = bisection.bisect(graph, ends, seconds=seconds)
-            nominal = bisection.bisect(graph, ends, fillers=lost, seconds=seconds) if lost else None
-            inside = [graph.nodes[end]["address"] for end in ends if end in split.side]
-            outside = [graph.nodes[end]["address"] for end in ends if end not in split.side]
-            return BisectionAnswer(
-                of=place.address,
-                lower=Bandwidth(split.lower),
-                upper=Bandwidth(split.upper),
-                method=split.method,
-                balance=Balance.LIVE,
-                chips_a=tuple(inside),
-                chips_b=tuple(outside),
-                cut=cut_links(graph, split.side),
-                nominal=_bounds(nominal, split) if nominal else None,
-                definition=_BISECTION,
-                facts=evidence.of_links(connection, graph),
-            )
+            place = resolve(connection, scope)
+            if place.level == "cluster" and not chips:
+                domains, members = cluster.domains_in(connection, place), None
+            else:
+                members = frozenset(connection.scalars(chips_of(place)))
+                if chips:
+                    members = _named(connection, _listed(chips), members, place)
+                domains = domains_of(connection, members)
+            if len(domains) > 1:
+                return _bisect_cluster(connection, place, domains, members)
+            if members is None:
+                members = frozenset(connection.scalars(chips_of(place)))
+            return _bisect_domain(connection, place, load(connection, domains), members)
 
     def graph(self, scope: str) -> Graph:
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.
@@ -223,9 +216,12 @@ class Fleet:
         """
         with reading(self.engine) as connection:
             chips = set(connection.scalars(chips_of(resolve(connection, scope))))
-            wiring = load(connection, domains_of(connection, chips), nics=True).graph
+            domains = domains_of(connection, chips)
+            wiring = load(connection, domains, nics=True, fabric=len(domains) > 1).graph
         beside = {near for chip in chips if chip in wiring for near in wiring[chip]}
-        kept = wiring.subgraph(chips | {near for near in beside if wiring.nodes[near]["kind"] != "chip"})
+        kind = {node: of["kind"] for node, of in wiring.nodes(data=True)}
+        fabric = {node for node in wiring if kind[node] == "network_node"}
+        kept = wiring.subgraph(chips | fabric | {near for near in beside if kind[near] != "chip"})
         named = Graph()
         for _, node in kept.nodes(data=True):
             named.add_node(
@@ -236,6 +232,69 @@ class Fleet:
             ends = kept.nodes[a]["address"], kept.nodes[b]["address"]
             named.add_edge(*ends, bandwidth=edge["capacity"], model=edge["model"], technology=edge["technology"])
         return named
+
+
+def _bisect_domain(connection: Connection, place: Place, wiring: Wiring, members: frozenset[int]) -> BisectionAnswer:
+    ends = sorted(node for node in members if node in wiring.graph)
+    graph = _isolated(wiring.graph, ends)
+    lost = len(members & wiring.failed)
+    seconds = Settings.load().bisection_seconds / (2 if lost else 1)
+    split = bisection.bisect(graph, ends, seconds=seconds)
+    nominal = bisection.bisect(graph, ends, fillers=lost, seconds=seconds) if lost else None
+    inside = [graph.nodes[end]["address"] for end in ends if end in split.side]
+    outside = [graph.nodes[end]["address"] for end in ends if end not in split.side]
+    cut = cut_links(graph, split.side)
+    return BisectionAnswer(
+        of=place.address,
+        lower=Bandwidth(split.lower),
+        upper=Bandwidth(split.upper),
+        method=split.method,
+        balance=Balance.LIVE,
+        side_a=len(inside),
+        side_b=len(outside),
+        chips_a=tuple(inside),
+        chips_b=tuple(outside),
+        cut=cut,
+        cut_size=len(cut),
+        nominal=_bounds(nominal, split) if nominal else None,
+        definition=_BISECTION,
+        facts=evidence.of_wiring(connection, graph),
+    )
+
+
+def _bisect_cluster(
+    connection: Connection, place: Place, domains: Sequence[int], members: frozenset[int] | None
+) -> BisectionAnswer:
+    if members is not None and len(domains) > MAX_DOMAINS:
+        raise ScopeTooLargeError(f"chips of {len(domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
+    kinds = cluster.kinds_of(connection, place.cluster_id, domains, members)
+    chips = sum(kind.island.size * len(kind.domains) for kind in kinds)
+    lost = sum(kind.failed for kind in kinds)
+    split = cluster.split(connection, kinds, chips // 2, chips - chips // 2)
+    nominal = None
+    if lost:
+        half = (chips + lost) // 2
+        fillers = bisect_kinds(kinds, max(half - lost, 0), min(chips + lost - half, chips))
+        nominal = Bounds(Bandwidth(fillers.lower), Bandwidth(min(fillers.upper, split.upper)))
+    inside, outside = split.sides(connection)
+    facts = [fact for kind in kinds for fact in evidence.of_wiring(connection, kind.island.graph)]
+    return BisectionAnswer(
+        of=place.address,
+        lower=Bandwidth(split.lower),
+        upper=Bandwidth(split.upper),
+        method=split.method,
+        balance=Balance.LIVE,
+        side_a=split.size,
+        side_b=chips - split.size,
+        chips_a=inside,
+        chips_b=outside,
+        cut=split.cut,
+        cut_size=split.cut_size,
+        nominal=nominal,
+        definition=_BISECTION,
+        facts=tuple(dict.fromkeys(facts)),
+        truncated=split.cut_size > len(split.cut),
+    )
 
 
 def _bounds(nominal: Split, live: Split) -> Bounds:
@@ -253,9 +312,11 @@ def _listed(addresses: Sequence[str] | str) -> Sequence[str]:
 def _ends(connection: Connection, source: str, target: str, avoid: Iterable[str] = ()) -> _Ends:
     one, other = resolve(connection, source), resolve(connection, target)
     sources, targets = (_endpoints(connection, place) for place in (one, other))
-    graph = load(connection, domains_of(connection, sources | targets)).graph
+    domains = domains_of(connection, sources | targets)
+    graph = load(connection, domains, fabric=len(domains) > 1).graph
     nodes, links = _avoided(connection, avoid)
-    return _Ends(one, other, sources, targets, without(graph, nodes, links) if nodes or links else graph)
+    over = _ACROSS if len(domains) > 1 else _WITHIN
+    return _Ends(one, other, sources, targets, without(graph, nodes, links) if nodes or links else graph, over)
 
 
 def _unreachable(ends: _Ends) -> str:
@@ -268,8 +329,9 @@ def _unreachable(ends: _Ends) -> str:
 def _endpoints(connection: Connection, place: Place) -> frozenset[int]:
     if place.level == "switch":
         return frozenset([place.id])
-    if place.level in ("nic", "cluster"):
-        raise WrongLevelError(f"{place.address} is a {place.level}: name a chip, core, server, rack, domain or switch")
+    if place.level in ("nic", "network_node", "cluster"):
+        level = place.level.replace("_", " ")
+        raise WrongLevelError(f"{place.address} is a {level}: name a chip, core, server, rack, domain or switch")
     return frozenset(connection.scalars(chips_of(place)))
 
 
@@ -281,7 +343,11 @@ def _avoided(connection: Connection, addresses: Iterable[str]) -> tuple[set[int]
             links.add(resolve_link(connection, address).id)
         else:
             place = resolve(connection, address)
-            nodes |= {place.id} if place.level in ("switch", "nic") else set(connection.scalars(chips_of(place)))
+            nodes |= (
+                {place.id}
+                if place.level in ("switch", "nic", "network_node")
+                else set(connection.scalars(chips_of(place)))
+            )
     return nodes, links
 
 

@@ -1,8 +1,8 @@
 """The wiring of scale-up domains as a networkx graph of node ids, read from the tables as they are now.
 
-Nodes have ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory`` (chips: bytes)
-and ``position`` (torus chips: coordinates); edges ``id``, ``capacity`` (bytes per second, one direction), ``model``
-and ``technology``. What is down is not in the graph.
+Nodes have ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory`` (chips: bytes),
+``domain`` (its model; None for a network node) and ``position`` (torus chips: coordinates); edges ``id``, ``capacity``
+(bytes per second, one direction), ``model`` and ``technology``. What is down is not in the graph.
 """
 
 from collections.abc import Collection, Iterable
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, or_, select
 
 from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import node_addresses
@@ -25,7 +25,7 @@ else:
     Graph = nx.Graph
 
 _T = Base.metadata.tables
-MAX_DOMAINS = 16
+MAX_DOMAINS = 64
 """Domains that one graph may span; a larger question belongs to the quotient of the cluster."""
 
 
@@ -43,8 +43,15 @@ def domains_of(connection: Connection, nodes: Iterable[int]) -> list[int]:
     return list(connection.scalars(wanted))
 
 
-def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = False) -> Wiring:
-    """The wiring of domains; with ``nics`` the links to the EFA devices too, which no path within a domain takes.
+def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = False, fabric: bool = False) -> Wiring:
+    """The wiring of domains: their scale-up links, which no path within a domain leaves.
+
+    Parameters
+    ----------
+    nics
+        The EFA devices too.
+    fabric
+        The EFA devices and the slice of the fabric above the domains.
 
     Raises
     ------
@@ -54,9 +61,10 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
     """
     if len(domain_ids) > MAX_DOMAINS:
         raise ScopeTooLargeError(f"{len(domain_ids)} domains in one graph: ask about at most {MAX_DOMAINS}")
+    above = _network_nodes(connection, domain_ids) if fabric else []
     graph = Graph()
     failed = set()
-    for row in connection.execute(_nodes(domain_ids, nics=nics)):
+    for row in connection.execute(_nodes(domain_ids, above, nics=nics or fabric)):
         if row.state in CARRYING:
             graph.add_node(
                 row.id,
@@ -65,11 +73,12 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
                 rack=row.rack,
                 server=row.server,
                 memory=row.memory,
+                domain=row.domain,
                 position=_position(row),
             )
         elif row.kind == "chip":
             failed.add(row.id)
-    for row in connection.execute(_links(domain_ids)):
+    for row in connection.execute(_links(domain_ids, above)):
         if row.a_id in graph and row.b_id in graph:
             graph.add_edge(
                 row.a_id,
@@ -80,6 +89,17 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
                 technology=row.technology,
             )
     return Wiring(graph, frozenset(failed))
+
+
+def _network_nodes(connection: Connection, domain_ids: Collection[int]) -> list[int]:
+    """The slice of the fabric above some domains: their network nodes of every tier."""
+    link = _T["link"]
+    below = select(link.c.b_id).distinct().where(link.c.domain_id.in_(list(domain_ids)), link.c.scope == "fabric")
+    found: list[int] = []
+    while tier := list(connection.scalars(below)):
+        found += tier
+        below = select(link.c.b_id).distinct().where(link.c.a_id.in_(tier), link.c.scope == "fabric")
+    return sorted(found)
 
 
 def capacities(graph: Graph) -> list[tuple[int, int, int]]:
@@ -108,7 +128,7 @@ def cut_links(graph: Graph, side: Collection[int]) -> tuple[LinkRef, ...]:
     return tuple(sorted(crossing, key=lambda link: link.id))
 
 
-def _nodes(domain_ids: Collection[int], *, nics: bool) -> Any:  # noqa: ANN401 # a Select of nine columns
+def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -> Any:  # noqa: ANN401 # a Select
     node, chip, switch, model, domain, domain_model, server, rack = (
         _T[name] for name in ("node", "chip", "switch", "chip_model", "domain", "domain_model", "server", "rack")
     )
@@ -120,17 +140,19 @@ def _nodes(domain_ids: Collection[int], *, nics: bool) -> Any:  # noqa: ANN401 #
         func.coalesce(server.c.ordinal, of_switch.c.ordinal).label("server"),
         chip.c.ordinal.label("chip"),
         model.c.device_memory_bytes.label("memory"),
+        domain_model.c.slug.label("domain"),
         domain_model.c.sides,
     )
     query = query.outerjoin(model, model.c.id == chip.c.chip_model_id)
     query = query.outerjoin(of_switch, of_switch.c.id == switch.c.server_id)
-    query = query.join(rack, rack.c.id == func.coalesce(server.c.rack_id, switch.c.rack_id))
-    query = query.join(domain_model, domain_model.c.id == domain.c.domain_model_id)
+    query = query.outerjoin(rack, rack.c.id == func.coalesce(server.c.rack_id, switch.c.rack_id))
+    query = query.outerjoin(domain_model, domain_model.c.id == domain.c.domain_model_id)
     kinds = ("chip", "switch", "nic") if nics else ("chip", "switch")
-    return query.where(node.c.domain_id.in_(list(domain_ids)), node.c.kind.in_(kinds)).order_by(node.c.id)
+    inside = and_(node.c.domain_id.in_(list(domain_ids)), node.c.kind.in_(kinds))
+    return query.where(or_(inside, node.c.id.in_(list(above)))).order_by(node.c.id)
 
 
-def _links(domain_ids: Collection[int]) -> Any:  # noqa: ANN401 # a Select of six columns
+def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:  # noqa: ANN401 # a Select of six columns
     link, model = _T["link"], _T["link_model"]
     query = select(
         link.c.id,
@@ -140,7 +162,8 @@ def _links(domain_ids: Collection[int]) -> Any:  # noqa: ANN401 # a Select of si
         link.c.technology,
         model.c.slug.label("model"),
     ).join(model, model.c.id == link.c.link_model_id)
-    return query.where(link.c.domain_id.in_(list(domain_ids)), link.c.state.in_(CARRYING)).order_by(link.c.id)
+    ours = or_(link.c.domain_id.in_(list(domain_ids)), link.c.a_id.in_(list(above)))
+    return query.where(ours, link.c.state.in_(CARRYING)).order_by(link.c.id)
 
 
 def _position(row: Any) -> tuple[int, ...] | None:  # noqa: ANN401 # a row of _nodes

@@ -228,10 +228,14 @@ class BisectionAnswer(Answer):
     ----------
     method
         How it was found and why that is a proof.
+    side_a, side_b
+        Number of chips on either side.
     chips_a, chips_b
-        Addresses of the chips on either side of the cut.
+        Their addresses; of a scope of several domains those of whole domains, and of the chips of one that is split.
     cut
-        Links that the upper bound's split cuts; their bandwidths sum to ``upper``.
+        Links that the upper bound's split cuts, or the first of them; the bandwidths of all sum to ``upper``.
+    cut_size
+        How many links that split cuts.
     nominal
         With failed chips counted as fillers (it never rises under damage); None where no chip has failed.
 
@@ -242,22 +246,17 @@ class BisectionAnswer(Answer):
     upper: Bandwidth
     method: str
     balance: Balance
+    side_a: int
+    side_b: int
     chips_a: tuple[str, ...]
     chips_b: tuple[str, ...]
     cut: tuple[LinkRef, ...]
+    cut_size: int
     nominal: Bounds | None
 
     @property
     def exact(self) -> bool:
         return self.lower == self.upper
-
-    @property
-    def side_a(self) -> int:
-        return len(self.chips_a)
-
-    @property
-    def side_b(self) -> int:
-        return len(self.chips_b)
 
     @property
     def both_directions(self) -> Bandwidth:

@@ -1,0 +1,211 @@
+"""Across the EFA fabric: two domains and a slice against the whole graph, the quotient against every split."""
+
+import random
+from collections.abc import Iterator
+
+import networkx as nx
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, func, select, update
+
+import trninv
+from conftest import BACKENDS, Databases
+from oracles import brute_force
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import ScopeTooLargeError, WrongLevelError
+from trninv.inventory import migrate, stamp
+from trninv.inventory.address import resolve
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.record import TABLES
+from trninv.routing.cluster import domains_in
+from trninv.routing.fleet import Fleet
+from trninv.routing.graph import Graph, load
+from trninv.routing.quotient import Island, bisect
+
+GB = 10**9
+CLUSTERS = {"trn1": 20, "trn2": 3, "u-trn2x64": 9, "trn3-gen1": 2, "trn3-gen2": 2, "trn1.2xlarge": 6}
+
+
+def _seed(url: str, clusters: dict[str, int]) -> str:
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        for system, domains in clusters.items():
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), systems().get(system).resized(domains), f"c-{system}")
+    return url
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    with trninv.open(_seed(databases.empty(request.param), CLUSTERS)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def damaged(databases: Databases) -> Iterator[Fleet]:
+    """The same with some of everything out of service: chips, NICs, links, network nodes."""
+    url = _seed(databases.empty("sqlite"), CLUSTERS)
+    chance = random.Random(7)
+    with connect(url) as engine, writing(engine) as connection:
+        for table, share in (("node", 0.05), ("link", 0.05)):
+            _break(connection, table, chance, share)
+    with trninv.open(url) as opened:
+        yield opened
+
+
+def _break(connection: Connection, table: str, chance: random.Random, share: float) -> None:
+    rows = TABLES[table]
+    ids = connection.scalars(select(rows.c.id).order_by(rows.c.id)).all()
+    lost = chance.sample(list(ids), int(len(ids) * share))
+    connection.execute(update(rows).where(rows.c.id.in_(lost)).values(state="down"))
+
+
+def _whole(fleet: Fleet, cluster: str) -> Graph:
+    with reading(fleet.engine) as connection:
+        return load(connection, domains_in(connection, resolve(connection, cluster)), fabric=True).graph
+
+
+@pytest.mark.parametrize("state", ["healthy", "damaged"])
+@pytest.mark.parametrize("system", [name for name in CLUSTERS if name != "trn1.2xlarge"])
+def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(
+    fleet: Fleet, damaged: Fleet, system: str, state: str
+) -> None:
+    asked = damaged if state == "damaged" else fleet
+    graph = _whole(asked, f"c-{system}")
+    number = {of["address"]: node for node, of in graph.nodes(data=True)}
+    chips = [address for address, node in number.items() if graph.nodes[node]["kind"] == "chip"]
+    chance = random.Random(system)
+    for _ in range(12):
+        a, b = chance.sample(chips, 2)
+        if a.split("/")[1] == b.split("/")[1]:
+            continue
+        answer = asked.path(a, b)
+        reachable = nx.has_path(graph, number[a], number[b])
+        assert answer.reachable == reachable
+        if not reachable:
+            continue
+        assert answer.paths[0].hops == nx.shortest_path_length(graph, number[a], number[b])
+        assert {s.address.split("/")[1] for s in answer.paths[0].steps if s.kind == "chip"} <= {
+            a.split("/")[1],
+            b.split("/")[1],
+        }
+        flow = asked.bandwidth(a, b)
+        assert flow.maximum_flow == nx.maximum_flow_value(graph, number[a], number[b])
+        assert sum(link.bandwidth for link in flow.minimum_cut) == flow.maximum_flow
+        assert flow.widest
+        assert flow.widest.bandwidth == max(
+            min(graph.edges[edge]["capacity"] for edge in nx.utils.pairwise(path))
+            for path in [nx.shortest_path(nx.maximum_spanning_tree(graph, "capacity"), number[a], number[b])]
+        )
+
+
+def test_chips_of_one_domain_keep_to_its_scale_up_links(fleet: Fleet) -> None:
+    answer = fleet.path("c-u-trn2x64/d3/s0/c0", "c-u-trn2x64/d3/s2/c10")
+    assert (answer.paths[0].hops, answer.equally_good) == (6, 720)
+    assert fleet.memory_pool("c-u-trn2x64/d3/s0/c0").chips == 64
+
+
+def test_clusters_are_not_joined(fleet: Fleet) -> None:
+    answer = fleet.path("c-trn1/d0/s0/c0", "c-trn2/d0/s0/c0")
+    assert (answer.reachable, answer.reason) == (False, "no links that are up join them")
+
+
+def test_avoiding_a_network_node_parts_what_is_below_it(fleet: Fleet) -> None:
+    ends = "c-u-trn2x64/d0/s0/c0", "c-u-trn2x64/d8/s0/c0"
+    assert fleet.path(*ends).paths[0].hops == 6
+    assert not fleet.path(*ends, avoid="c-u-trn2x64/fabric/t2/n0").reachable
+    with pytest.raises(WrongLevelError, match="is a network node"):
+        fleet.path(ends[0], "c-u-trn2x64/fabric/t2/n0")
+
+
+@pytest.mark.parametrize(
+    ("system", "value", "split"),
+    [
+        ("trn1", 10 * 100, 0),
+        ("trn2", 24 * 25 + 1_024, 8),  # an odd number of domains: one is split
+        ("u-trn2x64", 4 * 1_600 + 32 * 25 + 2_048, 32),
+        ("trn3-gen1", 1_600, 0),
+        ("trn3-gen2", 144 * 25, 0),
+        ("trn1.2xlarge", None, 0),
+    ],
+)
+def test_bisection_of_clusters(fleet: Fleet, system: str, value: int | None, split: int) -> None:
+    answer = fleet.bisection(f"c-{system}")
+    assert answer.exact
+    assert value is None or answer.upper == value * GB
+    assert sum(link.bandwidth for link in answer.cut) == answer.upper
+    assert answer.cut_size == len(answer.cut)
+    assert abs(answer.side_a - answer.side_b) <= 1
+    assert sum("/c" in chip.split("/", 1)[1] for chip in answer.chips_a) == split
+
+
+def test_bisection_of_a_damaged_cluster_holds_its_bounds(damaged: Fleet) -> None:
+    for system in CLUSTERS:
+        answer = damaged.bisection(f"c-{system}")
+        assert 0 <= answer.lower <= answer.upper
+        assert sum(link.bandwidth for link in answer.cut) == answer.upper
+        assert answer.nominal is None or answer.nominal.lower <= answer.nominal.upper <= answer.upper
+
+
+def test_bisection_of_single_chips_against_every_split(databases: Databases) -> None:
+    chance = random.Random(3)
+    for _ in range(6):
+        url = _seed(databases.empty("sqlite"), {"trn1.2xlarge": 7})
+        with connect(url) as engine, writing(engine) as connection:
+            _break(connection, "node", chance, 0.1)
+            _break(connection, "link", chance, 0.1)
+        with trninv.open(url) as opened:
+            graph = _whole(opened, "c-trn1.2xlarge")
+            ends = [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]
+            answer = opened.bisection("c-trn1.2xlarge")
+        assert answer.lower <= brute_force.bisection(graph, ends) <= answer.upper
+
+
+def test_named_chips_of_several_domains(fleet: Fleet) -> None:
+    answer = fleet.bisection("c-u-trn2x64", ["c-u-trn2x64/d0/s0", "c-u-trn2x64/d1/s0"])
+    assert (answer.upper, answer.exact, answer.side_a) == (16 * 25 * GB, True, 16)
+
+
+def test_too_many_domains_at_once_are_refused(fleet: Fleet) -> None:
+    with reading(fleet.engine) as connection:
+        assert connection.scalar(select(func.count()).select_from(TABLES["domain"])) == sum(CLUSTERS.values())
+        with pytest.raises(ScopeTooLargeError):
+            load(connection, range(65))
+
+
+@st.composite
+def _islands(draw: st.DrawFn) -> list[tuple[Graph, list[int], int]]:
+    """Small islands of chips with NICs to one network node, 999; each its own graph."""
+    made = []
+    for island in range(draw(st.integers(1, 3))):
+        graph, first = Graph(), island * 10
+        chips = list(range(first, first + draw(st.integers(1, 4))))
+        graph.add_nodes_from(chips, kind="chip", position=None)
+        graph.add_node(999, kind="network_node", position=None)
+        for a in chips:
+            for b in chips:
+                if a < b and draw(st.booleans()):
+                    graph.add_edge(a, b, capacity=draw(st.integers(1, 5)))
+            if draw(st.integers(0, 5)):
+                graph.add_node(100 + a, kind="nic", position=None)
+                graph.add_edge(a, 100 + a, capacity=2)
+                graph.add_edge(100 + a, 999, capacity=draw(st.integers(1, 2)))
+        made.append((graph, chips, 999))
+    return made
+
+
+@settings(max_examples=60)
+@given(_islands())
+def test_the_quotient_bounds_every_split(islands: list[tuple[Graph, list[int], int]]) -> None:
+    whole = nx.compose_all([graph for graph, _, _ in islands])
+    ends = [chip for _, chips, _ in islands for chip in chips]
+    assume(len(ends) > 1)
+    kinds = [(Island.of(graph, chips, above), 1) for graph, chips, above in islands]
+    found = bisect(kinds, len(ends) // 2, len(ends) - len(ends) // 2)
+    truth = min(
+        brute_force.minimum_cut_with_halves(whole, half, [end for end in ends if end not in half])
+        for half in brute_force.halves(ends)
+    )
+    assert found.lower <= truth <= found.upper

@@ -1,0 +1,195 @@
+"""The islands of a cluster, read from the tables: whole domains that are alike are read once."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from sqlalchemy import Connection, func, select
+
+from trninv.inventory.address import Place, words
+from trninv.inventory.schema import CARRYING, Base
+from trninv.routing.flow import minimum_cut
+from trninv.routing.graph import MAX_DOMAINS, Graph, cut_links, load
+from trninv.routing.quotient import Island, Quotient, bisect
+from trninv.routing.results import LinkRef
+
+_T = Base.metadata.tables
+MAX_CUT = 1_000
+"""Links of a cut that an answer lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Domains that are alike; ``island`` was read from the last of them, and ``failed`` of its chips are not up."""
+
+    island: Island
+    domains: tuple[int, ...]
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSplit:
+    """A quotient's split in terms of domains and links; ``cut`` lists the first MAX_CUT links of ``cut_size``."""
+
+    kinds: Sequence[Kind]
+    quotient: Quotient
+    cut: tuple[LinkRef, ...]
+    cut_size: int
+
+    @property
+    def lower(self) -> int:
+        return self.quotient.lower
+
+    @property
+    def upper(self) -> int:
+        return self.quotient.upper
+
+    @property
+    def size(self) -> int:
+        """Chips on side A."""
+        whole = sum(kind.island.size * number for kind, number in zip(self.kinds, self.quotient.whole, strict=True))
+        return whole + (len(self.quotient.part[1]) if self.quotient.part else 0)
+
+    @property
+    def method(self) -> str:
+        number, count = sum(self.quotient.whole), sum(len(kind.domains) for kind in self.kinds)
+        how = f"quotient: {number:,} of {count:,} domains on one side"
+        if self.quotient.part:
+            how += f", and {len(self.quotient.part[1])} chips of one more, which no whole domains can make up for"
+        return f"{how}; no set of a domain's chips has less exit capacity a chip, which bounds every split from below"
+
+    def sides(self, connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Addresses on either side: whole domains, and the chips of the one that is split."""
+        counted = list(zip(self.kinds, self.quotient.whole, strict=True))
+        inside = [domain for kind, number in counted for domain in kind.domains[:number]]
+        outside = [domain for kind, number in counted for domain in kind.domains[number:]]
+        parts: list[list[str]] = [[], []]
+        if self.quotient.part:
+            kind, chips = self.quotient.part
+            outside.remove(self.kinds[kind].domains[-1])
+            island = self.kinds[kind].island
+            for chip in island.chips:
+                parts[chip not in chips].append(island.graph.nodes[chip]["address"])
+        named = _addresses(connection, {*inside, *outside})
+        a, b = ([named[domain] for domain in sorted(side)] for side in (inside, outside))
+        return (*a, *parts[0]), (*b, *parts[1])
+
+
+def _addresses(connection: Connection, domains: Collection[int]) -> dict[int, str]:
+    domain, cluster = _T["domain"], _T["cluster"]
+    query = select(domain.c.id, (cluster.c.slug + words("/d", domain.c.ordinal)).label("address"))
+    query = query.join(cluster, cluster.c.id == domain.c.cluster_id)
+    if len(domains) <= MAX_DOMAINS:
+        query = query.where(domain.c.id.in_(domains))
+    return {row.id: row.address for row in connection.execute(query) if row.id in domains}
+
+
+def domains_in(connection: Connection, cluster: Place) -> list[int]:
+    domain = _T["domain"]
+    return list(connection.scalars(select(domain.c.id).where(domain.c.cluster_id == cluster.id).order_by(domain.c.id)))
+
+
+def kinds_of(
+    connection: Connection, cluster_id: int, domains: Sequence[int], members: frozenset[int] | None
+) -> list[Kind]:
+    """The islands of some domains of a cluster.
+
+    Parameters
+    ----------
+    members
+        The chips that are halved; None for all of the domains'.
+
+    """
+    apart = set(domains) if members is not None else _damaged(connection, cluster_id)
+    cut_off = _cut_off(connection, cluster_id)
+    alike = [domain for domain in domains if domain not in apart | cut_off]
+    groups = [[domain] for domain in domains if domain in apart | cut_off] + ([alike] if alike else [])
+    return [_read(connection, group, members, cut_off=group[-1] in cut_off) for group in groups]
+
+
+def bisect_kinds(kinds: Sequence[Kind], low: int, high: int) -> Quotient:
+    """Bounds on the least cut with ``low`` to ``high`` chips on one side."""
+    return bisect([(kind.island, len(kind.domains)) for kind in kinds], low, high)
+
+
+def split(connection: Connection, kinds: Sequence[Kind], low: int, high: int) -> ClusterSplit:
+    """Part the islands' chips, and say which domains and links that means."""
+    found = bisect_kinds(kinds, low, high)
+    size = sum(number * len(_exit(kind.island)) for kind, number in zip(kinds, found.whole, strict=True))
+    if found.part:
+        size += len(_parted(kinds[found.part[0]].island, found.part[1]))
+    listed = sorted(islice(_cuts(connection, kinds, found), MAX_CUT), key=lambda link: link.id)
+    return ClusterSplit(kinds, found, tuple(listed), size)
+
+
+def _read(connection: Connection, domains: Sequence[int], members: frozenset[int] | None, *, cut_off: bool) -> Kind:
+    wiring = load(connection, [domains[-1]], fabric=True)
+    graph = wiring.graph
+    nics, chips = ({node for node, of in graph.nodes(data=True) if of["kind"] == kind} for kind in ("nic", "chip"))
+    above = {near for nic in nics for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"}
+    kept = {node for node, of in graph.nodes(data=True) if of["domain"] is not None} | above
+    failed = wiring.failed
+    if members is not None:
+        kept -= chips - members
+        chips &= members
+        failed &= members
+    island = Island.of(Graph(graph.subgraph(kept)), chips, min(above, default=None), cut_off=cut_off)
+    return Kind(island, tuple(domains), len(failed))
+
+
+def _damaged(connection: Connection, cluster_id: int) -> set[int]:
+    """Domains of which something is not up."""
+    node, link = _T["node"], _T["link"]
+    nodes = select(node.c.domain_id).where(node.c.state != "up", node.c.cluster_id == cluster_id)
+    links = select(link.c.domain_id).join(node, node.c.id == link.c.a_id)
+    links = links.where(link.c.state != "up", node.c.cluster_id == cluster_id)
+    return {domain for query in (nodes, links) for domain in connection.scalars(query.distinct()) if domain is not None}
+
+
+def _cut_off(connection: Connection, cluster_id: int) -> set[int]:
+    """Domains above which the fabric is damaged: a network node or uplink is out, or carries less than is below it."""
+    node, link, over = _T["node"], _T["link"], _T["node"].alias("over")
+    nodes = select(node.c.id, node.c.state).where(node.c.cluster_id == cluster_id, node.c.kind == "network_node")
+    state = {row.id: row.state in CARRYING for row in connection.execute(nodes)}
+    uplinks = select(link).join(node, node.c.id == link.c.a_id)
+    uplinks = uplinks.where(node.c.cluster_id == cluster_id, node.c.kind == "network_node")
+    above = {row.a_id: row for row in connection.execute(uplinks)}
+    below = (
+        select(link.c.b_id, func.sum(link.c.bandwidth_bytes_per_s).label("carries"))
+        .join(over, over.c.id == link.c.b_id)
+        .where(over.c.cluster_id == cluster_id, over.c.kind == "network_node", link.c.state.in_(CARRYING))
+        .group_by(link.c.b_id)
+    )
+    carries = {row.b_id: int(row.carries) for row in connection.execute(below)}
+
+    def sound(key: int) -> bool:
+        while up := above.get(key):
+            enough = up.state in CARRYING and up.bandwidth_bytes_per_s >= carries.get(key, 0)
+            if not (state[key] and enough):
+                return False
+            key = up.b_id
+        return state[key]
+
+    broken = [key for key in state if not sound(key)]
+    wanted = select(link.c.domain_id).distinct().where(link.c.b_id.in_(broken), link.c.domain_id.is_not(None))
+    return set(connection.scalars(wanted))
+
+
+def _exit(island: Island) -> tuple[LinkRef, ...]:
+    """The links that part all chips of an island from its network node."""
+    return () if island.above is None else _parted(island, island.chips)
+
+
+def _parted(island: Island, chips: Collection[int]) -> tuple[LinkRef, ...]:
+    rest = [end for end in island.chips if end not in set(chips)] + ([] if island.above is None else [island.above])
+    return cut_links(island.graph, minimum_cut(island.graph, chips, rest)[1]) if chips and rest else ()
+
+
+def _cuts(connection: Connection, kinds: Sequence[Kind], found: Quotient) -> Iterator[LinkRef]:
+    if found.part:
+        kind, part = found.part
+        yield from _parted(kinds[kind].island, part)
+    for one, number in zip(kinds, found.whole, strict=True):
+        for domain in one.domains[:number]:
+            same = domain == one.domains[-1]
+            yield from _exit(one.island if same else _read(connection, [domain], None, cut_off=True).island)

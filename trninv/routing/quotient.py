@@ -1,0 +1,230 @@
+"""Bisection of a cluster on its quotient: a scale-up domain is an island, the EFA fabric one vertex between them.
+
+Let A be the side that the top of the fabric is not on, with a_i chips of island i. The fabric does not block (an uplink
+carries at least its live downlinks), so moving every network node to the other side costs nothing and the cut is
+Σ f_i(a_i), f_i(a) being the least that parts a chips of island i from the rest of it and from its network node. Hence
+
+lower  f_i(a) ≥ λ_i·a, with λ_i the least exit capacity a chip of any set of the island's chips (a fractional program,
+       solved by flows after Dinkelbach, Management Science 13, 1967): filling the cheapest islands bounds the sum.
+       Where no whole islands make up A, one at least is split: if the EFA links alone give f_i(a) ≥ λ_i·a and the
+       island alone has cuts of at least c_i·a·(s_i - a), that is concave in each a_i, so one split is the worst case.
+upper  whole islands chosen by a knapsack, at most one of them split, summed in integers.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from trninv.routing import enumeration
+from trninv.routing.bisection import bisect as bisect_island
+from trninv.routing.bisection import closed_form
+from trninv.routing.flow import minimum_cut
+from trninv.routing.graph import Graph, capacities
+
+Ints = NDArray[np.int64]
+Pick = tuple[int, int, NDArray[np.bool_]]
+"""Kind of island, how many of it together, and for which numbers of chips before them taking them pays."""
+
+_FAR = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Island:
+    """A domain as the rest of the cluster sees it.
+
+    Attributes
+    ----------
+    graph
+        Its nodes, and the network node ``above`` if that is up.
+    exit
+        Capacity from all its chips to the network node.
+    ratio
+        λ: the least exit capacity a chip of any set of its chips; 0 where the fabric above is damaged.
+    spread
+        c: its cut of a chips from its others is at least c·a·(size - a), and its EFA links alone carry λ a chip.
+
+    """
+
+    graph: Graph
+    chips: tuple[int, ...]
+    above: int | None
+    exit: int
+    ratio: Fraction
+    spread: Fraction
+
+    @property
+    def size(self) -> int:
+        return len(self.chips)
+
+    @classmethod
+    def of(cls, graph: Graph, chips: Collection[int], above: int | None, *, cut_off: bool = False) -> "Island":
+        """See an island's graph so; ``cut_off`` says that the fabric above its network node is damaged."""
+        ends = tuple(sorted(chips))
+        node = above if above in graph else None
+        leaves = minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
+        if cut_off or node is None or not leaves:
+            return cls(graph, ends, node, leaves, Fraction(0), Fraction(0))
+        ratio = _ratio(graph, ends, node)
+        nics = {near for near, of in graph.nodes(data=True) if of["kind"] == "nic"}
+        exits = Graph(graph)
+        exits.remove_edges_from([edge for edge in graph.edges if nics.isdisjoint(edge)])
+        private = _ratio(exits, ends, node) >= ratio
+        return cls(graph, ends, node, leaves, ratio, _spread(graph, ends) if private else Fraction(0))
+
+    def split(self, chips: Collection[int]) -> int:
+        """Cost of having these of its chips on side A."""
+        rest = [end for end in self.chips if end not in set(chips)] + ([] if self.above is None else [self.above])
+        return minimum_cut(self.graph, chips, rest)[0] if chips and rest else 0
+
+    def corner(self, size: int) -> tuple[int, ...]:
+        """Chips that are cheap to split off together: half of a proven bisection, else the first by address."""
+        if 2 * size == self.size:
+            half = bisect_island(without_exits(self.graph), self.chips).side
+            return tuple(end for end in self.chips if end in half)
+        return self.chips[:size]
+
+
+def without_exits(graph: Graph) -> Graph:
+    """An island's chips and switches alone."""
+    return Graph(graph.subgraph(node for node, of in graph.nodes(data=True) if of["kind"] in ("chip", "switch")))
+
+
+def _ratio(graph: Graph, chips: Sequence[int], above: int) -> Fraction:
+    """Least capacity a chip of any non-empty set of chips, from it to the network node."""
+    ratio = Fraction(minimum_cut(graph, chips, [above])[0], len(chips))
+    while ratio:
+        demand: nx.DiGraph[object] = nx.DiGraph()
+        source = object()
+        for a, b, carries in capacities(graph):
+            demand.add_edge(a, b, capacity=carries * ratio.denominator)
+            demand.add_edge(b, a, capacity=carries * ratio.denominator)
+        for end in chips:
+            demand.add_edge(source, end, capacity=ratio.numerator)
+        value, (side, _) = nx.minimum_cut(demand, source, above)
+        if value == ratio.numerator * len(chips):
+            break
+        cheap = side.intersection(chips)
+        ratio = Fraction(minimum_cut(graph, cheap, [above])[0], len(cheap))
+    return ratio
+
+
+def _spread(graph: Graph, chips: Sequence[int]) -> Fraction:
+    """A c such that every cut of a of the n chips carries at least c·a·(n - a).
+
+    Of an undamaged torus from its bisection B: dimension-order routing of one unit between each pair loads no link
+    with more than n²/4 / B of its capacity. Where all splits can be enumerated, the least over a. Else 0.
+    """
+    count = len(chips)
+    if count < 2:  # noqa: PLR2004 # one chip has no cut
+        return Fraction(0)
+    alone = without_exits(graph)
+    if closed := closed_form(alone, chips):
+        return Fraction(4 * closed.lower, count**2)
+    hubs = enumeration.hubs(alone, chips)
+    if hubs is None:
+        return Fraction(0)
+    profile = enumeration.profile(alone, chips, hubs)
+    return min(Fraction(profile[a], a * (count - a)) for a in range(1, count))
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """Bounds on the bisection of a cluster, and a split that has the upper one.
+
+    Attributes
+    ----------
+    whole
+        How many islands of each kind are on side A as a whole.
+    part
+        The kind of the one island that is split, and its chips on side A.
+
+    """
+
+    lower: int
+    upper: int
+    whole: tuple[int, ...]
+    part: tuple[int, tuple[int, ...]] | None
+
+
+def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient:
+    """Least cut with ``low`` to ``high`` chips on one side.
+
+    Parameters
+    ----------
+    kinds
+        Different islands, and how many there are of each.
+
+    """
+    filled = _cheapest(kinds, low)
+    cost, picks = _knapsack(kinds, high)
+    size = min(range(low, high + 1), key=lambda count: int(cost[count]))
+    if cost[size] < _FAR:
+        upper = int(cost[size])
+        return Quotient(min(ceil(filled), upper), upper, _unpack(kinds, picks, size), None)
+    best: Quotient | None = None
+    extra: list[Fraction] = []
+    for kind, (island, _) in enumerate(kinds):
+        others = [(other, count - (at == kind)) for at, (other, count) in enumerate(kinds)]
+        cost, picks = _knapsack(others, high)
+        for part in range(1, island.size):
+            if part > low or cost[low - part] == _FAR:
+                continue
+            extra.append(island.spread * part * (island.size - part))
+            corner = island.corner(part)
+            upper = int(cost[low - part]) + island.split(corner)
+            if best is None or upper < best.upper:
+                best = Quotient(0, upper, _unpack(others, picks, low - part), (kind, corner))
+    if best is None:
+        raise AssertionError("some island can always be split")
+    return Quotient(min(ceil(filled + min(extra)), best.upper), best.upper, best.whole, best.part)
+
+
+def _cheapest(kinds: Sequence[tuple[Island, int]], chips: int) -> Fraction:
+    """Least Σ λ·a for so many chips: the fractional knapsack."""
+    total, left = Fraction(0), chips
+    for island, number in sorted(kinds, key=lambda kind: kind[0].ratio):
+        taken = min(left, island.size * number)
+        total += island.ratio * taken
+        left -= taken
+    return total
+
+
+def _knapsack(kinds: Sequence[tuple[Island, int]], most: int) -> tuple[Ints, list[Pick]]:
+    """Least exit capacity of whole islands with each number of chips, and what each item was worth taking for."""
+    cost = np.full(most + 1, _FAR, dtype=np.int64)
+    cost[0] = 0
+    picks: list[Pick] = []
+    for kind, (island, number) in enumerate(kinds):
+        for bundle in _binary(number if island.size else 0):
+            weight = bundle * island.size
+            if weight > most:
+                continue
+            other = cost[: most + 1 - weight] + bundle * island.exit
+            better = other < cost[weight:]
+            cost[weight:] = np.where(better, other, cost[weight:])
+            picks.append((kind, bundle, better))
+    return np.minimum(cost, _FAR), picks
+
+
+def _binary(number: int) -> Iterator[int]:
+    """Bundles whose subsets make up every number to this one: 1, 2, 4, …, the rest."""
+    bundle = 1
+    while number > 0:
+        yield min(bundle, number)
+        number -= bundle
+        bundle *= 2
+
+
+def _unpack(kinds: Sequence[tuple[Island, int]], picks: Sequence[Pick], chips: int) -> tuple[int, ...]:
+    whole = [0] * len(kinds)
+    for kind, bundle, better in reversed(picks):
+        weight = bundle * kinds[kind][0].size
+        if chips >= weight and better[chips - weight]:
+            whole[kind] += bundle
+            chips -= weight
+    return tuple(whole)
