@@ -19,9 +19,8 @@ from trninv.inventory import migrate, stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.record import TABLES
-from trninv.routing.cluster import domains_in
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph, load
+from trninv.routing.graph import Graph, domains_in, load
 from trninv.routing.quotient import Island, bisect
 
 GB = 10**9

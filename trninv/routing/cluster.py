@@ -6,7 +6,7 @@ from itertools import islice
 
 from sqlalchemy import Connection, func, select
 
-from trninv.inventory.address import Place, words
+from trninv.inventory.address import words
 from trninv.inventory.schema import CARRYING, Base
 from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import MAX_DOMAINS, Graph, cut_links, load
@@ -82,11 +82,6 @@ def _addresses(connection: Connection, domains: Collection[int]) -> dict[int, st
     if len(domains) <= MAX_DOMAINS:
         query = query.where(domain.c.id.in_(domains))
     return {row.id: row.address for row in connection.execute(query) if row.id in domains}
-
-
-def domains_in(connection: Connection, cluster: Place) -> list[int]:
-    domain = _T["domain"]
-    return list(connection.scalars(select(domain.c.id).where(domain.c.cluster_id == cluster.id).order_by(domain.c.id)))
 
 
 def kinds_of(

@@ -8,19 +8,16 @@ from typing import Self
 
 from sqlalchemy import Connection, Engine
 
-from trninv.errors import LimitError, SamePlaceError, ScopeTooLargeError, WrongLevelError
+from trninv.errors import LimitError, SamePlaceError, WrongLevelError
 from trninv.inventory.address import Place, chips_of, resolve, resolve_link
 from trninv.inventory.database import reading
-from trninv.routing import bisection, cluster, evidence, pool
-from trninv.routing.cluster import bisect_kinds
+from trninv.routing import evidence, pool
 from trninv.routing.flow import minimum_cut
-from trninv.routing.graph import MAX_DOMAINS, Graph, Wiring, cut_links, domains_of, link_ref, load, without
+from trninv.routing.graph import Graph, Wiring, cut_links, domains_in, domains_of, link_ref, load, without
 from trninv.routing.paths import NodePath, best_paths, count_best
 from trninv.routing.results import (
-    Balance,
     BandwidthAnswer,
     BisectionAnswer,
-    Bounds,
     Metric,
     Path,
     PathAnswer,
@@ -29,8 +26,6 @@ from trninv.routing.results import (
     PoolRing,
     ReachedChip,
 )
-from trninv.routing.split import Split
-from trninv.settings import Settings
 from trninv.units import Bandwidth, Capacity
 
 MAX_PATHS = 100
@@ -49,10 +44,6 @@ _ACROSS = "; over scale-up links and the EFA fabric, through no third domain"
 _POOL = (
     "memory of the healthy chips within reach over scale-up links (no EFA); widest path and what a whole ring delivers "
     "at once, one direction"
-)
-_BISECTION = (
-    "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); only links among those "
-    "chips, through switches and the EFA fabric between domains count"
 )
 
 
@@ -190,20 +181,22 @@ class Fleet:
 
     def bisection(self, scope: str, chips: Sequence[str] | str = ()) -> BisectionAnswer:
         """Bisection bandwidth of a scope, or of the chips named within it, with the cut that shows it."""
+        from trninv.routing import halves  # noqa: PLC0415 # numpy is slow to import and only needed here
+
         with reading(self.engine) as connection:
             place = resolve(connection, scope)
             if place.level == "cluster" and not chips:
-                domains, members = cluster.domains_in(connection, place), None
+                domains, members = domains_in(connection, place), None
             else:
                 members = frozenset(connection.scalars(chips_of(place)))
                 if chips:
                     members = _named(connection, _listed(chips), members, place)
                 domains = domains_of(connection, members)
             if len(domains) > 1:
-                return _bisect_cluster(connection, place, domains, members)
+                return halves.of_cluster(connection, place, domains, members)
             if members is None:
                 members = frozenset(connection.scalars(chips_of(place)))
-            return _bisect_domain(connection, place, load(connection, domains), members)
+            return halves.of_domain(connection, place, domains, members)
 
     def graph(self, scope: str) -> Graph:
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.
@@ -232,74 +225,6 @@ class Fleet:
             ends = kept.nodes[a]["address"], kept.nodes[b]["address"]
             named.add_edge(*ends, bandwidth=edge["capacity"], model=edge["model"], technology=edge["technology"])
         return named
-
-
-def _bisect_domain(connection: Connection, place: Place, wiring: Wiring, members: frozenset[int]) -> BisectionAnswer:
-    ends = sorted(node for node in members if node in wiring.graph)
-    graph = _isolated(wiring.graph, ends)
-    lost = len(members & wiring.failed)
-    seconds = Settings.load().bisection_seconds / (2 if lost else 1)
-    split = bisection.bisect(graph, ends, seconds=seconds)
-    nominal = bisection.bisect(graph, ends, fillers=lost, seconds=seconds) if lost else None
-    inside = [graph.nodes[end]["address"] for end in ends if end in split.side]
-    outside = [graph.nodes[end]["address"] for end in ends if end not in split.side]
-    cut = cut_links(graph, split.side)
-    return BisectionAnswer(
-        of=place.address,
-        lower=Bandwidth(split.lower),
-        upper=Bandwidth(split.upper),
-        method=split.method,
-        balance=Balance.LIVE,
-        side_a=len(inside),
-        side_b=len(outside),
-        chips_a=tuple(inside),
-        chips_b=tuple(outside),
-        cut=cut,
-        cut_size=len(cut),
-        nominal=_bounds(nominal, split) if nominal else None,
-        definition=_BISECTION,
-        facts=evidence.of_wiring(connection, graph),
-    )
-
-
-def _bisect_cluster(
-    connection: Connection, place: Place, domains: Sequence[int], members: frozenset[int] | None
-) -> BisectionAnswer:
-    if members is not None and len(domains) > MAX_DOMAINS:
-        raise ScopeTooLargeError(f"chips of {len(domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
-    kinds = cluster.kinds_of(connection, place.cluster_id, domains, members)
-    chips = sum(kind.island.size * len(kind.domains) for kind in kinds)
-    lost = sum(kind.failed for kind in kinds)
-    split = cluster.split(connection, kinds, chips // 2, chips - chips // 2)
-    nominal = None
-    if lost:
-        half = (chips + lost) // 2
-        fillers = bisect_kinds(kinds, max(half - lost, 0), min(chips + lost - half, chips))
-        nominal = Bounds(Bandwidth(fillers.lower), Bandwidth(min(fillers.upper, split.upper)))
-    inside, outside = split.sides(connection)
-    facts = [fact for kind in kinds for fact in evidence.of_wiring(connection, kind.island.graph)]
-    return BisectionAnswer(
-        of=place.address,
-        lower=Bandwidth(split.lower),
-        upper=Bandwidth(split.upper),
-        method=split.method,
-        balance=Balance.LIVE,
-        side_a=split.size,
-        side_b=chips - split.size,
-        chips_a=inside,
-        chips_b=outside,
-        cut=split.cut,
-        cut_size=split.cut_size,
-        nominal=nominal,
-        definition=_BISECTION,
-        facts=tuple(dict.fromkeys(facts)),
-        truncated=split.cut_size > len(split.cut),
-    )
-
-
-def _bounds(nominal: Split, live: Split) -> Bounds:
-    """Fillers even out the halves of any split of the healthy chips, so that one bounds the nominal from above too."""
-    return Bounds(Bandwidth(nominal.lower), Bandwidth(min(nominal.upper, live.upper)))
 
 
 def _listed(addresses: Sequence[str] | str) -> Sequence[str]:
@@ -365,12 +290,6 @@ def _named(connection: Connection, chips: Sequence[str], members: frozenset[int]
             raise WrongLevelError(f"{address} is not within {scope.address}")
         named |= wanted
     return frozenset(named)
-
-
-def _isolated(graph: Graph, ends: Collection[int]) -> Graph:
-    """The links among some chips, and through the switches that they are attached to."""
-    switches = {near for end in ends for near in graph[end] if graph.nodes[near]["kind"] == "switch"}
-    return Graph(graph.subgraph({*ends, *switches}))
 
 
 def _path(graph: Graph, nodes: NodePath) -> Path:

@@ -13,7 +13,7 @@ import networkx as nx
 from sqlalchemy import Connection, and_, func, or_, select
 
 from trninv.errors import ScopeTooLargeError
-from trninv.inventory.address import node_addresses
+from trninv.inventory.address import Place, node_addresses
 from trninv.inventory.schema import CARRYING, Base
 from trninv.routing.results import LinkRef
 from trninv.topology.torus import coordinates
@@ -41,6 +41,11 @@ def domains_of(connection: Connection, nodes: Iterable[int]) -> list[int]:
     node = _T["node"]
     wanted = select(node.c.domain_id).distinct().where(node.c.id.in_(list(nodes))).order_by(node.c.domain_id)
     return list(connection.scalars(wanted))
+
+
+def domains_in(connection: Connection, cluster: Place) -> list[int]:
+    domain = _T["domain"]
+    return list(connection.scalars(select(domain.c.id).where(domain.c.cluster_id == cluster.id).order_by(domain.c.id)))
 
 
 def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = False, fabric: bool = False) -> Wiring:
