@@ -14,11 +14,12 @@ from conftest import BACKENDS, Databases
 from oracles import brute_force
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.errors import ScopeTooLargeError, WrongLevelError
+from trninv.errors import ScopeTooLargeError, UnknownAddressError, WrongLevelError
 from trninv.inventory import migrate, stamp
-from trninv.inventory.address import resolve
+from trninv.inventory.address import node_addresses, resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.record import TABLES
+from trninv.routing.express import Express
 from trninv.routing.fleet import Fleet
 from trninv.routing.graph import Graph, domains_in, load
 from trninv.routing.quotient import Island, bisect
@@ -98,6 +99,43 @@ def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(
             min(graph.edges[edge]["capacity"] for edge in nx.utils.pairwise(path))
             for path in [nx.shortest_path(nx.maximum_spanning_tree(graph, "capacity"), number[a], number[b])]
         )
+
+
+@pytest.mark.parametrize("state", ["healthy", "damaged"])
+@pytest.mark.parametrize("by", ["hops", "bandwidth"])
+@pytest.mark.parametrize("system", list(CLUSTERS))
+def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
+    fleet: Fleet, damaged: Fleet, system: str, by: str, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, chance = damaged if state == "damaged" else fleet, random.Random(f"{system} {by}")
+    with reading(asked.engine) as connection:
+        named = node_addresses().where(TABLES["node"].c.kind == "chip")
+        chips = [row.address for row in connection.execute(named) if row.address.startswith(f"c-{system}/")]
+    pairs = [chance.sample(chips, 2) for _ in range(15)]
+    remembered = [asked.path(a, b, by) for a, b in pairs]
+    monkeypatch.setattr(Express, "path", lambda *_: None)
+    assert remembered == [asked.path(a, b, by) for a, b in pairs]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_is_remembered_is_never_stale(databases: Databases, backend: str) -> None:
+    url = _seed(databases.empty(backend), {"trn2": 3})
+    ends, node = ("c-trn2/d0/s0/c0", "c-trn2/d1/s0/c0"), TABLES["node"]
+    with trninv.open(url) as opened, connect(url) as other:
+        for address in ("c-trn2/d1/s0/efa0", "c-trn2/d0/s0/efa0", "c-trn2/fabric/t3/n0"):
+            before = opened.path(*ends)
+            assert before == opened.path(*ends)
+            with writing(other) as connection:
+                lost = resolve(connection, address).id
+                connection.execute(update(node).where(node.c.id == lost).values(state="down"))
+            after = opened.path(*ends)
+            assert after != before
+            with trninv.open(url) as fresh:
+                assert after == fresh.path(*ends)
+        with writing(other) as connection:
+            stamp.unseed(connection, resolve(connection, "c-trn2").id)
+        with pytest.raises(UnknownAddressError):
+            opened.path(*ends)
 
 
 def test_chips_of_one_domain_keep_to_its_scale_up_links(fleet: Fleet) -> None:

@@ -94,10 +94,8 @@ def _print_paths(answer: PathAnswer) -> None:
             ["", "address", "one direction"],
             ([step.kind, step.address, step.bandwidth] for step in found.steps),
         )
-    if answer.truncated and answer.equally_good > len(answer.paths):
+    if answer.truncated:
         click.echo(f"{answer.equally_good:,} paths in all are as good as the first (-k lists more)")
-    elif answer.truncated:
-        click.echo("less good paths exist (-k lists more)")
     footnotes(answer)
 
 

@@ -15,13 +15,20 @@ _T = Base.metadata.tables
 
 def of_wiring(connection: Connection, graph: Graph) -> tuple[CitedFact, ...]:
     """The bandwidth fact of every kind of link in a graph, and what is said of the EFA fabric if it is there."""
-    links = cite(connection, sorted({edge["model"] for _, _, edge in graph.edges(data=True)}), ["bandwidth"])
+    links = of_links(connection, {edge["model"] for _, _, edge in graph.edges(data=True)})
     nodes = [of for _, of in graph.nodes(data=True)]
     if all(of["kind"] != "network_node" for of in nodes):
         return links
-    domains = sorted({of["domain"] for of in nodes if of["domain"]})
-    sizes = cite(connection, domains, ["domains_per_network_node", "nodes_per_network_node"])
-    return links + cite(connection, [EFA_FABRIC], ["blocking"]) + sizes
+    return links + of_fabric(connection, {of["domain"] for of in nodes if of["domain"]})
+
+
+def of_links(connection: Connection, models: Iterable[str]) -> tuple[CitedFact, ...]:
+    return cite(connection, sorted(models), ["bandwidth"])
+
+
+def of_fabric(connection: Connection, domain_models: Iterable[str]) -> tuple[CitedFact, ...]:
+    sizes = cite(connection, sorted(domain_models), ["domains_per_network_node", "nodes_per_network_node"])
+    return cite(connection, [EFA_FABRIC], ["blocking"]) + sizes
 
 
 def of_memory(connection: Connection, chips: Iterable[int]) -> tuple[CitedFact, ...]:

@@ -9,9 +9,10 @@ from typing import Self
 from sqlalchemy import Connection, Engine
 
 from trninv.errors import LimitError, SamePlaceError, WrongLevelError
-from trninv.inventory.address import Place, chips_of, resolve, resolve_link
+from trninv.inventory.address import Address, Place, chips_of, parse, resolve, resolve_link
 from trninv.inventory.database import reading
 from trninv.routing import evidence, pool
+from trninv.routing.express import Express
 from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import Graph, Wiring, cut_links, domains_in, domains_of, link_ref, load, without
 from trninv.routing.paths import NodePath, best_paths, count_best
@@ -64,6 +65,7 @@ class Fleet:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._express = Express(engine)
 
     def __enter__(self) -> Self:
         return self
@@ -74,6 +76,7 @@ class Fleet:
         self.close()
 
     def close(self) -> None:
+        self._express.close()
         self.engine.dispose()
 
     def path(
@@ -100,24 +103,44 @@ class Fleet:
         metric = Metric(by.upper())
         if not 1 <= k <= MAX_PATHS:
             raise LimitError(f"{k} paths: ask for 1 to {MAX_PATHS}")
+        if k == 1 and not avoid and (known := self._known_path(parse(source), parse(target), metric)):
+            return known
         with reading(self.engine) as connection:
             ends = _ends(connection, source, target, _listed(avoid))
-            found = list(islice(best_paths(ends.graph, ends.sources, ends.targets, metric), k + 1))
+            found = list(islice(best_paths(ends.graph, ends.sources, ends.targets, metric), k))
+            equally_good = count_best(ends.graph, ends.sources, ends.targets, metric)
             return PathAnswer(
                 metric=metric,
                 source=ends.source.address,
                 target=ends.target.address,
                 reachable=bool(found),
-                equally_good=count_best(ends.graph, ends.sources, ends.targets, metric),
+                equally_good=equally_good,
                 reason=None if found else _unreachable(ends),
-                paths=tuple(_path(ends.graph, nodes) for nodes in found[:k]),
+                paths=tuple(_path(ends.graph, nodes) for nodes in found),
                 definition=_PATH[metric] + ends.over,
                 facts=evidence.of_wiring(
                     connection,
-                    ends.graph.edge_subgraph(edge for nodes in found[:k] for edge in pairwise(nodes)),
+                    ends.graph.edge_subgraph(edge for nodes in found for edge in pairwise(nodes)),
                 ),
-                truncated=len(found) > k,
+                truncated=equally_good > len(found),
             )
+
+    def _known_path(self, source: Address, target: Address, metric: Metric) -> PathAnswer | None:
+        if (found := self._express.path(source, target, metric)) is None:
+            return None
+        path, equally_good, facts = found
+        return PathAnswer(
+            metric=metric,
+            source=str(source),
+            target=str(target),
+            reachable=True,
+            equally_good=equally_good,
+            reason=None,
+            paths=(path,),
+            definition=_PATH[metric] + _ACROSS,
+            facts=facts,
+            truncated=equally_good > 1,
+        )
 
     def bandwidth(self, source: str, target: str) -> BandwidthAnswer:
         """Widest path, maximum flow and minimum cut between two places.

@@ -4,6 +4,7 @@ A path is a tuple of node ids. Its rank is (hops) for HOPS and (-bottleneck, hop
 """
 
 import heapq
+from collections import deque
 from collections.abc import Collection, Iterator
 from itertools import pairwise
 from math import inf
@@ -85,9 +86,9 @@ class _Search:
         """Hops to the nearest target over links of at least ``floor``, in rising order; sources are not passed."""
         closed = blocked | self.sources
         distance = dict.fromkeys(sorted(self.targets - closed), 0)
-        frontier = list(distance)
+        frontier = deque(distance)
         while frontier:
-            node = frontier.pop(0)
+            node = frontier.popleft()
             for near in self._neighbours(node, floor):
                 if near not in distance and near not in closed:
                     distance[near] = distance[node] + 1

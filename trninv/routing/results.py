@@ -144,7 +144,7 @@ class PathAnswer(Answer):
     Attributes
     ----------
     equally_good
-        How many paths are as good as the first.
+        How many paths are as good as the first; ``truncated`` says that some of them are not listed.
     reason
         Why there is none, where there is none.
 
