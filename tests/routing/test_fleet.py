@@ -58,7 +58,7 @@ def test_k_paths_are_distinct_and_in_order(fleet: Fleet) -> None:
     answer = fleet.path(f"{U}/s0/c0", f"{U}/s0/c5", k=100)
     assert len({path.steps for path in answer.paths}) == 100
     assert [path.hops for path in answer.paths] == sorted(path.hops for path in answer.paths)
-    assert answer.truncated
+    assert (answer.equally_good, answer.truncated) == (2, False)
 
 
 def test_avoiding_places_and_links(fleet: Fleet) -> None:

@@ -4,16 +4,26 @@ Row by row they cost several times the load itself (PostgreSQL documentation, 14
 the tables wait meanwhile; a kill leaves everything as it was. SQLite keeps its indexes while loading: it is faster so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, ForeignKeyConstraint, PrimaryKeyConstraint, UniqueConstraint, func, select, text
+from sqlalchemy import (
+    Connection,
+    ForeignKeyConstraint,
+    Index,
+    PrimaryKeyConstraint,
+    Table,
+    UniqueConstraint,
+    func,
+    select,
+    text,
+)
 from sqlalchemy.schema import AddConstraint, DropConstraint
 
 from trninv.inventory.layout import ORDER
 from trninv.inventory.record import TABLES
 
-WORTH = 200_000
+WORTH = 50_000
 """Rows from which on making the indexes anew pays, if there are no more rows already."""
 
 
@@ -23,10 +33,7 @@ def bulk(connection: Connection, rows: int, others: int) -> Iterator[None]:
     if connection.dialect.name != "postgresql" or rows < max(WORTH, others):
         yield
         return
-    tables = [TABLES[name] for name in ORDER]
-    keys = [c for table in tables for c in table.constraints if isinstance(c, PrimaryKeyConstraint | UniqueConstraint)]
-    foreign = [c for table in tables for c in table.constraints if isinstance(c, ForeignKeyConstraint)]
-    indexes = sorted((index for table in tables for index in table.indexes), key=lambda index: str(index.name))
+    keys, indexes, foreign = parts_of(TABLES[name] for name in ORDER)
     for constraint in (*foreign, *keys):
         connection.execute(DropConstraint(constraint))
     for index in indexes:
@@ -40,6 +47,17 @@ def bulk(connection: Connection, rows: int, others: int) -> Iterator[None]:
         index.create(connection)
     for constraint in foreign:
         connection.execute(AddConstraint(constraint))
+
+
+def parts_of(
+    tables: Iterable[Table],
+) -> tuple[list[PrimaryKeyConstraint | UniqueConstraint], list[Index], list[ForeignKeyConstraint]]:
+    """Keys, indexes and foreign keys of tables, in the order in which they can be made."""
+    listed = sorted(tables, key=lambda table: table.name)
+    found = [constraint for table in listed for constraint in table.constraints]
+    keys = [constraint for constraint in found if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)]
+    indexes = sorted((index for table in listed for index in table.indexes), key=lambda index: str(index.name))
+    return keys, indexes, [constraint for constraint in found if isinstance(constraint, ForeignKeyConstraint)]
 
 
 def size(connection: Connection) -> int:

@@ -11,7 +11,7 @@ from trninv.catalog.facts import Catalog, Fact, render
 from trninv.catalog.models import COMPUTE, EFA_FABRIC
 from trninv.inventory.address import Place, node_addresses
 from trninv.inventory.record import TABLES, compute_column
-from trninv.inventory.schema import CARRYING, NODE_KINDS
+from trninv.inventory.schema import CARRYING, NODE_KINDS, is_not_up
 from trninv.inventory.totals import totals
 from trninv.topology.clos import TIERS
 from trninv.units import Bandwidth, Capacity, Compute
@@ -234,17 +234,21 @@ def _links(connection: Connection, place: Place) -> Iterator[LinkLine]:
 def _not_up(connection: Connection, place: Place) -> Iterator[str]:
     node, link, server = TABLES["node"], TABLES["link"], TABLES["server"]
     within = {
-        "cluster": node.c.cluster_id,
+        "cluster": node.c.cluster_id + 0,  # not by the cluster's index: the few that are not up come first
         "domain": node.c.domain_id,
         "server": server.c.id,
         "rack": server.c.rack_id,
     }.get(place.level)
     if within is None:
         return
-    inside = node_addresses().where(within == place.id).with_only_columns(node.c.id)
-    broken = _nodes(connection, within == place.id, node.c.state != "up", limit=MAX_NOT_UP)
+    broken = _nodes(connection, within == place.id, is_not_up(node), limit=MAX_NOT_UP)
     yield from (f"{address} ({state})" for address, state in broken.values())
-    wanted = select(link).where(link.c.state != "up", link.c.a_id.in_(inside)).order_by(link.c.id).limit(MAX_NOT_UP)
+    wanted = select(link).where(is_not_up(link)).order_by(link.c.id).limit(MAX_NOT_UP)
+    if place.level == "cluster":
+        wanted = wanted.join(node, node.c.id == link.c.a_id).where(within == place.id)
+    else:
+        inside = node_addresses().where(within == place.id).with_only_columns(node.c.id)
+        wanted = wanted.where(link.c.a_id.in_(inside))
     rows = connection.execute(wanted).all()
     named = _nodes(connection, node.c.id.in_([end for row in rows for end in (row.a_id, row.b_id)]))
     yield from (f"{named[row.a_id][0]}--{named[row.b_id][0]} ({row.state})" for row in rows)

@@ -8,13 +8,16 @@ from typing import Annotated, Any, ClassVar
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
+    ColumnElement,
     ForeignKey,
     Index,
     Integer,
     MetaData,
     String,
+    Table,
     Text,
     UniqueConstraint,
+    literal_column,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -48,6 +51,11 @@ def positive(column: str) -> CheckConstraint:
 
 def ordinal(column: str = "ordinal") -> CheckConstraint:
     return CheckConstraint(f"{column} >= 0", name=column)
+
+
+def is_not_up(table: Table) -> ColumnElement[bool]:
+    """Rows that are not up: written so that the index of `not_up` serves, which a bound parameter would prevent."""
+    return table.c.state != literal_column("'up'")
 
 
 def not_up(table: str) -> Index:

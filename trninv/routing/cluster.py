@@ -7,7 +7,7 @@ from itertools import islice
 from sqlalchemy import Connection, func, select
 
 from trninv.inventory.address import words
-from trninv.inventory.schema import CARRYING, Base
+from trninv.inventory.schema import CARRYING, Base, is_not_up
 from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import MAX_DOMAINS, Graph, cut_links, load
 from trninv.routing.quotient import Island, Quotient, bisect
@@ -135,9 +135,10 @@ def _read(connection: Connection, domains: Sequence[int], members: frozenset[int
 def _damaged(connection: Connection, cluster_id: int) -> set[int]:
     """Domains of which something is not up."""
     node, link = _T["node"], _T["link"]
-    nodes = select(node.c.domain_id).where(node.c.state != "up", node.c.cluster_id == cluster_id)
+    ours = node.c.cluster_id + 0 == cluster_id  # not by the cluster's index: the few that are not up come first
+    nodes = select(node.c.domain_id).where(is_not_up(node), ours)
     links = select(link.c.domain_id).join(node, node.c.id == link.c.a_id)
-    links = links.where(link.c.state != "up", node.c.cluster_id == cluster_id)
+    links = links.where(is_not_up(link), ours)
     return {domain for query in (nodes, links) for domain in connection.scalars(query.distinct()) if domain is not None}
 
 
