@@ -186,6 +186,19 @@ def test_bisection_of_a_damaged_cluster_holds_its_bounds(damaged: Fleet) -> None
         assert answer.nominal is None or answer.nominal.lower <= answer.nominal.upper <= answer.upper
 
 
+def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases) -> None:
+    url, link = _seed(databases.empty("sqlite"), {"u-trn2x64": 4}), TABLES["link"]
+    with trninv.open(url) as opened, connect(url) as engine:
+        assert opened.bisection("c-u-trn2x64").upper == 3_200 * GB
+        with writing(engine) as connection:
+            nics = select(TABLES["nic"].c.id).join(TABLES["server"], TABLES["server"].c.id == TABLES["nic"].c.server_id)
+            slow = nics.where(TABLES["server"].c.domain_id == resolve(connection, "c-u-trn2x64/d2").id)
+            connection.execute(update(link).where(link.c.a_id.in_(slow)).values(bandwidth_bytes_per_s=GB))
+        answer = opened.bisection("c-u-trn2x64")
+    assert (answer.upper, answer.exact) == ((1_600 + 64) * GB, True)
+    assert "c-u-trn2x64/d2" in answer.chips_a
+
+
 def test_bisection_of_single_chips_against_every_split(databases: Databases) -> None:
     chance = random.Random(3)
     for _ in range(6):

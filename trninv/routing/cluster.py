@@ -1,5 +1,6 @@
 """The islands of a cluster, read from the tables: whole domains that are alike are read once."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -95,7 +96,7 @@ def kinds_of(
         The chips that are halved; None for all of the domains'.
 
     """
-    apart = set(domains) if members is not None else _damaged(connection, cluster_id)
+    apart = set(domains) if members else _damaged(connection, cluster_id) | _unlike(connection, domains)
     cut_off = _cut_off(connection, cluster_id)
     alike = [domain for domain in domains if domain not in apart | cut_off]
     groups = [[domain] for domain in domains if domain in apart | cut_off] + ([alike] if alike else [])
@@ -140,6 +141,16 @@ def _damaged(connection: Connection, cluster_id: int) -> set[int]:
     links = select(link.c.domain_id).join(node, node.c.id == link.c.a_id)
     links = links.where(is_not_up(link), ours)
     return {domain for query in (nodes, links) for domain in connection.scalars(query.distinct()) if domain is not None}
+
+
+def _unlike(connection: Connection, domains: Sequence[int]) -> set[int]:
+    """Domains with other links than most have: more or fewer, or of another bandwidth in all."""
+    link = _T["link"]
+    measures = func.count(), func.sum(link.c.bandwidth_bytes_per_s)
+    query = select(link.c.domain_id, *measures).where(link.c.domain_id.between(min(domains), max(domains)))
+    found = {key: tuple(measured) for key, *measured in connection.execute(query.group_by(link.c.domain_id))}
+    usual = Counter(found.get(domain) for domain in domains).most_common(1)[0][0]
+    return {domain for domain in domains if found.get(domain) != usual}
 
 
 def _cut_off(connection: Connection, cluster_id: int) -> set[int]:
