@@ -24,8 +24,6 @@ from typing import Any, TypeVar
 import ladybug
 import networkx as nx
 import psycopg
-from sqlalchemy import text
-from sqlalchemy.schema import AddConstraint, DropConstraint
 from tabulate import tabulate
 
 import postgres
@@ -33,7 +31,7 @@ import trninv
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.inventory import migrate, stamp
-from trninv.inventory.bulk import parts_of
+from trninv.inventory.bulk import bulk
 from trninv.inventory.database import connect, writing
 from trninv.inventory.record import TABLES
 
@@ -114,23 +112,11 @@ def postgres_seeding(url: str, domains: int) -> Row:
         migrate.migrate(engine)
 
         def load() -> None:
-            keys, indexes, foreign = parts_of(TABLES.values())
-            with engine.begin() as connection:
-                for constraint in (*foreign, *keys):
-                    connection.execute(DropConstraint(constraint))
-                for index in indexes:
-                    index.drop(connection)
+            with engine.begin() as connection, bulk(connection, sys.maxsize, 0):
                 cursor = connection.connection.cursor()
                 for name, data in rows.items():
                     with cursor.copy(f"COPY {name} FROM STDIN (FORMAT binary)") as copy:
                         copy.write(data)
-                connection.execute(text("SET LOCAL maintenance_work_mem = '256MB'"))
-                for constraint in keys:
-                    connection.execute(AddConstraint(constraint))
-                for index in indexes:
-                    index.create(connection)
-                for constraint in foreign:
-                    connection.execute(AddConstraint(constraint))
 
         baseline = seconds(load, 1)
     return Row("seeding the same, PostgreSQL", ours, baseline, "binary COPY, then keys and indexes", 1.3)

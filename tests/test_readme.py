@@ -99,6 +99,16 @@ def test_an_example_prints_what_stands_there(fleet: Fleet, number: int) -> None:
     assert block[0] == wanted
 
 
+def test_the_sql_of_the_schema_page_marks_a_chip(seeded: str) -> None:
+    (block,) = re.findall(r"```sql\n(.*?)```", (README.parent / "docs" / "schema.md").read_text(), re.DOTALL)
+    change, question = (part for part in block.split(";") if part.strip())
+    with trninv.open(seeded) as fleet, fleet.engine.begin() as connection:
+        connection.execute(text(change))
+        assert [row.kind for row in connection.execute(text(question))] == ["chip"]
+    with trninv.open(seeded) as fleet:
+        assert fleet.memory_pool("u-trn2x64/d0/s1/c5").chips == 0
+
+
 @pytest.mark.parametrize("command", _DRAWN.findall(README.read_text()))
 def test_a_picture_is_what_its_command_draws(lite: str, tmp_path: Path, command: str) -> None:
     *words, picture = shlex.split(command)

@@ -4,15 +4,13 @@ Row by row they cost several times the load itself (PostgreSQL documentation, 14
 the tables wait meanwhile; a kill leaves everything as it was. SQLite keeps its indexes while loading: it is faster so.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import (
     Connection,
     ForeignKeyConstraint,
-    Index,
     PrimaryKeyConstraint,
-    Table,
     UniqueConstraint,
     func,
     select,
@@ -33,7 +31,11 @@ def bulk(connection: Connection, rows: int, others: int) -> Iterator[None]:
     if connection.dialect.name != "postgresql" or rows < max(WORTH, others):
         yield
         return
-    keys, indexes, foreign = parts_of(TABLES[name] for name in ORDER)
+    tables = [TABLES[name] for name in ORDER]
+    found = [constraint for table in tables for constraint in table.constraints]
+    keys = [constraint for constraint in found if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)]
+    foreign = [constraint for constraint in found if isinstance(constraint, ForeignKeyConstraint)]
+    indexes = [index for table in tables for index in table.indexes]
     for constraint in (*foreign, *keys):
         connection.execute(DropConstraint(constraint))
     for index in indexes:
@@ -47,17 +49,6 @@ def bulk(connection: Connection, rows: int, others: int) -> Iterator[None]:
         index.create(connection)
     for constraint in foreign:
         connection.execute(AddConstraint(constraint))
-
-
-def parts_of(
-    tables: Iterable[Table],
-) -> tuple[list[PrimaryKeyConstraint | UniqueConstraint], list[Index], list[ForeignKeyConstraint]]:
-    """Keys, indexes and foreign keys of tables, in the order in which they can be made."""
-    listed = sorted(tables, key=lambda table: table.name)
-    found = [constraint for table in listed for constraint in table.constraints]
-    keys = [constraint for constraint in found if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)]
-    indexes = sorted((index for table in listed for index in table.indexes), key=lambda index: str(index.name))
-    return keys, indexes, [constraint for constraint in found if isinstance(constraint, ForeignKeyConstraint)]
 
 
 def size(connection: Connection) -> int:

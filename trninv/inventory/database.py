@@ -83,18 +83,20 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 def _check_revision(connection: Connection) -> None:
-    where, needed = display(str(connection.engine.url)), newest_revision()
+    needed = newest_revision()
     try:
         found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     except (ProgrammingError, OperationalError) as error:
         if "alembic_version" not in str(error.orig):
             raise
         found = None
+    if found == needed:
+        return
+    where = display(str(connection.engine.url))
     if found is None:
         raise NotMigratedError(f"{where} has no tables yet: run trninv migrate")
-    if found != needed:
-        do = "run trninv migrate" if str(found) < needed else "it was made by a newer trninv: upgrade"
-        raise NotMigratedError(f"{where} is at revision {found}, this trninv needs {needed}: {do}")
+    do = "run trninv migrate" if str(found) < needed else "it was made by a newer trninv: upgrade"
+    raise NotMigratedError(f"{where} is at revision {found}, this trninv needs {needed}: {do}")
 
 
 @lru_cache(maxsize=1)

@@ -96,7 +96,7 @@ def kinds_of(
         The chips that are halved; None for all of the domains'.
 
     """
-    apart = set(domains) if members else _damaged(connection, cluster_id) | _unlike(connection, domains)
+    apart = _damaged(connection, cluster_id) | _unlike(connection, domains) if members is None else set(domains)
     cut_off = _cut_off(connection, cluster_id)
     alike = [domain for domain in domains if domain not in apart | cut_off]
     groups = [[domain] for domain in domains if domain in apart | cut_off] + ([alike] if alike else [])

@@ -18,7 +18,7 @@ from trninv.inventory.schema import Base
 from trninv.routing import evidence
 from trninv.routing.graph import Graph, link_ref, load
 from trninv.routing.paths import NodePath, best_paths, count_best
-from trninv.routing.results import CitedFact, LinkRef, Metric, Path, PathStep
+from trninv.routing.results import CitedFact, LinkRef, Metric, Path
 from trninv.units import Bandwidth
 
 _T = Base.metadata.tables
@@ -127,14 +127,7 @@ class Express:
             *(("network_node", node) for node in (*one.chain[1 : rising + 1], *other.chain[:falling][::-1])),
             *((_kind(other, node), other.name(node)) for node in down[1:]),
         ]
-        steps = [PathStep(*nodes[0])]
-        for link, node in zip(links, nodes[1:], strict=True):
-            steps.append(PathStep("link", link.address, link.bandwidth, link.id))
-            steps.append(PathStep(*node))
-        narrowest = min(link.bandwidth for link in links)
-        bottlenecks = tuple(link for link in links if link.bandwidth == narrowest)
-        facts = self._facts(memory, one, other, up, down)
-        return Path(len(links), narrowest, tuple(steps), bottlenecks), ways_up * ways_down, facts
+        return Path.of(nodes, links), ways_up * ways_down, self._facts(memory, one, other, up, down)
 
     def _domain(self, memory: _Memory, address: Address) -> _Domain | None:
         key = address.cluster, address.steps[0][1]

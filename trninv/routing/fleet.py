@@ -22,7 +22,6 @@ from trninv.routing.results import (
     Metric,
     Path,
     PathAnswer,
-    PathStep,
     PoolAnswer,
     PoolRing,
     ReachedChip,
@@ -316,13 +315,8 @@ def _named(connection: Connection, chips: Sequence[str], members: frozenset[int]
 
 
 def _path(graph: Graph, nodes: NodePath) -> Path:
-    links = [link_ref(graph, a, b) for a, b in pairwise(nodes)]
-    narrowest = min((link.bandwidth for link in links), default=None)
-    steps = [PathStep(graph.nodes[nodes[0]]["kind"], graph.nodes[nodes[0]]["address"])]
-    for link, node in zip(links, nodes[1:], strict=True):
-        steps.append(PathStep("link", link.address, link.bandwidth, link.id))
-        steps.append(PathStep(graph.nodes[node]["kind"], graph.nodes[node]["address"]))
-    return Path(len(links), narrowest, tuple(steps), tuple(link for link in links if link.bandwidth == narrowest))
+    named = [(graph.nodes[node]["kind"], graph.nodes[node]["address"]) for node in nodes]
+    return Path.of(named, [link_ref(graph, a, b) for a, b in pairwise(nodes)])
 
 
 def _ring(graph: Graph, own: Collection[int], hops: int, chips: Sequence[int], widest: dict[int, int]) -> PoolRing:

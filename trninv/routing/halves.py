@@ -72,7 +72,9 @@ def of_cluster(
         fillers = cluster.bisect_kinds(kinds, max(half - lost, 0), min(chips + lost - half, chips))
         nominal = Bounds(Bandwidth(fillers.lower), Bandwidth(min(fillers.upper, split.upper)))
     inside, outside = split.sides(connection)
-    facts = [fact for kind in kinds for fact in evidence.of_wiring(connection, kind.island.graph)]
+    graphs = [kind.island.graph for kind in kinds]
+    models = {edge["model"] for graph in graphs for _, _, edge in graph.edges(data=True)}
+    domain_models = {of["domain"] for graph in graphs for _, of in graph.nodes(data=True) if of["domain"]}
     return BisectionAnswer(
         of=place.address,
         lower=Bandwidth(split.lower),
@@ -87,7 +89,7 @@ def of_cluster(
         cut_size=split.cut_size,
         nominal=nominal,
         definition=_BISECTION,
-        facts=tuple(dict.fromkeys(facts)),
+        facts=evidence.of_links(connection, models) + evidence.of_fabric(connection, domain_models),
         truncated=split.cut_size > len(split.cut),
     )
 

@@ -166,6 +166,8 @@ def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient
     if cost[size] < _FAR:
         upper = int(cost[size])
         return Quotient(min(ceil(filled), upper), upper, _unpack(kinds, picks, size), None)
+    # no whole islands make up any size of the range, so each that can be split spans it all: its least is at either
+    # end, and the ends are each other's complement
     best: Quotient | None = None
     extra: list[Fraction] = []
     for kind, (island, _) in enumerate(kinds):

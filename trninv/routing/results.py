@@ -3,6 +3,7 @@
 Every bandwidth is of one direction. ``lower`` ≤ truth ≤ ``upper``; an answer is exact where they are equal.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -135,6 +136,17 @@ class Path:
     bandwidth: Bandwidth | None
     steps: tuple[PathStep, ...]
     bottlenecks: tuple[LinkRef, ...]
+
+    @classmethod
+    def of(cls, nodes: Sequence[tuple[str, str]], links: Sequence[LinkRef]) -> "Path":
+        """The path over nodes (kind and address) and the links between them."""
+        narrowest = min((link.bandwidth for link in links), default=None)
+        steps = [PathStep(*nodes[0])]
+        for link, node in zip(links, nodes[1:], strict=True):
+            steps.append(PathStep("link", link.address, link.bandwidth, link.id))
+            steps.append(PathStep(*node))
+        bottlenecks = tuple(link for link in links if link.bandwidth == narrowest)
+        return cls(len(links), narrowest, tuple(steps), bottlenecks)
 
 
 @dataclass(frozen=True, kw_only=True)
