@@ -33,7 +33,7 @@ from trninv.catalog.models import systems
 from trninv.inventory import migrate, stamp
 from trninv.inventory.bulk import bulk
 from trninv.inventory.database import connect, writing
-from trninv.inventory.record import TABLES
+from trninv.inventory.schema import TABLES
 
 NAME = "bench"
 A = TypeVar("A")

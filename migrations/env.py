@@ -4,7 +4,7 @@ from alembic import context
 from sqlalchemy import Connection, make_url, text
 
 from trninv.inventory.database import connect, make_directory
-from trninv.inventory.schema import Base
+from trninv.inventory.schema import METADATA
 from trninv.settings import Settings
 
 
@@ -17,7 +17,7 @@ def run(connection: Connection | None) -> None:
     context.configure(
         connection=connection,
         dialect_name=None if connection else offline_dialect(),
-        target_metadata=Base.metadata,
+        target_metadata=METADATA,
         render_as_batch=True,
         compare_server_default=True,
         literal_binds=connection is None,

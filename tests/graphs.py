@@ -1,11 +1,14 @@
 """Graphs for the routing tests: random ones, and seeded domains in node ids."""
 
+from collections.abc import Collection
+
 from hypothesis import strategies as st
 
 from trninv.inventory.address import chips_of, resolve
 from trninv.inventory.database import reading
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph, domains_of, load
+from trninv.routing.graph import Graph
+from trninv.routing.wiring import domains_of, load
 
 
 @st.composite
@@ -33,3 +36,11 @@ def domain(fleet: Fleet, scope: str) -> Graph:
     with reading(fleet.engine) as connection:
         chips = connection.scalars(chips_of(resolve(connection, scope))).all()
         return load(connection, domains_of(connection, chips)).graph
+
+
+def without(graph: Graph, nodes: Collection[int], links: Collection[int]) -> Graph:
+    """A copy that lacks these nodes and these links (by id)."""
+    kept = graph.copy()
+    kept.remove_nodes_from(nodes)
+    kept.remove_edges_from([(a, b) for a, b, edge in graph.edges(data=True) if edge["id"] in links])
+    return kept

@@ -16,7 +16,7 @@ from trninv import __version__
 from trninv.cli.main import trninv
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect
-from trninv.inventory.record import TABLES
+from trninv.inventory.schema import TABLES
 
 CONTEXT = click.Context(trninv)
 COMMANDS = {name: trninv.get_command(CONTEXT, name) for name in trninv.list_commands(CONTEXT)}

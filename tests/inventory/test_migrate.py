@@ -15,7 +15,7 @@ from conftest import Databases, seed_everything
 from trninv.errors import NotMigratedError, NotReachableError, UsageError
 from trninv.inventory import migrate
 from trninv.inventory.database import connect, newest_revision, reading
-from trninv.inventory.schema import Base
+from trninv.inventory.schema import METADATA, TABLES
 from trninv.settings import bundle
 
 REVISIONS = [
@@ -34,7 +34,7 @@ def test_the_stairway(empty: str) -> None:
             migrate.migrate(engine, revision)
             migrate.migrate(engine, before)
             migrate.migrate(engine, revision)
-        assert _tables(engine) == set(Base.metadata.tables)
+        assert _tables(engine) == set(TABLES)
         assert migrate.check(engine) is None
         migrate.migrate(engine, "base")
         assert _tables(engine) == set()
@@ -67,7 +67,7 @@ def _ddl(engine: Engine) -> dict[str, list[str]]:
 
 def test_migrations_make_what_the_classes_declare_checks_and_names_included(tmp_path: Path) -> None:
     declared = create_engine("sqlite://")
-    Base.metadata.create_all(declared)
+    METADATA.create_all(declared)
     with connect(f"sqlite:///{tmp_path / 'migrated.db'}") as migrated:
         migrate.migrate(migrated)
         assert _ddl(migrated) == _ddl(declared)

@@ -17,7 +17,7 @@ from trninv.errors import ClusterExistsError, DatabaseError, NotMigratedError
 from trninv.inventory import migrate, stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.record import TABLES
+from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify
 
 

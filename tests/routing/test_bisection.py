@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphs import chips_in, domain, graphs
+from graphs import chips_in, domain, graphs, without
 from oracles import brute_force
 from trninv.routing import enumeration, program
 from trninv.routing.bisection import bisect
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph, without
+from trninv.routing.graph import Graph
 from trninv.routing.split import Split
 from trninv.topology.torus import coordinates, torus
 

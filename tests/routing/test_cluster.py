@@ -18,11 +18,12 @@ from trninv.errors import ScopeTooLargeError, UnknownAddressError, WrongLevelErr
 from trninv.inventory import migrate, stamp
 from trninv.inventory.address import node_addresses, resolve
 from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.record import TABLES
+from trninv.inventory.schema import TABLES
 from trninv.routing.express import Express
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph, domains_in, load
+from trninv.routing.graph import Graph
 from trninv.routing.quotient import Island, bisect
+from trninv.routing.wiring import domains_in, load
 
 GB = 10**9
 CLUSTERS = {"trn1": 20, "trn2": 3, "u-trn2x64": 9, "trn3-gen1": 2, "trn3-gen2": 2, "trn1.2xlarge": 6}

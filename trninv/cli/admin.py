@@ -16,7 +16,7 @@ from trninv.inventory import stamp
 from trninv.inventory.address import Place, cluster_name, resolve
 from trninv.inventory.database import connect, display, newest_revision, reading, writing
 from trninv.inventory.layout import ORDER
-from trninv.inventory.record import TABLES
+from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify as differences
 
 _TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"

@@ -9,7 +9,6 @@ from functools import singledispatch
 from typing import Any, Self
 
 import click
-from tabulate import tabulate
 
 from trninv.routing.results import Answer, BisectionAnswer, CitedFact, LinkRef
 from trninv.units import Bandwidth, Capacity
@@ -39,6 +38,8 @@ def counted(number: int, thing: str) -> str:
 
 def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
     """Print a table; cells are printed as they read, with no guess at numbers."""
+    from tabulate import tabulate  # noqa: PLC0415 # JSON does without
+
     shown = [["" if cell is None else str(cell) for cell in line] for line in lines]
     click.echo(tabulate(shown, headers=list(headers), tablefmt="simple", disable_numparse=True))
 

@@ -13,7 +13,7 @@ from strawberry.dataloader import DataLoader
 from trninv.errors import CostLimitError
 from trninv.inventory import listing
 from trninv.inventory.database import reading
-from trninv.inventory.record import TABLES
+from trninv.inventory.schema import TABLES
 from trninv.routing.fleet import Fleet
 
 T = TypeVar("T")

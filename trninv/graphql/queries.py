@@ -30,7 +30,7 @@ from trninv.graphql.inventory import (
 from trninv.graphql.scalars import Address, BandwidthInput
 from trninv.inventory import listing
 from trninv.inventory.address import resolve, resolve_link
-from trninv.inventory.record import TABLES
+from trninv.inventory.schema import TABLES
 from trninv.routing import results
 
 T = TypeVar("T", bound=Node)

@@ -15,9 +15,9 @@ from sqlalchemy import ColumnElement, Connection, Select, Text, case, cast, func
 
 from trninv.catalog.models import systems
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
-from trninv.inventory.schema import NODE_KINDS, Base
+from trninv.inventory.schema import NODE_KINDS, TABLES
 
-_T = Base.metadata.tables
+_T = TABLES
 _MAX_LENGTH = 200
 _MAX_NAME = 64
 _CLUSTER = re.compile(r"[a-z0-9](?:[a-z0-9._]|-(?!-))*")

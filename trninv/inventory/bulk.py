@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import AddConstraint, DropConstraint
 
 from trninv.inventory.layout import ORDER
-from trninv.inventory.record import TABLES
+from trninv.inventory.schema import TABLES
 
 WORTH = 50_000
 """Rows from which on making the indexes anew pays, if there are no more rows already."""

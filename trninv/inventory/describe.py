@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Connection, or_, select
 from trninv.catalog.facts import Catalog, Fact, render
 from trninv.catalog.models import COMPUTE, EFA_FABRIC
 from trninv.inventory.address import Place, node_addresses
-from trninv.inventory.record import TABLES, compute_column
-from trninv.inventory.schema import CARRYING, NODE_KINDS, is_not_up
+from trninv.inventory.record import compute_column
+from trninv.inventory.schema import CARRYING, NODE_KINDS, TABLES, is_not_up
 from trninv.inventory.totals import totals
 from trninv.topology.clos import TIERS
 from trninv.units import Bandwidth, Capacity, Compute

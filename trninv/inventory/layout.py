@@ -33,7 +33,8 @@ from sqlalchemy import (
 
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
-from trninv.inventory.record import TABLES, model_ids
+from trninv.inventory.record import model_ids
+from trninv.inventory.schema import TABLES
 from trninv.topology.clos import Fabric
 
 _META = MetaData()

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Select, func, or_, select
 
 from trninv.inventory.address import words
-from trninv.inventory.record import TABLES
+from trninv.inventory.schema import TABLES
 
 _T = TABLES
 _cluster, _domain, _server, _rack, _tray = (_T[name] for name in ("cluster", "domain", "server", "rack", "tray"))

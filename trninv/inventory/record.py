@@ -8,11 +8,9 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, update
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, System
 from trninv.errors import DatabaseError
-from trninv.inventory.schema import Base
+from trninv.inventory.schema import TABLES
 
 Row = Mapping[str, Any]
-
-TABLES: Mapping[str, Table] = Base.metadata.tables
 
 
 def record_facts(connection: Connection, catalog: Catalog) -> None:

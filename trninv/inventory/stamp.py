@@ -11,7 +11,8 @@ from trninv.errors import ClusterExistsError
 from trninv.inventory.address import cluster_name
 from trninv.inventory.bulk import bulk, size
 from trninv.inventory.layout import BLOCKS, ORDER, analyze, staged
-from trninv.inventory.record import TABLES, model_ids, next_id, record_facts, record_models
+from trninv.inventory.record import model_ids, next_id, record_facts, record_models
+from trninv.inventory.schema import TABLES
 
 _CLUSTER = TABLES["cluster"]
 

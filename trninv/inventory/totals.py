@@ -5,7 +5,8 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from trninv.catalog.models import COMPUTE
-from trninv.inventory.record import TABLES, compute_column
+from trninv.inventory.record import compute_column
+from trninv.inventory.schema import TABLES
 
 
 def totals(connection: Connection, cluster_id: int) -> dict[str, int]:

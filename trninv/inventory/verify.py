@@ -11,7 +11,8 @@ from trninv.catalog.models import System, Systems
 from trninv.errors import AddressError
 from trninv.inventory.address import cluster_name
 from trninv.inventory.layout import ORDER, staged
-from trninv.inventory.record import TABLES, fact_rows, model_ids, model_rows, recorded
+from trninv.inventory.record import fact_rows, model_ids, model_rows, recorded
+from trninv.inventory.schema import TABLES
 from trninv.inventory.stamp import rows_of
 from trninv.inventory.totals import totals
 

@@ -8,13 +8,14 @@ from itertools import islice
 from sqlalchemy import Connection, func, select
 
 from trninv.inventory.address import words
-from trninv.inventory.schema import CARRYING, Base, is_not_up
+from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.routing.flow import minimum_cut
-from trninv.routing.graph import MAX_DOMAINS, Graph, cut_links, load
+from trninv.routing.graph import Graph, cut_links
 from trninv.routing.quotient import Island, Quotient, bisect
 from trninv.routing.results import LinkRef
+from trninv.routing.wiring import MAX_DOMAINS, load
 
-_T = Base.metadata.tables
+_T = TABLES
 MAX_CUT = 1_000
 """Links of a cut that an answer lists."""
 

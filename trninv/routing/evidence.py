@@ -1,25 +1,26 @@
 """The facts that an answer rests on, with what disputes them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from sqlalchemy import Connection, select
 
 from trninv.catalog.facts import render
 from trninv.catalog.models import EFA_FABRIC
-from trninv.inventory.schema import Base
-from trninv.routing.graph import Graph
+from trninv.inventory.schema import TABLES
 from trninv.routing.results import CitedFact
+from trninv.routing.wiring import Attributes
 
-_T = Base.metadata.tables
+_T = TABLES
 
 
-def of_wiring(connection: Connection, graph: Graph) -> tuple[CitedFact, ...]:
-    """The bandwidth fact of every kind of link in a graph, and what is said of the EFA fabric if it is there."""
-    links = of_links(connection, {edge["model"] for _, _, edge in graph.edges(data=True)})
-    nodes = [of for _, of in graph.nodes(data=True)]
+def of_wiring(
+    connection: Connection, nodes: Collection[Attributes], links: Iterable[Attributes]
+) -> tuple[CitedFact, ...]:
+    """The bandwidth fact of every kind of link, and what is said of the EFA fabric if it is there."""
+    found = of_links(connection, {of["model"] for of in links})
     if all(of["kind"] != "network_node" for of in nodes):
-        return links
-    return links + of_fabric(connection, {of["domain"] for of in nodes if of["domain"]})
+        return found
+    return found + of_fabric(connection, {of["domain"] for of in nodes if of["domain"]})
 
 
 def of_links(connection: Connection, models: Iterable[str]) -> tuple[CitedFact, ...]:

@@ -14,14 +14,14 @@ from sqlalchemy import Connection, Engine, select
 from trninv.inventory.address import Address
 from trninv.inventory.database import reading
 from trninv.inventory.revision import Revision
-from trninv.inventory.schema import Base
+from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
-from trninv.routing.graph import Graph, link_ref, load
 from trninv.routing.paths import NodePath, best_paths, count_best
 from trninv.routing.results import CitedFact, LinkRef, Metric, Path
+from trninv.routing.wiring import Wiring, link_ref, load
 from trninv.units import Bandwidth
 
-_T = Base.metadata.tables
+_T = TABLES
 MOST = 20_000
 """Domains remembered; an entry of a healthy one is a few hundred bytes."""
 
@@ -30,9 +30,9 @@ _Part = tuple[NodePath, int]
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """Alike domains: their graph in local numbers, ``above`` being the network node, and paths between."""
+    """Alike domains: their wiring in local numbers, ``above`` being the network node, and paths between."""
 
-    graph: Graph
+    wiring: Wiring
     above: int
     chips: dict[str, int]
     parts: dict[tuple[int, bool, int], _Part] = field(default_factory=dict)
@@ -42,7 +42,8 @@ class _Shared:
         """Best path between a chip and the network node over links of at least ``floor``, and how many are as good."""
         key = chip, up, floor
         if key not in self.parts:
-            wide = Graph((a, b, of) for a, b, of in self.graph.edges(data=True) if of["capacity"] >= floor)
+            links = self.wiring.links
+            wide = {a: {b: of for b, of in near.items() if of["capacity"] >= floor} for a, near in links.items()}
             ends = ([chip], [self.above]) if up else ([self.above], [chip])
             found = next(best_paths(wide, *ends, Metric.HOPS), ())
             self.parts[key] = found, count_best(wide, *ends, Metric.HOPS)
@@ -51,8 +52,8 @@ class _Shared:
     def width(self, chip: int) -> int:
         """Capacity of the widest path between a chip and the network node; 0 if there is none."""
         if chip not in self.widths:
-            found = next(best_paths(self.graph, [chip], [self.above], Metric.BANDWIDTH), ())
-            self.widths[chip] = min((self.graph.edges[edge]["capacity"] for edge in pairwise(found)), default=0)
+            found = next(best_paths(self.wiring.links, [chip], [self.above], Metric.BANDWIDTH), ())
+            self.widths[chip] = min((self.wiring.links[a][b]["capacity"] for a, b in pairwise(found)), default=0)
         return self.widths[chip]
 
 
@@ -68,7 +69,7 @@ class _Domain:
     uplinks: tuple[LinkRef, ...]
 
     def name(self, node: int) -> str:
-        return self.chain[0] if node == self.shared.above else self.address + self.shared.graph.nodes[node]["address"]
+        return self.chain[0] if node == self.shared.above else self.address + self.shared.wiring.nodes[node]["address"]
 
 
 @dataclass(slots=True)
@@ -139,8 +140,8 @@ class Express:
     def _facts(
         self, memory: _Memory, one: _Domain, other: _Domain, up: NodePath, down: NodePath
     ) -> tuple[CitedFact, ...]:
-        parts = ((one.shared.graph, up), (other.shared.graph, down))
-        models = {graph.edges[edge]["model"] for graph, nodes in parts for edge in pairwise(nodes)}
+        parts = ((one.shared.wiring.links, up), (other.shared.wiring.links, down))
+        models = {links[a][b]["model"] for links, nodes in parts for a, b in pairwise(nodes)}
         key = frozenset(models), frozenset((one.model, other.model))
         if key not in memory.facts:
             with reading(self._engine) as connection:
@@ -153,17 +154,17 @@ def _tail(address: Address) -> str:
 
 
 def _kind(domain: _Domain, node: int) -> str:
-    return str(domain.shared.graph.nodes[node]["kind"])
+    return str(domain.shared.wiring.nodes[node]["kind"])
 
 
 def _links(domain: _Domain, nodes: NodePath) -> list[LinkRef]:
-    graph = domain.shared.graph
     found = []
     for a, b in pairwise(nodes):
         low, high = min(a, b), max(a, b)
-        edge = graph.edges[low, high]
-        carries = Bandwidth(edge["capacity"])
-        found.append(LinkRef(domain.first_link + edge["id"], domain.name(low), domain.name(high), carries))
+        of = domain.shared.wiring.links[low][high]
+        found.append(
+            LinkRef(domain.first_link + of["id"], domain.name(low), domain.name(high), Bandwidth(of["capacity"]))
+        )
     return found
 
 
@@ -175,42 +176,43 @@ def _read(connection: Connection, memory: _Memory, cluster: str, ordinal: int) -
     row = connection.execute(query.where(clusters.c.slug == cluster, table.c.ordinal == ordinal)).first()
     if row is None:
         return None
-    graph = load(connection, [row.id], fabric=True).graph
-    kind = {node: of["kind"] for node, of in graph.nodes(data=True)}
-    inside = [node for node in graph if kind[node] != "network_node"]
-    above = {near for node in inside for near in graph[node] if kind[near] == "network_node"}
+    wiring = load(connection, [row.id], fabric=True)
+    nodes, links = wiring.nodes, wiring.links
+    fabric = {node for node, of in nodes.items() if of["kind"] == "network_node"}
+    inside = [node for node in nodes if node not in fabric]
+    above = {near for node in inside for near in links[node] if near in fabric}
     if len(above) != 1:
         return None
     chain = [above.pop()]
-    while higher := [near for near in graph[chain[-1]] if kind[near] == "network_node" and near > chain[-1]]:
+    while higher := [near for near in links[chain[-1]] if near in fabric and near > chain[-1]]:
         chain.append(min(higher))
     prefix = f"{cluster}/d{ordinal}"
-    first_link = min(of["id"] for _, _, of in graph.subgraph([*inside, chain[0]]).edges(data=True))
-    local = _local(graph, inside, chain[0], first_link, len(prefix))
-    key = tuple(local.nodes(data="address")), tuple(sorted(_plain(edge) for edge in local.edges(data=True)))
-    chips = {of["address"]: node for node, of in local.nodes(data=True) if of["kind"] == "chip"}
-    shared = memory.shared.setdefault(key, _Shared(local, max(local), chips))
-    names = tuple(graph.nodes[node]["address"] for node in chain)
-    uplinks = tuple(link_ref(graph, a, b) for a, b in pairwise(chain))
+    first_link = min(of["id"] for node in inside for of in links[node].values())
+    local = _local(wiring, inside, chain[0], first_link, len(prefix))
+    key = repr((local.nodes, sorted((a, sorted(near.items())) for a, near in local.links.items())))
+    chips = {of["address"]: node for node, of in local.nodes.items() if of["kind"] == "chip"}
+    shared = memory.shared.setdefault(key, _Shared(local, max(local.nodes), chips))
+    names = tuple(nodes[node]["address"] for node in chain)
+    uplinks = tuple(link_ref(nodes, links, a, b) for a, b in pairwise(chain))
     return _Domain(shared, prefix, row.slug, first_link, names, uplinks)
 
 
-def _plain(edge: tuple[int, int, dict[str, object]]) -> tuple[int, int, str]:
-    a, b, of = edge
-    return a, b, repr(sorted(of.items()))
-
-
-def _local(graph: Graph, inside: list[int], above: int, first_link: int, prefix: int) -> Graph:
+def _local(wiring: Wiring, inside: list[int], above: int, first_link: int, prefix: int) -> Wiring:
     """The same in numbers from 0 on, the network node last; addresses lack the domain's."""
-    number = {node: node - min(inside) for node in inside}
+    first = min(inside)
+    number = {node: node - first for node in inside}
     number[above] = max(number.values()) + 1
-    local = Graph()
-    for node in inside:
-        of = graph.nodes[node]
-        local.add_node(number[node], kind=of["kind"], address=of["address"][prefix:])
-    local.add_node(number[above], kind="network_node", address="")
-    for a, b, of in graph.edges(data=True):
-        if a in number and b in number:
-            carries = {"id": of["id"] - first_link, "capacity": of["capacity"], "model": of["model"]}
-            local.add_edge(number[a], number[b], **carries)
-    return local
+    nodes = {
+        number[node]: {"kind": wiring.nodes[node]["kind"], "address": wiring.nodes[node]["address"][prefix:]}
+        for node in inside
+    }
+    nodes[number[above]] = {"kind": "network_node", "address": ""}
+    links = {
+        number[a]: {
+            number[b]: {"id": of["id"] - first_link, "capacity": of["capacity"], "model": of["model"]}
+            for b, of in wiring.links[a].items()
+            if b in number
+        }
+        for a in number
+    }
+    return Wiring(nodes, links, frozenset())

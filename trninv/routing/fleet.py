@@ -1,20 +1,18 @@
 """The questions, asked of a database: `Fleet` gives frozen answers for notebooks, the command line and GraphQL."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Connection, Engine
 
 from trninv.errors import LimitError, SamePlaceError, WrongLevelError
 from trninv.inventory.address import Address, Place, chips_of, parse, resolve, resolve_link
 from trninv.inventory.database import reading
-from trninv.routing import evidence, pool
+from trninv.routing import evidence
 from trninv.routing.express import Express
-from trninv.routing.flow import minimum_cut
-from trninv.routing.graph import Graph, Wiring, cut_links, domains_in, domains_of, link_ref, load, without
 from trninv.routing.paths import NodePath, best_paths, count_best
 from trninv.routing.results import (
     BandwidthAnswer,
@@ -23,10 +21,12 @@ from trninv.routing.results import (
     Path,
     PathAnswer,
     PoolAnswer,
-    PoolRing,
-    ReachedChip,
 )
+from trninv.routing.wiring import Reader, Wiring, Wirings, domains_in, domains_of, link_ref, load
 from trninv.units import Bandwidth, Capacity
+
+if TYPE_CHECKING:
+    from trninv.routing.graph import Graph
 
 MAX_PATHS = 100
 """Paths that one question may ask for."""
@@ -55,7 +55,7 @@ class _Ends:
     target: Place
     sources: frozenset[int]
     targets: frozenset[int]
-    graph: Graph
+    wiring: Wiring
     over: str
 
 
@@ -64,7 +64,7 @@ class Fleet:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._express = Express(engine)
+        self._express, self._wirings = Express(engine), Wirings(engine)
 
     def __enter__(self) -> Self:
         return self
@@ -76,6 +76,7 @@ class Fleet:
 
     def close(self) -> None:
         self._express.close()
+        self._wirings.close()
         self.engine.dispose()
 
     def path(
@@ -104,10 +105,11 @@ class Fleet:
             raise LimitError(f"{k} paths: ask for 1 to {MAX_PATHS}")
         if k == 1 and not avoid and (known := self._known_path(parse(source), parse(target), metric)):
             return known
-        with reading(self.engine) as connection:
-            ends = _ends(connection, source, target, _listed(avoid))
-            found = list(islice(best_paths(ends.graph, ends.sources, ends.targets, metric), k))
-            equally_good = count_best(ends.graph, ends.sources, ends.targets, metric)
+        with self._wirings.reading() as reader:
+            ends = _ends(reader, source, target, _listed(avoid))
+            nodes, links = ends.wiring.nodes, ends.wiring.links
+            found = list(islice(best_paths(links, ends.sources, ends.targets, metric), k))
+            equally_good = count_best(links, ends.sources, ends.targets, metric)
             return PathAnswer(
                 metric=metric,
                 source=ends.source.address,
@@ -115,11 +117,12 @@ class Fleet:
                 reachable=bool(found),
                 equally_good=equally_good,
                 reason=None if found else _unreachable(ends),
-                paths=tuple(_path(ends.graph, nodes) for nodes in found),
+                paths=tuple(_path(ends.wiring, path) for path in found),
                 definition=_PATH[metric] + ends.over,
                 facts=evidence.of_wiring(
-                    connection,
-                    ends.graph.edge_subgraph(edge for nodes in found for edge in pairwise(nodes)),
+                    reader.connection,
+                    [nodes[node] for path in found for node in path],
+                    (links[a][b] for path in found for a, b in pairwise(path)),
                 ),
                 truncated=equally_good > len(found),
             )
@@ -150,20 +153,24 @@ class Fleet:
             One place holds chips of the other.
 
         """
-        with reading(self.engine) as connection:
-            ends = _ends(connection, source, target)
+        from trninv.routing.flow import minimum_cut  # noqa: PLC0415 # networkx is slow to import, a path does without
+        from trninv.routing.graph import cut_links  # noqa: PLC0415
+
+        with self._wirings.reading() as reader:
+            ends = _ends(reader, source, target)
             if ends.sources & ends.targets:
                 raise SamePlaceError(f"{source} and {target} share chips: bandwidth is between two separate places")
-            flow, side = minimum_cut(ends.graph, ends.sources, ends.targets)
-            widest = next(best_paths(ends.graph, ends.sources, ends.targets, Metric.BANDWIDTH), None)
+            wiring = ends.wiring
+            flow, side = minimum_cut(wiring.graph, ends.sources, ends.targets)
+            widest = next(best_paths(wiring.links, ends.sources, ends.targets, Metric.BANDWIDTH), None)
             return BandwidthAnswer(
                 source=ends.source.address,
                 target=ends.target.address,
-                widest=_path(ends.graph, widest) if widest else None,
+                widest=_path(wiring, widest) if widest else None,
                 maximum_flow=Bandwidth(flow),
-                minimum_cut=cut_links(ends.graph, side),
+                minimum_cut=cut_links(wiring.graph, side),
                 definition=_BANDWIDTH + ends.over,
-                facts=evidence.of_wiring(connection, ends.graph),
+                facts=evidence.of_wiring(reader.connection, wiring.nodes.values(), (of for _, _, of in wiring.edges())),
             )
 
     def memory_pool(self, of: str, max_hops: int | None = None, min_bandwidth: int | str | None = None) -> PoolAnswer:
@@ -177,28 +184,27 @@ class Fleet:
             Chips whose widest path carries less are left out: bytes per second, one direction, or "64 GB/s".
 
         """
+        from trninv.routing import pool  # noqa: PLC0415 # networkx is slow to import, a path does without
+
         least = Bandwidth.parse(min_bandwidth) if isinstance(min_bandwidth, str) else min_bandwidth or 0
         if (max_hops is not None and max_hops < 0) or least < 0:
             raise LimitError("hops and bandwidth of a pool are 0 or more")
-        with reading(self.engine) as connection:
-            place, chips, wiring = _scope(connection, of)
-            graph, own = wiring.graph, sorted(node for node in chips if node in wiring.graph)
-            hops, widest = pool.hops_from(graph, own), pool.widest_from(graph, own)
-            rings: dict[int, list[int]] = {}
-            for node in sorted(hops.keys() - chips):
-                near = max_hops is None or hops[node] <= max_hops
-                if graph.nodes[node]["kind"] == "chip" and near and widest[node] >= least:
-                    rings.setdefault(hops[node], []).append(node)
-            by_hops = tuple(_ring(graph, own, at, rings[at], widest) for at in sorted(rings))
-            facts = evidence.of_wiring(connection, graph) + evidence.of_memory(connection, chips)
+        with self._wirings.reading() as reader:
+            connection = reader.connection
+            place = resolve(connection, of)
+            chips = frozenset(connection.scalars(chips_of(place)))
+            wiring = reader.load(domains_of(connection, chips))
+            own = sorted(chips & wiring.nodes.keys())
+            by_hops = pool.rings(wiring.graph, own, max_hops, least)
+            links = evidence.of_wiring(connection, wiring.nodes.values(), (of for _, _, of in wiring.edges()))
             return PoolAnswer(
                 of=place.address,
                 chips=len(own) + sum(ring.chips for ring in by_hops),
-                own=_memory(graph, own),
+                own=pool.memory(wiring.graph, own),
                 remote=Capacity(sum(ring.memory for ring in by_hops)),
                 by_hops=by_hops,
                 definition=_POOL,
-                facts=facts,
+                facts=links + evidence.of_memory(connection, chips),
             )
 
     def bisection(self, scope: str, chips: Sequence[str] | str = ()) -> BisectionAnswer:
@@ -220,7 +226,7 @@ class Fleet:
                 members = frozenset(connection.scalars(chips_of(place)))
             return halves.of_domain(connection, place, domains, members)
 
-    def graph(self, scope: str) -> Graph:
+    def graph(self, scope: str) -> "Graph":
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.
 
         Returns
@@ -229,6 +235,8 @@ class Fleet:
         ``bandwidth`` (bytes per second, one direction), ``model`` and ``technology``. What is down is left out.
 
         """
+        from trninv.routing.graph import Graph  # noqa: PLC0415 # networkx is slow to import, a path does without
+
         with reading(self.engine) as connection:
             chips = set(connection.scalars(chips_of(resolve(connection, scope))))
             domains = domains_of(connection, chips)
@@ -256,19 +264,20 @@ def _listed(addresses: Sequence[str] | str) -> Sequence[str]:
     return listed
 
 
-def _ends(connection: Connection, source: str, target: str, avoid: Iterable[str] = ()) -> _Ends:
+def _ends(reader: Reader, source: str, target: str, avoid: Iterable[str] = ()) -> _Ends:
+    connection = reader.connection
     one, other = resolve(connection, source), resolve(connection, target)
     sources, targets = (_endpoints(connection, place) for place in (one, other))
     domains = domains_of(connection, sources | targets)
-    graph = load(connection, domains, fabric=len(domains) > 1).graph
-    nodes, links = _avoided(connection, avoid)
-    over = _ACROSS if len(domains) > 1 else _WITHIN
-    return _Ends(one, other, sources, targets, without(graph, nodes, links) if nodes or links else graph, over)
+    wiring = reader.load(domains, fabric=len(domains) > 1)
+    if avoid:
+        wiring = wiring.without(*_avoided(connection, avoid))
+    return _Ends(one, other, sources, targets, wiring, _ACROSS if len(domains) > 1 else _WITHIN)
 
 
 def _unreachable(ends: _Ends) -> str:
     for place, nodes in ((ends.source, ends.sources), (ends.target, ends.targets)):
-        if not any(node in ends.graph for node in nodes):
+        if nodes.isdisjoint(ends.wiring.nodes):
             return f"nothing of {place.address} is up and not avoided"
     return "no links that are up join them"
 
@@ -298,12 +307,6 @@ def _avoided(connection: Connection, addresses: Iterable[str]) -> tuple[set[int]
     return nodes, links
 
 
-def _scope(connection: Connection, address: str) -> tuple[Place, frozenset[int], Wiring]:
-    place = resolve(connection, address)
-    chips = frozenset(connection.scalars(chips_of(place)))
-    return place, chips, load(connection, domains_of(connection, chips))
-
-
 def _named(connection: Connection, chips: Sequence[str], members: frozenset[int], scope: Place) -> frozenset[int]:
     named: set[int] = set()
     for address in chips:
@@ -314,18 +317,6 @@ def _named(connection: Connection, chips: Sequence[str], members: frozenset[int]
     return frozenset(named)
 
 
-def _path(graph: Graph, nodes: NodePath) -> Path:
-    named = [(graph.nodes[node]["kind"], graph.nodes[node]["address"]) for node in nodes]
-    return Path.of(named, [link_ref(graph, a, b) for a, b in pairwise(nodes)])
-
-
-def _ring(graph: Graph, own: Collection[int], hops: int, chips: Sequence[int], widest: dict[int, int]) -> PoolRing:
-    reached = (
-        ReachedChip(graph.nodes[chip]["address"], Capacity(graph.nodes[chip]["memory"]), Bandwidth(widest[chip]))
-        for chip in chips
-    )
-    return PoolRing(hops, tuple(reached), _memory(graph, chips), Bandwidth(pool.delivery(graph, chips, own)))
-
-
-def _memory(graph: Graph, chips: Iterable[int]) -> Capacity:
-    return Capacity(sum(graph.nodes[chip]["memory"] for chip in chips))
+def _path(wiring: Wiring, path: NodePath) -> Path:
+    named = [(wiring.nodes[node]["kind"], wiring.nodes[node]["address"]) for node in path]
+    return Path.of(named, [link_ref(wiring.nodes, wiring.links, a, b) for a, b in pairwise(path)])

@@ -7,9 +7,10 @@ from sqlalchemy import Connection
 from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import Place
 from trninv.routing import bisection, cluster, evidence
-from trninv.routing.graph import MAX_DOMAINS, Graph, cut_links, load
+from trninv.routing.graph import Graph, cut_links
 from trninv.routing.results import Balance, BisectionAnswer, Bounds
 from trninv.routing.split import Split
+from trninv.routing.wiring import MAX_DOMAINS, load
 from trninv.settings import Settings
 from trninv.units import Bandwidth
 
@@ -45,7 +46,7 @@ def of_domain(connection: Connection, place: Place, domains: Sequence[int], memb
         cut_size=len(cut),
         nominal=_bounds(nominal, split) if nominal else None,
         definition=_BISECTION,
-        facts=evidence.of_wiring(connection, graph),
+        facts=evidence.of_wiring(connection, graph.nodes.values(), graph.edges.values()),
     )
 
 

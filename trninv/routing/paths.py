@@ -9,19 +9,19 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from math import inf
 
-from trninv.routing.graph import Graph, capacities
 from trninv.routing.results import Metric
+from trninv.routing.wiring import Links
 
 NodePath = tuple[int, ...]
 
 
-def best_paths(graph: Graph, sources: Collection[int], targets: Collection[int], metric: Metric) -> Iterator[NodePath]:
+def best_paths(links: Links, sources: Collection[int], targets: Collection[int], metric: Metric) -> Iterator[NodePath]:
     """Simple paths from any source to any target, best first, without end but that of the paths.
 
     A path touches the sources in its first node only and the targets in its last only. The method is Yen's
     (Management Science 17, 1971): each further path leaves an earlier one at some node. O(k · nodes · edges) for k.
     """
-    search = _Search(graph, sources, targets, metric)
+    search = _Search(links, sources, targets, metric)
     candidates: list[tuple[tuple[float, ...], NodePath]] = []
     found: list[NodePath] = []
     seen: set[NodePath] = set()
@@ -42,9 +42,9 @@ def best_paths(graph: Graph, sources: Collection[int], targets: Collection[int],
             consider(search.best(prefix, taken))
 
 
-def count_best(graph: Graph, sources: Collection[int], targets: Collection[int], metric: Metric) -> int:
+def count_best(links: Links, sources: Collection[int], targets: Collection[int], metric: Metric) -> int:
     """How many paths are as good as the best one, without listing them."""
-    search = _Search(graph, sources, targets, metric)
+    search = _Search(links, sources, targets, metric)
     best = search.best((), frozenset())
     if len(best) < 2:  # noqa: PLR2004 # a path of one node has no link
         return len(search.sources & search.targets)
@@ -58,20 +58,22 @@ def count_best(graph: Graph, sources: Collection[int], targets: Collection[int],
 
 
 class _Search:
-    def __init__(self, graph: Graph, sources: Collection[int], targets: Collection[int], metric: Metric) -> None:
-        self.graph, self.metric = graph, metric
+    def __init__(self, links: Links, sources: Collection[int], targets: Collection[int], metric: Metric) -> None:
+        self.links, self.metric = links, metric
         self.sources, self.targets = (
-            frozenset(sources).intersection(graph),
-            frozenset(targets).intersection(graph),
+            frozenset(sources).intersection(links),
+            frozenset(targets).intersection(links),
         )
-        self.capacities = sorted({carries for _, _, carries in capacities(graph)}, reverse=True) or [0]
+        self.capacities = sorted({of["capacity"] for near in links.values() for of in near.values()}, reverse=True) or [
+            0
+        ]
 
     def rank(self, path: NodePath) -> tuple[float, ...]:
         hops = len(path) - 1
         return (-self.narrowest(path), hops) if self.metric is Metric.BANDWIDTH else (hops,)
 
     def narrowest(self, path: NodePath) -> float:
-        return min((self.graph.edges[edge]["capacity"] for edge in pairwise(path)), default=inf)
+        return min((self.links[a][b]["capacity"] for a, b in pairwise(path)), default=inf)
 
     def best(self, prefix: NodePath, taken: frozenset[int]) -> NodePath:
         """Best path that begins with ``prefix`` and does not go on at one of ``taken``; empty if there is none."""
@@ -121,4 +123,4 @@ class _Search:
         return tuple(path)
 
     def _neighbours(self, node: int, floor: float) -> Iterator[int]:
-        return (near for near, edge in self.graph.adj[node].items() if edge["capacity"] >= floor)
+        return (near for near, of in self.links[node].items() if of["capacity"] >= floor)

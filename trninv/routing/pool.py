@@ -1,11 +1,13 @@
 """How far a place reaches: hops and widest path to every node, and what a set can deliver into it at once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 
 import networkx as nx
 
 from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import Graph, capacities
+from trninv.routing.results import PoolRing, ReachedChip
+from trninv.units import Bandwidth, Capacity
 
 
 def hops_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
@@ -27,3 +29,26 @@ def widest_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
 def delivery(graph: Graph, ring: Collection[int], place: Collection[int]) -> int:
     """Bytes per second that a ring of chips can send into a place at once."""
     return minimum_cut(graph, ring, place)[0] if ring else 0
+
+
+def memory(graph: Graph, chips: Iterable[int]) -> Capacity:
+    return Capacity(sum(graph.nodes[chip]["memory"] for chip in chips))
+
+
+def rings(graph: Graph, own: Sequence[int], max_hops: int | None, least: int) -> tuple[PoolRing, ...]:
+    """The other chips by hops, at most ``max_hops`` away and with a widest path of ``least`` or more."""
+    hops, widest = hops_from(graph, own), widest_from(graph, own)
+    found: dict[int, list[int]] = {}
+    for node in sorted(hops.keys() - set(own)):
+        near = max_hops is None or hops[node] <= max_hops
+        if graph.nodes[node]["kind"] == "chip" and near and widest[node] >= least:
+            found.setdefault(hops[node], []).append(node)
+    return tuple(_ring(graph, own, at, found[at], widest) for at in sorted(found))
+
+
+def _ring(graph: Graph, own: Sequence[int], hops: int, chips: Sequence[int], widest: dict[int, int]) -> PoolRing:
+    reached = (
+        ReachedChip(graph.nodes[chip]["address"], Capacity(graph.nodes[chip]["memory"]), Bandwidth(widest[chip]))
+        for chip in chips
+    )
+    return PoolRing(hops, tuple(reached), memory(graph, chips), Bandwidth(delivery(graph, chips, own)))

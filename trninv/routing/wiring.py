@@ -1,0 +1,250 @@
+"""The wiring of scale-up domains, read from the tables as it is now.
+
+A node of a wiring has ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory``
+(chips: bytes), ``domain`` (its model; None for a network node) and ``position`` (torus chips: coordinates); a link
+``id``, ``capacity`` (bytes per second, one direction), ``model`` and ``technology``. What is down is not there.
+"""
+
+from collections import OrderedDict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Engine, and_, func, or_, select
+
+from trninv.errors import ScopeTooLargeError
+from trninv.inventory.address import Place, node_addresses
+from trninv.inventory.database import reading
+from trninv.inventory.revision import Revision
+from trninv.inventory.schema import CARRYING, TABLES
+from trninv.routing.results import LinkRef
+from trninv.topology.torus import coordinates
+from trninv.units import Bandwidth
+
+if TYPE_CHECKING:
+    from trninv.routing.graph import Graph
+
+_T = TABLES
+MAX_DOMAINS = 64
+"""Domains that one wiring may span; a larger question belongs to the quotient of the cluster."""
+
+Attributes = dict[str, Any]
+Links = Mapping[int, Mapping[int, Attributes]]
+"""Adjacency by node id, as networkx's ``Graph.adj``: both directions of a link share their attributes."""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What is up, and the chips that are not."""
+
+    nodes: dict[int, Attributes]
+    links: dict[int, dict[int, Attributes]]
+    failed: frozenset[int]
+
+    @cached_property
+    def graph(self) -> "Graph":
+        """The same as a networkx graph."""
+        from trninv.routing.graph import Graph  # noqa: PLC0415 # a path does without networkx
+
+        graph = Graph()
+        graph.add_nodes_from(self.nodes.items())
+        graph.add_edges_from(self.edges())
+        return graph
+
+    def edges(self) -> Iterator[tuple[int, int, Attributes]]:
+        """Every link once: both ends, the lower first, and its attributes."""
+        return ((a, b, of) for a, near in self.links.items() for b, of in near.items() if a < b)
+
+    def without(self, nodes: Collection[int], links: Collection[int]) -> "Wiring":
+        """A copy that lacks these nodes and these links (by id)."""
+        kept = {node: of for node, of in self.nodes.items() if node not in nodes}
+        joined = {a: {b: of for b, of in self.links[a].items() if b in kept and of["id"] not in links} for a in kept}
+        return Wiring(kept, joined, self.failed)
+
+
+def join(wirings: Iterable[Wiring]) -> Wiring:
+    """The wirings of domains as one; they share what is above them."""
+    nodes: dict[int, Attributes] = {}
+    links: dict[int, dict[int, Attributes]] = {}
+    failed: set[int] = set()
+    for wiring in wirings:
+        nodes |= wiring.nodes
+        for node, near in wiring.links.items():
+            links[node] = links[node] | near if node in links else near
+        failed |= wiring.failed
+    return Wiring(nodes, links, frozenset(failed))
+
+
+class Wirings:
+    """Reads wirings of an engine's database, and remembers domains for as long as it stays as it is; thread safe."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self._revision, self._lock = engine, Revision(engine), Lock()
+        self._known: tuple[Hashable, OrderedDict[tuple[int, bool], Wiring]] = None, OrderedDict()
+
+    def close(self) -> None:
+        self._revision.close()
+
+    @contextmanager
+    def reading(self) -> "Iterator[Reader]":
+        """One state of the database."""
+        before = self._revision.current()
+        with reading(self.engine) as connection:
+            # nothing changed while the connection's state was fixed, so that is the state of this revision
+            known = self._of(before) if before is not None and before == self._revision.current() else OrderedDict()
+            yield Reader(connection, known, self._lock)
+
+    def _of(self, revision: Hashable) -> "OrderedDict[tuple[int, bool], Wiring]":
+        with self._lock:
+            if self._known[0] != revision:
+                self._known = revision, OrderedDict()
+            return self._known[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A connection that sees one state of the database, and the domains already read of that state."""
+
+    connection: Connection
+    _known: "OrderedDict[tuple[int, bool], Wiring]"
+    _lock: Lock
+
+    def load(self, domain_ids: Collection[int], *, fabric: bool = False) -> Wiring:
+        """As `load`, from what is remembered where it is."""
+        _few(domain_ids)
+        parts = [self._domain(domain, fabric) for domain in domain_ids]
+        return parts[0] if len(parts) == 1 else join(parts)
+
+    def _domain(self, domain: int, fabric: bool) -> Wiring:  # part of a key
+        key = domain, fabric
+        found = self._known.get(key) or load(self.connection, [domain], fabric=fabric)
+        with self._lock:
+            self._known[key] = found
+            self._known.move_to_end(key)
+            if len(self._known) > MAX_DOMAINS:
+                self._known.popitem(last=False)
+        return found
+
+
+def domains_of(connection: Connection, nodes: Iterable[int]) -> list[int]:
+    node = _T["node"]
+    wanted = select(node.c.domain_id).distinct().where(node.c.id.in_(list(nodes))).order_by(node.c.domain_id)
+    return list(connection.scalars(wanted))
+
+
+def domains_in(connection: Connection, cluster: Place) -> list[int]:
+    domain = _T["domain"]
+    return list(connection.scalars(select(domain.c.id).where(domain.c.cluster_id == cluster.id).order_by(domain.c.id)))
+
+
+def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = False, fabric: bool = False) -> Wiring:
+    """The wiring of domains: their scale-up links, which no path within a domain leaves.
+
+    Parameters
+    ----------
+    nics
+        The EFA devices too.
+    fabric
+        The EFA devices and the slice of the fabric above the domains.
+
+    Raises
+    ------
+    ScopeTooLargeError
+        More than MAX_DOMAINS domains.
+
+    """
+    _few(domain_ids)
+    above = _network_nodes(connection, domain_ids) if fabric else []
+    nodes: dict[int, Attributes] = {}
+    failed = set()
+    for row in connection.execute(_nodes(domain_ids, above, nics=nics or fabric)):
+        if row.state in CARRYING:
+            nodes[row.id] = {
+                "kind": row.kind,
+                "address": row.address,
+                "rack": row.rack,
+                "server": row.server,
+                "memory": row.memory,
+                "domain": row.domain,
+                "position": _position(row),
+            }
+        elif row.kind == "chip":
+            failed.add(row.id)
+    links: dict[int, dict[int, Attributes]] = {node: {} for node in nodes}
+    for key, a, b, capacity, technology, model in connection.execute(_links(domain_ids, above)):
+        if a in nodes and b in nodes:
+            of = {"id": key, "capacity": capacity, "model": model, "technology": technology}
+            links[a][b] = links[b][a] = of
+    return Wiring(nodes, links, frozenset(failed))
+
+
+def _few(domain_ids: Collection[int]) -> None:
+    if len(domain_ids) > MAX_DOMAINS:
+        raise ScopeTooLargeError(f"{len(domain_ids)} domains in one graph: ask about at most {MAX_DOMAINS}")
+
+
+def link_ref(nodes: Mapping[int, Attributes], links: Links, a: int, b: int) -> LinkRef:
+    low, high = min(a, b), max(a, b)
+    of = links[low][high]
+    return LinkRef(of["id"], nodes[low]["address"], nodes[high]["address"], Bandwidth(of["capacity"]))
+
+
+def _network_nodes(connection: Connection, domain_ids: Collection[int]) -> list[int]:
+    """The slice of the fabric above some domains: their network nodes of every tier."""
+    link = _T["link"]
+    below = select(link.c.b_id).distinct().where(link.c.domain_id.in_(list(domain_ids)), link.c.scope == "fabric")
+    found: list[int] = []
+    while tier := list(connection.scalars(below)):
+        found += tier
+        below = select(link.c.b_id).distinct().where(link.c.a_id.in_(tier), link.c.scope == "fabric")
+    return sorted(found)
+
+
+def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -> Any:  # noqa: ANN401 # a Select
+    node, chip, switch, model, domain, domain_model, server, rack = (
+        _T[name] for name in ("node", "chip", "switch", "chip_model", "domain", "domain_model", "server", "rack")
+    )
+    of_switch = server.alias("of_switch")
+    query = node_addresses().add_columns(
+        node.c.kind,
+        node.c.state,
+        rack.c.ordinal.label("rack"),
+        func.coalesce(server.c.ordinal, of_switch.c.ordinal).label("server"),
+        chip.c.ordinal.label("chip"),
+        model.c.device_memory_bytes.label("memory"),
+        domain_model.c.slug.label("domain"),
+        domain_model.c.sides,
+    )
+    query = query.outerjoin(model, model.c.id == chip.c.chip_model_id)
+    query = query.outerjoin(of_switch, of_switch.c.id == switch.c.server_id)
+    query = query.outerjoin(rack, rack.c.id == func.coalesce(server.c.rack_id, switch.c.rack_id))
+    query = query.outerjoin(domain_model, domain_model.c.id == domain.c.domain_model_id)
+    kinds = ("chip", "switch", "nic") if nics else ("chip", "switch")
+    inside = and_(node.c.domain_id.in_(list(domain_ids)), node.c.kind.in_(kinds))
+    return query.where(or_(inside, node.c.id.in_(list(above)))).order_by(node.c.id)
+
+
+def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:  # noqa: ANN401 # a Select of six columns
+    link, model = _T["link"], _T["link_model"]
+    query = select(
+        link.c.id,
+        link.c.a_id,
+        link.c.b_id,
+        link.c.bandwidth_bytes_per_s,
+        link.c.technology,
+        model.c.slug.label("model"),
+    ).join(model, model.c.id == link.c.link_model_id)
+    ours = or_(link.c.domain_id.in_(list(domain_ids)), link.c.a_id.in_(list(above)))
+    return query.where(ours, link.c.state.in_(CARRYING)).order_by(link.c.id)
+
+
+def _position(row: Any) -> tuple[int, ...] | None:  # noqa: ANN401 # a row of _nodes
+    """Torus coordinates: of a 4×4 (row, column), of a 4×4×4 (server, row, column)."""
+    if row.kind != "chip" or not row.sides:
+        return None
+    sides = [int(side) for side in row.sides.split("x")]
+    per_server = sides[-1] * sides[-2]
+    return coordinates(row.server * per_server + row.chip, sides)
