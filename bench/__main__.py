@@ -34,6 +34,7 @@ from trninv.inventory import migrate, stamp
 from trninv.inventory.bulk import bulk
 from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import TABLES
+from trninv.routing.fleet import Fleet
 
 NAME = "bench"
 A = TypeVar("A")
@@ -41,13 +42,14 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured: seconds of ours and of the baseline, and the mark that the ratio is held against."""
+    """What was measured of ours and of the baseline, and the mark that their ratio is held against, if there is one."""
 
     name: str
     ours: float
     baseline: float
     against: str
-    mark: float
+    mark: float | None = None
+    unit: str = "s"
 
     @property
     def ratio(self) -> float:
@@ -122,15 +124,20 @@ def postgres_seeding(url: str, domains: int) -> Row:
     return Row("seeding the same, PostgreSQL", ours, baseline, "binary COPY, then keys and indexes", 1.3)
 
 
-def pairs(domains: int, number: int) -> Iterator[tuple[str, str]]:
-    """Random chips of different domains, out of forty."""
+def pairs(domains: int, number: int, place: str = "across") -> Iterator[tuple[str, str]]:
+    """Random pairs of chips of one server, of one domain or of two, out of forty domains."""
     chance = random.Random(7)
     known = chance.sample(range(domains), min(40, domains))
     for _ in range(number):
-        a, b = (
-            f"{NAME}/d{domain}/s{chance.randrange(4)}/c{chance.randrange(16)}" for domain in chance.sample(known, 2)
-        )
-        yield a, b
+        one, other = chance.sample(known, 2)
+        server, far = chance.sample(range(4), 2)
+        chip, next_to = chance.sample(range(16), 2)
+        end = {
+            "server": f"{one}/s{server}/c{next_to}",
+            "domain": f"{one}/s{far}/c{next_to}",
+            "across": f"{other}/s{far}/c{next_to}",
+        }
+        yield f"{NAME}/d{one}/s{server}/c{chip}", f"{NAME}/d{end[place]}"
 
 
 def each(ask: Callable[[A, A], object], ends: Iterable[tuple[A, A]]) -> float:
@@ -138,25 +145,51 @@ def each(ask: Callable[[A, A], object], ends: Iterable[tuple[A, A]]) -> float:
     return statistics.median(seconds(partial(ask, a, b), 1) for a, b in ends)
 
 
-def warm_path(database: Path, domains: int) -> float:
-    """Seconds of a path across the fabric between domains that were asked about before."""
+QUESTIONS: dict[str, Callable[[Fleet, str, str], object]] = {
+    "path": lambda fleet, a, b: fleet.path(a, b),
+    "widest path": lambda fleet, a, b: fleet.path(a, b, "bandwidth"),
+    "flow": lambda fleet, a, b: fleet.bandwidth(a, b),
+    "pool": lambda fleet, a, _: fleet.memory_pool(a),
+}
+
+
+def warm(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
+    """Seconds of a question about domains that were asked about before."""
     with trninv.open(f"sqlite:///{database}") as fleet:
-        asked = list(pairs(domains, 500))
-        each(fleet.path, asked)
-        return each(fleet.path, asked)
+        ask = partial(QUESTIONS[question], fleet)
+        each(ask, asked)
+        return each(ask, asked)
 
 
-def across_path(database: Path, domains: int) -> Row:
-    ours = warm_path(database, domains)
+def cold(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
+    """Seconds of a first question about its domains, in a process that has answered others."""
+
+    def ask(a: str, b: str) -> float:
+        with trninv.open(f"sqlite:///{database}") as fleet:
+            fleet.path(f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c0")
+            return seconds(partial(QUESTIONS[question], fleet, a, b), 1)
+
+    return statistics.median(ask(a, b) for a, b in asked)
+
+
+def questions(database: Path, domains: int) -> Iterator[Row]:
+    """Every question between places near and far, against a search by hops that has the whole fleet in memory."""
     graph, number = resident(database)
-    ends = [(number[a], number[b]) for a, b in pairs(domains, 500)]
-    baseline = each(partial(nx.bidirectional_shortest_path, graph), ends)
-    return Row("path across the fabric, warm", ours, baseline, "networkx, the whole fleet resident", 2.0)
+    for place in ("server", "domain", "across"):
+        asked = list(pairs(domains, 100, place))
+        baseline = each(partial(nx.bidirectional_shortest_path, graph), [(number[a], number[b]) for a, b in asked])
+        for question in QUESTIONS:
+            where = f"{question}, {'across the fabric' if place == 'across' else f'same {place}'}"
+            mark = 2.0 if (question, place) == ("path", "across") else None
+            ours = warm(database, question, asked)
+            yield Row(f"{where}, warm", ours, baseline, "networkx path, whole fleet resident", mark)
+            ours = cold(database, question, asked[:15])
+            yield Row(f"{where}, cold", ours, baseline, "networkx path, whole fleet resident")
 
 
 def across_cypher(database: Path, domains: int) -> Row:
     """The same graph in an embedded graph database, asked in Cypher."""
-    ours = warm_path(database, domains)
+    ours = warm(database, "path", list(pairs(domains, 100)))
     _, number = resident(database)
     with tempfile.TemporaryDirectory(prefix="b") as name, sqlite3.connect(database) as source:
         for table, query in (("N", "SELECT id FROM node"), ("L", "SELECT a_id, b_id FROM link")):
@@ -173,7 +206,7 @@ def across_cypher(database: Path, domains: int) -> Row:
             return found.get_next()
 
         baseline = each(path, [(number[a], number[b]) for a, b in pairs(domains, 15)])
-    return Row("path across the fabric, warm", ours, baseline, "ladybug, Cypher", 0.05)
+    return Row("path, across the fabric, warm", ours, baseline, "ladybug, Cypher", 0.05)
 
 
 def resident(database: Path) -> tuple["nx.Graph[int]", dict[str, int]]:
@@ -187,20 +220,41 @@ def resident(database: Path) -> tuple["nx.Graph[int]", dict[str, int]]:
         return graph, {f"{NAME}/d{d}/s{s}/c{c}": key for d, s, c, key in chips}
 
 
-def size_growth(directory: Path, domains: int) -> Row:
-    """The same question at a fifteenth of the size."""
-    small = max(domains // 15, 2)
-    seeded(f"sqlite:///{directory}/small.db", small)
-    ours, baseline = warm_path(directory / "ours.db", domains), warm_path(directory / "small.db", small)
-    return Row(f"the same of {domains:,} domains", ours, baseline, f"{small:,} domains", 1.3)
+def size_growth(directory: Path, domains: int) -> Iterator[Row]:
+    """The same questions of a large and a small cluster: for 6,250 domains 1,000,000 and 30,016 chips."""
+    sizes = domains * 5 // 2, max(domains * 3 // 40, 2)
+    for size in sizes:
+        seeded(f"sqlite:///{directory}/{size}.db", size)
+    for question in QUESTIONS:
+        large, small = (warm(directory / f"{size}.db", question, list(pairs(size, 100))) for size in sizes)
+        yield Row(f"{question}, {64 * sizes[0]:,} chips", large, small, f"{64 * sizes[1]:,} chips", 1.3)
 
 
 def cold_start(database: Path) -> Row:
     a, b = next(pairs(40, 1))
     command = [sys.executable, "-m", "trninv", "--database", f"sqlite:///{database}", "path", a, b]
-    ours = seconds(lambda: subprocess.run(command, check=True, capture_output=True), 7)
-    baseline = seconds(lambda: subprocess.run([sys.executable, "-c", "import networkx"], check=True), 7)
+    ours = seconds(lambda: subprocess.run(command, check=True, capture_output=True), 15)
+    baseline = seconds(lambda: subprocess.run([sys.executable, "-c", "import networkx"], check=True), 15)
     return Row("trninv path, cold start", ours, baseline, 'python -c "import networkx"', 2.5)
+
+
+def memory(directory: Path, domains: int) -> Iterator[Row]:
+    """Peak memory of a process that seeds, and of one that answers every question across the fabric."""
+    url = f"sqlite:///{directory}/memory.db"
+    seed = (
+        f"from trninv.cli.main import trninv as run; common = ['--database', {url!r}]\n"
+        f"run([*common, 'migrate'], standalone_mode=False)\n"
+        f"run([*common, 'seed', 'u-trn2x64', '--domains', '{domains}', '--name', '{NAME}'], standalone_mode=False)"
+    )
+    ask = (
+        f"import trninv; fleet = trninv.open({url!r})\n"
+        f"for a, b in {list(pairs(domains, 200))}: fleet.path(a, b), fleet.bandwidth(a, b), fleet.memory_pool(a)"
+    )
+    for name, code, most in (("seeding", seed, 300), ("routing", ask, 100)):
+        watched = f"{code}\nprint(open('/proc/self/status').read())"
+        done = subprocess.run([sys.executable, "-c", watched], check=True, capture_output=True, text=True)
+        kilobytes = int(done.stdout.split("VmHWM:")[1].split()[0])
+        yield Row(f"{name} process, peak", kilobytes / 1024, most, "the mark", 1.0, "MB")
 
 
 def main() -> None:
@@ -213,15 +267,20 @@ def main() -> None:
         with postgres.server(directory) as url:
             rows.append(postgres_seeding(url, domains))
         rows += [
+            *memory(directory, domains),
             cold_start(directory / "ours.db"),
-            size_growth(directory, domains),
-            across_path(directory / "ours.db", domains),
+            *questions(directory / "ours.db", domains),
             across_cypher(directory / "ours.db", domains),
+            *size_growth(directory, domains),
         ]
         megabytes = (directory / "ours.db").stat().st_size / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(tabulate(
-        [(r.name, f"{r.ours:.4g} s", f"{r.baseline:.4g} s", r.against, f"{r.ratio:.2g}", f"≤ {r.mark}") for r in rows],
+        [
+            (r.name, *(f"{x:.4g} {r.unit}" for x in (r.ours, r.baseline)), r.against, f"{r.ratio:.2g}",
+             f"≤ {r.mark}" if r.mark else "")
+            for r in rows
+        ],
         headers=["what", "trninv", "baseline", "which is", "ratio", "mark"],
     ))  # fmt: skip
     print(f"database: {megabytes:,.0f} MB; this process with its baselines: {peak:,.0f} MB")

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-import platformdirs
-
 from trninv.errors import UsageError
 
 _DATABASE = "TRNINV_DATABASE_URL"
@@ -43,6 +41,8 @@ class Settings:
 
 def default_database() -> str:
     """URL of the SQLite file in the user's data directory."""
+    import platformdirs  # noqa: PLC0415 # not needed where a URL is given
+
     return f"sqlite:///{platformdirs.user_data_path('trninv') / 'trninv.db'}"
 
 

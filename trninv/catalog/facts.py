@@ -1,7 +1,6 @@
 """Sources and facts as the catalog's TOML files give them, and the rule that picks between them."""
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,9 @@ from trninv.units import Bandwidth, Capacity, Compute, Quantity
 
 KINDS: Final = ("seed", "vendor", "driver", "third_party", "assumed")
 DIRECTIONS: Final = ("one", "both")
+
+EFA_FABRIC: Final = "efa-fabric"
+"""Subject of the facts about every EFA fabric."""
 
 _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
     "capacity": Capacity,
@@ -220,6 +222,8 @@ def _evaluate(formula: str, term: Any) -> Fraction:  # noqa: ANN401 # a callable
 
 
 def _read(path: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 # most commands read no file of the catalog
+
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from trninv.catalog.facts import KINDS, Catalog, Source
+from trninv.catalog.facts import EFA_FABRIC, KINDS, Catalog, Source
 from trninv.errors import LimitError, UnknownSystemError, nearest
 from trninv.settings import bundle
 from trninv.topology.blueprint import Blueprint
@@ -16,9 +16,6 @@ from trninv.topology.clos import Fabric
 
 COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "sparse_compute", "int8_compute")
 """Attributes of a chip that count 10⁹ operations per second; a chip without the type has none."""
-
-EFA_FABRIC = "efa-fabric"
-"""Subject of the facts about every EFA fabric."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, Text, case, cast, func, literal, select
 
-from trninv.catalog.models import systems
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
 from trninv.inventory.schema import NODE_KINDS, TABLES
 
@@ -242,6 +241,8 @@ def _instead(connection: Connection, address: Address) -> str:
         missing = missing.parent
     if not missing.steps:
         slugs = connection.scalars(select(_T["cluster"].c.slug)).all()
+        from trninv.catalog.models import systems  # noqa: PLC0415 # only to put a name right
+
         meant = systems().names.get(missing.cluster)
         offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else nearest(missing.cluster, slugs)
         return f"no cluster {missing.cluster}: " + (offer if slugs else _NOTHING)

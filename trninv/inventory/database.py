@@ -12,6 +12,7 @@ from sqlalchemy.exc import DatabaseError as SqlDatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.errors import DatabaseError, NotMigratedError, NotReachableError, UsageError
+from trninv.inventory.schema import narrow_on_postgresql
 from trninv.settings import bundle
 
 _SECRETS = ("password", "sslpassword", "passfile")
@@ -30,6 +31,7 @@ def engine_of(url: str) -> Engine:
         parsed = make_url(url)
         backend = parsed.get_backend_name()
         if backend == "postgresql":
+            narrow_on_postgresql()
             return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
         if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
             raise UsageError(f"{parsed.drivername} is not supported: use sqlite:///FILE or postgresql://…")

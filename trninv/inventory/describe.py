@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, or_, select
 
-from trninv.catalog.facts import Catalog, Fact, render
-from trninv.catalog.models import COMPUTE, EFA_FABRIC
+from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render
+from trninv.catalog.models import COMPUTE
 from trninv.inventory.address import Place, node_addresses
 from trninv.inventory.record import compute_column
 from trninv.inventory.schema import CARRYING, NODE_KINDS, TABLES, is_not_up

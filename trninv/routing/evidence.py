@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable
 
 from sqlalchemy import Connection, select
 
-from trninv.catalog.facts import render
-from trninv.catalog.models import EFA_FABRIC
+from trninv.catalog.facts import EFA_FABRIC, render
 from trninv.inventory.schema import TABLES
 from trninv.routing.results import CitedFact
 from trninv.routing.wiring import Attributes
