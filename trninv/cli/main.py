@@ -20,6 +20,8 @@ _COMMANDS = {
     "seed": "admin",
     "unseed": "admin",
     "verify": "admin",
+    "set": "state",
+    "events": "state",
     "show": "look",
     "facts": "look",
     "audit": "look",
@@ -42,7 +44,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _COMMANDS:
             return None
-        command = vars(importlib.import_module(f"trninv.cli.{_COMMANDS[name]}"))[name]
+        module = vars(importlib.import_module(f"trninv.cli.{_COMMANDS[name]}"))
+        command = module.get(name) or module.get(f"{name}_")  # set_ is not Python's set
         return command if isinstance(command, click.Command) else None
 
 

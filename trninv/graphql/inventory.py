@@ -12,7 +12,7 @@ from trninv.graphql.context import Row
 from trninv.graphql.facts import AppInfo, Fact
 from trninv.graphql.scalars import Address, Bandwidth, Capacity
 from trninv.inventory.record import compute_column
-from trninv.inventory.schema import CARRYING
+from trninv.inventory.state import PPM, carried, condition_of
 from trninv.units import Bandwidth as Rate
 from trninv.units import Capacity as Size
 from trninv.units import Compute as Operations
@@ -162,13 +162,21 @@ class _InServer(_InDomain):
 
 
 @strawberry.type
-class _Vertex:
+class _Stated:
     row: strawberry.Private[Row]
 
     @strawberry.field(description="up, degraded, down or maintenance.")
     def state(self) -> str:
         return str(self.row["state"])
 
+    @strawberry.field(description="The part that still carries, of what is degraded; null: all.")
+    def factor(self) -> float | None:
+        millionths = self.row["factor_ppm"]
+        return None if millionths is None else millionths / PPM
+
+
+@strawberry.type
+class _Vertex(_Stated):
     @strawberry.field(description="Its links.")
     async def links(self, info: AppInfo, first: First = DEFAULT_PAGE, after: After = None) -> Connection["Link"]:
         return await below(info, lambda row: Link(row=row), "link", "node", self.row["id"], (first, after))
@@ -213,7 +221,7 @@ class Rack(_InCluster, Node, Located):
 
 
 @strawberry.type(description="A server: an EC2 instance of a rack.")
-class Server(_InDomain, Node, Located):
+class Server(_Stated, _InDomain, Node, Located):
     kind: ClassVar[str] = "server"
 
     @strawberry.field(description="Its model, the subject of its facts.")
@@ -297,7 +305,7 @@ class NetworkNode(_Vertex, _InCluster, Node, Located):
 
 
 @strawberry.type(description="A link between two nodes, full duplex.")
-class Link(Node, Located):
+class Link(_Stated, Node, Located):
     kind: ClassVar[str] = "link"
 
     async def _address(self, info: AppInfo) -> Address:
@@ -316,8 +324,7 @@ class Link(Node, Located):
     @strawberry.field(description="What one direction carries now.", graphql_type=Bandwidth)
     async def bandwidth(self, info: AppInfo) -> Rate:
         ends = [await info.context.model("node", self.row[end]) for end in ("a_id", "b_id")]
-        carries = all(row["state"] in CARRYING for row in (self.row, *ends))
-        return Rate(self.row["bandwidth_bytes_per_s"] if carries else 0)
+        return Rate(carried(self.row["bandwidth_bytes_per_s"], *map(condition_of, (self.row, *ends))))
 
     @strawberry.field(description="What one direction carries when healthy.", graphql_type=Bandwidth)
     def nominal(self) -> Rate:
@@ -346,10 +353,6 @@ class Link(Node, Located):
     )
     def scope(self) -> str:
         return str(self.row["scope"])
-
-    @strawberry.field(description="up, degraded, down or maintenance.")
-    def state(self) -> str:
-        return str(self.row["state"])
 
     @strawberry.field(description="The scale-up domain it belongs to; null between two network nodes.")
     async def domain(self, info: AppInfo) -> Domain | None:

@@ -10,8 +10,10 @@ from sqlalchemy import ColumnElement, Connection, or_, select
 from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render
 from trninv.catalog.models import COMPUTE
 from trninv.inventory.address import Place, node_addresses
+from trninv.inventory.listing import LISTINGS
 from trninv.inventory.record import compute_column
 from trninv.inventory.schema import CARRYING, NODE_KINDS, TABLES, is_not_up
+from trninv.inventory.state import condition_of, events
 from trninv.inventory.totals import totals
 from trninv.topology.clos import TIERS
 from trninv.units import Bandwidth, Capacity, Compute
@@ -53,6 +55,8 @@ class Description:
 def describe(connection: Connection, catalog: Catalog, place: Place) -> Description:
     """Everything that the tables and the catalog say of a place."""
     attributes, subjects = _DESCRIBERS[place.level](connection, catalog, place)
+    for event in events(connection, place.address, 1):
+        attributes["last set"] = f"{condition_of(event)} at {event.at} by {event.who}: {event.why}"
     return Description(
         place.address,
         place.level,
@@ -102,6 +106,7 @@ def _server(connection: Connection, _catalog: Catalog, place: Place) -> Describe
     return {
         "model": model.slug,
         "rack": f"{cluster}/r{_row(connection, 'rack', server.rack_id).ordinal}",
+        "state": condition_of(server),
         "chips": model.chips,
         "vCPUs": model.vcpus,
         "host memory": Capacity(model.host_memory_bytes),
@@ -118,7 +123,7 @@ def _chip(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     }
     return {
         "model": model.name,
-        "state": node.state,
+        "state": condition_of(node),
         "tray": f"tray {_row(connection, 'tray', chip.tray_id).ordinal} of its server" if chip.tray_id else None,
         "cores": f"{model.cores} × {model.core_model}",
         "memory": Capacity(model.device_memory_bytes),
@@ -141,17 +146,17 @@ def _switch(connection: Connection, _catalog: Catalog, place: Place) -> Describe
     serves = rack
     if switch.server_id is not None:
         serves = f"server {cluster}/{domain}/s{_row(connection, 'server', switch.server_id).ordinal} in {rack}"
-    return {"joins the chips of": serves, "state": node.state}, []
+    return {"joins the chips of": serves, "state": condition_of(node)}, []
 
 
 def _nic(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     nic, node = _row(connection, "nic", place.id), _row(connection, "node", place.id)
-    return {"line rate": Bandwidth(nic.bandwidth_bytes_per_s), "state": node.state}, []
+    return {"line rate": Bandwidth(nic.bandwidth_bytes_per_s), "state": condition_of(node)}, []
 
 
 def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     above, node = _row(connection, "network_node", place.id), _row(connection, "node", place.id)
-    return {"tier": f"{above.tier} of {TIERS}, 1 on top", "state": node.state}, [EFA_FABRIC]
+    return {"tier": f"{above.tier} of {TIERS}, 1 on top", "state": condition_of(node)}, [EFA_FABRIC]
 
 
 def _rack(connection: Connection, _catalog: Catalog, place: Place) -> Described:
@@ -174,7 +179,7 @@ def _link(connection: Connection, _catalog: Catalog, place: Place) -> Described:
         "lanes": link.lanes,
         "cables": link.cables if link.cables > 1 else None,
         "joins within": link.scope,
-        "state": ", ".join([link.state, *ends]),
+        "state": ", ".join([str(condition_of(link)), *ends]),
     }, [model.slug]
 
 
@@ -227,7 +232,7 @@ def _links(connection: Connection, place: Place) -> Iterator[LinkLine]:
     named = _nodes(connection, TABLES["node"].c.id.in_(others))
     for row, other in zip(found, others, strict=True):
         address, state = named[other]
-        ended = row.state if state in CARRYING else f"{row.state}, its end is {state}"
+        ended = str(condition_of(row)) + ("" if state in CARRYING else f", its end is {state}")
         yield LinkLine(address, Bandwidth(row.bandwidth_bytes_per_s), row.technology, row.lanes, ended)
 
 
@@ -241,6 +246,9 @@ def _not_up(connection: Connection, place: Place) -> Iterator[str]:
     }.get(place.level)
     if within is None:
         return
+    servers = LISTINGS["server"]
+    out = servers.query.where(is_not_up(server), servers.within[place.level] == place.id).limit(MAX_NOT_UP)
+    yield from (f"{row.address} ({condition_of(row)})" for row in connection.execute(out.order_by(servers.key)))
     broken = _nodes(connection, within == place.id, is_not_up(node), limit=MAX_NOT_UP)
     yield from (f"{address} ({state})" for address, state in broken.values())
     wanted = select(link).where(is_not_up(link)).order_by(link.c.id).limit(MAX_NOT_UP)

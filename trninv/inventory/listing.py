@@ -56,7 +56,9 @@ _of_server = {
 
 def _on_server(table: Any, *columns: Any, address: ColumnElement[str]) -> Listing:  # noqa: ANN401 # tables, columns
     source = table.join(_node, _node.c.id == table.c.id).join(_places, _server.c.id == table.c.server_id)
-    query = select(address.label("address"), table.c.ordinal, _node.c.state, *columns).select_from(source)
+    query = select(address.label("address"), table.c.ordinal, _node.c.state, _node.c.factor_ppm, *columns).select_from(
+        source
+    )
     return _listing(table.c.id, query, **_of_server)
 
 
@@ -86,14 +88,25 @@ LISTINGS: Final[Mapping[str, Listing]] = {
     ),
     "server": _listing(
         _server.c.id,
-        select(_in_server.label("address"), _server.c.ordinal, _server.c.server_model_id).select_from(_places),
+        select(
+            _in_server.label("address"),
+            _server.c.ordinal,
+            _server.c.server_model_id,
+            _server.c.state,
+            _server.c.factor_ppm,
+        ).select_from(_places),
         **_of_server,
     ),
     "chip": _on_server(_chip, _chip.c.chip_model_id, _chip.c.tray_id, address=words(_in_server, "/c", _chip.c.ordinal)),
     "nic": _on_server(_nic, _nic.c.bandwidth_bytes_per_s, address=words(_in_server, "/efa", _nic.c.ordinal)),
     "switch": _listing(
         _switch.c.id,
-        select(words(_in_domain, "/sw", _switch.c.ordinal).label("address"), _switch.c.ordinal, _node.c.state)
+        select(
+            words(_in_domain, "/sw", _switch.c.ordinal).label("address"),
+            _switch.c.ordinal,
+            _node.c.state,
+            _node.c.factor_ppm,
+        )
         .join_from(_switch, _node, _node.c.id == _switch.c.id)
         .join(_domain, _domain.c.id == _node.c.domain_id)
         .join(_cluster, _cluster.c.id == _domain.c.cluster_id),
@@ -109,6 +122,7 @@ LISTINGS: Final[Mapping[str, Listing]] = {
             _above.c.tier,
             _above.c.ordinal,
             _node.c.state,
+            _node.c.factor_ppm,
         )
         .join_from(_above, _node, _node.c.id == _above.c.id)
         .join(_cluster, _cluster.c.id == _node.c.cluster_id),
@@ -136,6 +150,7 @@ LISTINGS: Final[Mapping[str, Listing]] = {
             _link.c.technology,
             _link.c.scope,
             _link.c.state,
+            _link.c.factor_ppm,
             _link.c.cables,
         ).join_from(_link, _end, _end.c.id == _link.c.a_id),
         cluster=_end.c.cluster_id,

@@ -87,6 +87,15 @@ def narrow_on_postgresql() -> None:
                 index.dialect_kwargs["postgresql_where"] = _IS_NOT_UP
 
 
+def condition(prefix: str = "") -> list[Column[Any] | CheckConstraint]:
+    """State and, of what is degraded, the millionths that it still carries."""
+    state, factor = f"{prefix}state", f"{prefix}factor_ppm"
+    in_range = CheckConstraint(f"{factor} > 0 AND {factor} < 1000000", name=factor)
+    if prefix:  # of a node whose server is not up: what it is by itself
+        return [Column(state, String(12)), Column(factor, Integer), one_of(state, STATES, nullable=True), in_range]
+    return [required(state, String(12), server_default="up"), Column(factor, Integer), one_of(state, STATES), in_range]
+
+
 def required(name: str, kind: Any, **more: Any) -> Column[Any]:  # noqa: ANN401 # as Column takes them
     return Column(name, kind, nullable=False, **more)
 
@@ -265,6 +274,7 @@ Table(
     reference("rack_id", "rack"),
     reference("server_model_id", "server_model"),
     required("ordinal", Integer),
+    *condition(),
     ordinal(),
     UniqueConstraint("domain_id", "ordinal"),
     Index(None, "rack_id"),
@@ -293,9 +303,9 @@ Table(
     required("kind", String(12)),
     reference("cluster_id", "cluster"),
     reference("domain_id", "domain", nullable=True),
-    required("state", String(12), server_default="up"),
+    *condition(),
+    *condition("own_"),
     one_of("kind", NODE_KINDS),
-    one_of("state", STATES),
     Index(None, "domain_id"),
     Index(None, "cluster_id", "kind"),
     not_up("node"),
@@ -378,15 +388,30 @@ Table(
     required("cables", Integer, server_default="1"),
     required("technology", Text),
     required("scope", String(8)),
-    required("state", String(12), server_default="up"),
+    *condition(),
     CheckConstraint("a_id < b_id", name="order"),
     positive("bandwidth_bytes_per_s"),
     CheckConstraint("lanes > 0", name="lanes"),
     positive("cables"),
     one_of("scope", LINK_SCOPES),
-    one_of("state", STATES),
     UniqueConstraint("a_id", "b_id"),
     Index(None, "b_id"),
     Index(None, "domain_id"),
     not_up("link"),
+)
+
+# What was set, by whom and why; rows are only ever added.
+Table(
+    "state_event",
+    METADATA,
+    key(),
+    required("at", Text),
+    required("who", Text),
+    required("why", Text),
+    required("address", Text),
+    required("before", String(12)),
+    Column("factor_ppm_before", Integer),
+    *condition(),
+    one_of("before", STATES),
+    Index(None, "address"),
 )

@@ -20,6 +20,7 @@ from trninv.inventory.address import Place, node_addresses
 from trninv.inventory.database import reading
 from trninv.inventory.revision import Revision
 from trninv.inventory.schema import CARRYING, TABLES
+from trninv.inventory.state import Condition, carried
 from trninv.routing.results import LinkRef
 from trninv.topology.torus import coordinates
 from trninv.units import Bandwidth
@@ -159,8 +160,11 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
     _few(domain_ids)
     above = _network_nodes(connection, domain_ids) if fabric else []
     nodes: dict[int, Attributes] = {}
+    degraded: dict[int, Condition] = {}
     failed = set()
     for row in connection.execute(_nodes(domain_ids, above, nics=nics or fabric)):
+        if row.factor_ppm is not None:
+            degraded[row.id] = Condition(row.state, row.factor_ppm)
         if row.state in CARRYING:
             nodes[row.id] = {
                 "kind": row.kind,
@@ -174,10 +178,12 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
         elif row.kind == "chip":
             failed.add(row.id)
     links: dict[int, dict[int, Attributes]] = {node: {} for node in nodes}
-    for key, a, b, capacity, technology, model in connection.execute(_links(domain_ids, above)):
-        if a in nodes and b in nodes:
-            of = {"id": key, "capacity": capacity, "model": model, "technology": technology}
-            links[a][b] = links[b][a] = of
+    for row in connection.execute(_links(domain_ids, above)):
+        if row.a_id in nodes and row.b_id in nodes:
+            ends = (degraded[end] for end in (row.a_id, row.b_id) if end in degraded)
+            capacity = carried(row.bandwidth_bytes_per_s, Condition(row.state, row.factor_ppm), *ends)
+            of = {"id": row.id, "capacity": capacity, "model": row.model, "technology": row.technology}
+            links[row.a_id][row.b_id] = links[row.b_id][row.a_id] = of
     return Wiring(nodes, links, frozenset(failed))
 
 
@@ -211,6 +217,7 @@ def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -
     query = node_addresses().add_columns(
         node.c.kind,
         node.c.state,
+        node.c.factor_ppm,
         rack.c.ordinal.label("rack"),
         func.coalesce(server.c.ordinal, of_switch.c.ordinal).label("server"),
         chip.c.ordinal.label("chip"),
@@ -227,7 +234,7 @@ def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -
     return query.where(or_(inside, node.c.id.in_(list(above)))).order_by(node.c.id)
 
 
-def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:  # noqa: ANN401 # a Select of six columns
+def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:  # noqa: ANN401 # a Select
     link, model = _T["link"], _T["link_model"]
     query = select(
         link.c.id,
@@ -235,6 +242,8 @@ def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:  # noqa:
         link.c.b_id,
         link.c.bandwidth_bytes_per_s,
         link.c.technology,
+        link.c.state,
+        link.c.factor_ppm,
         model.c.slug.label("model"),
     ).join(model, model.c.id == link.c.link_model_id)
     ours = or_(link.c.domain_id.in_(list(domain_ids)), link.c.a_id.in_(list(above)))

@@ -1,0 +1,119 @@
+"""Conditions: what is set is heeded, kept, and comes back as it was."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError
+
+import trninv
+from trninv.errors import LimitError, UnknownAddressError, WrongLevelError
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.schema import STATES
+from trninv.inventory.state import PPM, UP, Condition, carried, events, set_state, worst
+
+U = "u-trn2x64/d0"
+GB = 10**9
+
+conditions = st.one_of(
+    st.sampled_from([Condition(state) for state in STATES]),
+    st.integers(min_value=1, max_value=PPM - 1).map(lambda factor: Condition("degraded", factor)),
+)
+
+
+def _set(engine: Engine, addresses: list[str], state: str, factor: float | None = None) -> list[str]:
+    with writing(engine) as connection:
+        made = set_state(connection, addresses, Condition.of(state, factor), why="a test", who="tester")
+    return [f"{change.address}: {change.before} → {change.after}" for change in made]
+
+
+def _state(engine: Engine, address: str) -> str:
+    with trninv.open(str(engine.url.render_as_string(hide_password=False))) as fleet:
+        return "up" if fleet.path(address, address).reachable else "out"
+
+
+@given(one=conditions, other=conditions)
+def test_the_worst_of_two_carries_no_more_than_either(one: Condition, other: Condition) -> None:
+    both = worst(one, other)
+    assert both in (one, other)
+    assert both == worst(other, one) or both.state != "degraded"
+    assert carried(10**12, both) <= min(carried(10**12, one), carried(10**12, other))
+    assert worst(one, UP) == one
+
+
+def test_a_link_carries_its_narrowest_part() -> None:
+    half, third = Condition("degraded", PPM // 2), Condition("degraded", PPM // 4)
+    assert carried(128 * GB, half, UP, third) == 32 * GB
+    assert carried(128 * GB, half, Condition("down")) == 0
+    assert carried(128 * GB, Condition("degraded")) == 128 * GB
+
+
+def test_a_server_takes_its_chips_along_and_gives_them_back_as_they_were(engine: Engine) -> None:
+    chip, other, server = f"{U}/s1/c5", f"{U}/s1/c6", f"{U}/s1"
+    assert _set(engine, [chip], "down") == [f"{chip}: up → down"]
+    assert _set(engine, [server], "maintenance") == [f"{server}: up → maintenance"]
+    with trninv.open(engine.url.render_as_string(hide_password=False)) as fleet:
+        assert fleet.memory_pool(f"{U}/s0/c0").chips == 48
+        _set(engine, [other], "degraded", 0.5)  # while its server is out
+        assert fleet.memory_pool(f"{U}/s0/c0").chips == 48
+        _set(engine, [server], "degraded", 0.25)
+        assert fleet.memory_pool(f"{U}/s0/c0").chips == 63
+        assert fleet.path(f"{U}/s1/c0", f"{U}/s1/c1").paths[0].bandwidth == 32 * GB
+        _set(engine, [server], "up")
+        assert fleet.memory_pool(f"{U}/s0/c0").chips == 63
+        assert fleet.path(f"{U}/s1/c0", f"{U}/s1/c1").paths[0].bandwidth == 128 * GB
+        assert fleet.path(other, f"{U}/s1/c7").paths[0].bandwidth == 64 * GB
+        assert not fleet.path(chip, other).reachable
+        _set(engine, [chip, other], "up")
+    with reading(engine) as connection:
+        kept = connection.scalar(text("SELECT count(*) FROM node WHERE own_state IS NOT NULL OR state <> 'up'"))
+        assert kept == 0
+
+
+def test_every_change_is_kept_and_only_changes(engine: Engine) -> None:
+    link = f"{U}/s0/c0--{U}/s0/c1"
+    assert _set(engine, [link], "degraded", 0.5) == [f"{link}: up → degraded to 0.5"]
+    assert _set(engine, [f"{U}/s0/c1--{U}/s0/c0"], "degraded", 0.5) == []
+    assert _set(engine, [link, f"{U}/s0/c9"], "down") == [f"{link}: degraded to 0.5 → down", f"{U}/s0/c9: up → down"]
+    with reading(engine) as connection:
+        found = events(connection, f"{U}/s0/c1--{U}/s0/c0", 10)
+        assert [(row.before, row.factor_ppm_before, row.state, row.factor_ppm) for row in found] == [
+            ("degraded", PPM // 2, "down", None),
+            ("up", None, "degraded", PPM // 2),
+        ]
+        assert {(row.who, row.why) for row in found} == {("tester", "a test")}
+        assert len(events(connection, None, 2)) == 2
+    for statement in ("UPDATE state_event SET who = 'nobody'", "DELETE FROM state_event"):
+        with pytest.raises(DBAPIError, match="append only"), engine.begin() as connection:
+            connection.execute(text(statement))
+
+
+def test_nothing_is_set_if_anything_is_wrong(engine: Engine) -> None:
+    for addresses, error in (
+        ([f"{U}/s0/c0", f"{U}/s0/c99"], UnknownAddressError),
+        ([f"{U}/s0/c0", U], WrongLevelError),
+        ([f"{U}/s0/c0", f"{U}/s0/c0/nc0"], WrongLevelError),
+    ):
+        with pytest.raises(error):
+            _set(engine, addresses, "down")
+    with pytest.raises(LimitError, match="who and why"), writing(engine) as connection:
+        set_state(connection, [f"{U}/s0/c0"], Condition("down"), why=" ", who="tester")
+    assert _state(engine, f"{U}/s0/c0") == "up"
+
+
+@pytest.mark.parametrize(("state", "factor"), [("broken", None), ("degraded", None), ("up", 0.5), ("degraded", 1.0)])
+def test_a_condition_that_can_not_be_is_refused(state: str, factor: float | None) -> None:
+    with pytest.raises(LimitError):
+        Condition.of(state, factor)
+
+
+def test_a_cluster_with_a_state_can_be_removed_and_its_events_stay(seeded: str) -> None:
+    from trninv.inventory import stamp  # noqa: PLC0415
+    from trninv.inventory.address import resolve  # noqa: PLC0415
+
+    with connect(seeded) as engine:
+        _set(engine, [f"{U}/s0"], "down")
+        with writing(engine) as connection:
+            stamp.unseed(connection, resolve(connection, "u-trn2x64").id)
+        with reading(engine) as connection:
+            assert [row.address for row in events(connection, f"{U}/s0", 5)] == [f"{U}/s0"]

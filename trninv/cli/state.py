@@ -1,0 +1,74 @@
+"""set, events: the condition of things, and who changed it when and why."""
+
+import getpass
+
+import click
+
+from trninv.cli.output import format_option, rows, show
+from trninv.errors import LimitError
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.schema import STATES
+from trninv.inventory.state import Condition, condition_of, set_state
+from trninv.inventory.state import events as listed
+
+
+@click.command("set")
+@click.argument("addresses", nargs=-1, required=True, metavar="ADDRESS…")
+@click.argument("state", type=click.Choice(STATES))
+@click.option("--why", required=True, help="The reason, kept with the change.")
+@click.option("--factor", type=float, metavar="F", help="Of what is degraded: the part that still carries, as 0.5.")
+@click.option("--who", default=getpass.getuser, show_default="you", help="Who says so.")
+@format_option
+@click.pass_obj
+def set_(  # one parameter an option
+    database: str, addresses: tuple[str, ...], state: str, why: str, factor: float | None, who: str, style: str
+) -> None:
+    """Say that things are up, degraded, down or in maintenance; every answer heeds it from then on.
+
+    Servers, chips, switches, NICs, network nodes and links (A--B). A server takes its chips and NICs with it, and
+    gives them back as they were. All of the addresses are set, or none.
+
+    \b
+    trninv set u-trn2x64/d0/s1/c5 down --why "HBM errors, ticket 4711"
+    trninv set u-trn2x64/d0/s0/c0--u-trn2x64/d0/s1/c0 degraded --factor 0.5 --why "half of its lanes"
+    trninv set u-trn2x64/d0/s1/c5 up --why "replaced"
+    """
+    condition = Condition.of(state, factor)
+    with connect(database) as engine, writing(engine) as connection:
+        made = set_state(connection, addresses, condition, why=why, who=who)
+
+    def table() -> None:
+        for change in made:
+            click.echo(f"{change.address}: {change.before} → {change.after}")
+        if not made:
+            click.echo(f"{'it is' if len(addresses) == 1 else 'all are'} {condition} already")
+
+    show(style, [{"address": c.address, "before": str(c.before), "after": str(c.after)} for c in made], table)
+
+
+@click.command()
+@click.argument("address", required=False)
+@click.option("--last", default=50, show_default=True, metavar="N", help="How many, newest first.")
+@format_option
+@click.pass_obj
+def events(database: str, address: str | None, last: int, style: str) -> None:
+    """Who set what to which state, when and why, newest first.
+
+    \b
+    trninv events u-trn2x64/d0/s1/c5
+    """
+    if last < 1:
+        raise LimitError(f"--last {last}: ask for 1 or more")
+    with connect(database) as engine, reading(engine) as connection:
+        found = [
+            {
+                "at": row.at,
+                "who": row.who,
+                "address": row.address,
+                "before": str(Condition(row.before, row.factor_ppm_before)),
+                "after": str(condition_of(row)),
+                "why": row.why,
+            }
+            for row in listed(connection, address, last)
+        ]
+    show(style, found, lambda: rows(["at", "who", "address", "before", "after", "why"], (e.values() for e in found)))

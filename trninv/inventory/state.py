@@ -1,0 +1,218 @@
+"""The condition of things: up, degraded (with the part that still carries), down or in maintenance.
+
+A server takes its chips, NICs and switches with it. ``node.state`` is what holds now, ``own_state`` what a node is by
+itself while its server is not up, so that it comes back as it was.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection, Table, insert, or_, select, update
+
+from trninv.errors import LimitError, WrongLevelError
+from trninv.inventory.address import Place, parse, resolve, resolve_link
+from trninv.inventory.record import next_id
+from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES
+
+PPM = 1_000_000
+MAX_WHY = 1_000
+
+_WORST_LAST = ("up", "degraded", "maintenance", "down")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A state and, of what is degraded, the millionths that it still carries (None: all)."""
+
+    state: str
+    factor_ppm: int | None = None
+
+    @classmethod
+    def of(cls, state: str, factor: float | Fraction | None = None) -> "Condition":
+        """A condition as a person gives it.
+
+        Raises
+        ------
+        LimitError
+            No such state, or a factor where none belongs, or none where one does.
+
+        """
+        if state not in STATES:
+            raise LimitError(f"state {state!r}: choose {', '.join(STATES[:-1])} or {STATES[-1]}")
+        if (state == "degraded") != (factor is not None):
+            raise LimitError("degraded, and only that, has a factor: the part that still carries, such as 0.5")
+        return cls(state, None if factor is None else millionths(factor))
+
+    @property
+    def carries(self) -> bool:
+        return self.state in CARRYING
+
+    def __str__(self) -> str:
+        return self.state if self.factor_ppm is None else f"{self.state} to {self.factor_ppm / PPM:g}"
+
+
+UP = Condition("up")
+
+
+def millionths(factor: float | Fraction) -> int:
+    """A factor between 0 and 1 in millionths.
+
+    Raises
+    ------
+    LimitError
+
+    """
+    found = round(factor * PPM) if 0 < factor < 1 else 0
+    if not 0 < found < PPM:
+        raise LimitError(f"factor {factor:g}: what still carries is more than 0 and less than 1")
+    return found
+
+
+def carried(bandwidth: int, *conditions: Condition) -> int:
+    """What a link carries in one direction, given its own condition and its ends'."""
+    if not all(condition.carries for condition in conditions):
+        return 0
+    return bandwidth * min((condition.factor_ppm or PPM for condition in conditions), default=PPM) // PPM
+
+
+def condition_of(row: Any, prefix: str = "") -> Condition:  # noqa: ANN401 # a row or mapping of a table with a state
+    values = getattr(row, "_mapping", row)
+    return Condition(values[f"{prefix}state"], values[f"{prefix}factor_ppm"])
+
+
+def worst(one: Condition, other: Condition) -> Condition:
+    """What holds of a thing whose container has a condition too."""
+    low, high = sorted((one, other), key=lambda condition: _WORST_LAST.index(condition.state))
+    if low.state == high.state == "degraded":
+        return Condition("degraded", min(low.factor_ppm or PPM, high.factor_ppm or PPM) % PPM or None)
+    return high
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What was set: before and after."""
+
+    address: str
+    before: Condition
+    after: Condition
+
+
+def set_state(
+    connection: Connection, addresses: Iterable[str], condition: Condition, *, why: str, who: str
+) -> list[Change]:
+    """Give things a condition, and keep who did so and why; what already has it is left alone.
+
+    Parameters
+    ----------
+    addresses
+        Servers, chips, switches, NICs, network nodes and links (A--B).
+
+    Raises
+    ------
+    LimitError
+        No reason given, or one too long.
+    WrongLevelError
+        Something else than those.
+
+    """
+    if not (why.strip() and who.strip()) or max(len(why), len(who)) > MAX_WHY:
+        raise LimitError(f"say who and why in 1 to {MAX_WHY:,} characters")
+    places = [resolve_link(connection, each) if "--" in each else resolve(connection, each) for each in addresses]
+    for place in places:
+        if place.level not in ("server", "link", *NODE_KINDS):
+            have = "servers, chips, switches, NICs, network nodes and links"
+            raise WrongLevelError(f"{place.address} is a {place.level}: {have} have a state")
+    changes = [_set(connection, place, condition) for place in {place.address: place for place in places}.values()]
+    made = [change for change in changes if change.before != change.after]
+    event, at = TABLES["state_event"], datetime.now(UTC).isoformat(timespec="seconds")
+    first = next_id(connection, event)
+    rows = [
+        {
+            "id": first + number,
+            "at": at,
+            "who": who.strip(),
+            "why": why.strip(),
+            "address": change.address,
+            "before": change.before.state,
+            "factor_ppm_before": change.before.factor_ppm,
+            "state": change.after.state,
+            "factor_ppm": change.after.factor_ppm,
+        }
+        for number, change in enumerate(made)
+    ]
+    if rows:
+        connection.execute(insert(event), rows)
+    return made
+
+
+def events(connection: Connection, address: str | None, most: int) -> Sequence[Any]:
+    """The latest changes, of one address or of all, newest first.
+
+    Raises
+    ------
+    AddressError
+        Not an address; one of what is not there any more has its changes still.
+
+    """
+    event = TABLES["state_event"]
+    query = select(event).order_by(event.c.id.desc()).limit(most)
+    if address is not None:
+        ends = [str(parse(end)) for end in address.split("--", 1)]
+        query = query.where(event.c.address.in_(["--".join(ends), "--".join(reversed(ends))]))
+    return connection.execute(query).all()
+
+
+def _set(connection: Connection, place: Place, condition: Condition) -> Change:
+    table = TABLES[place.level if place.level in ("server", "link") else "node"]
+    row = connection.execute(select(table).where(table.c.id == place.id)).one()
+    if table.name == "node":
+        before = condition_of(row) if row.own_state is None else condition_of(row, "own_")
+        server = _server_of(connection, place)
+        _write(connection, table, [_node(place.id, condition, server)])
+    else:
+        before = condition_of(row)
+        values = {"key": place.id, "state": condition.state, "factor_ppm": condition.factor_ppm}
+        _write(connection, table, [values])
+        if table.name == "server":
+            _take_along(connection, place.id, condition)
+    return Change(place.address, before, condition)
+
+
+def _node(key: int, own: Condition, server: Condition) -> dict[str, Any]:
+    """Columns of a node that by itself is ``own``, on a server of some condition."""
+    now, kept = worst(own, server), None if server == UP else own
+    return {
+        "key": key,
+        "state": now.state,
+        "factor_ppm": now.factor_ppm,
+        "own_state": kept and kept.state,
+        "own_factor_ppm": kept and kept.factor_ppm,
+    }
+
+
+def _take_along(connection: Connection, server: int, condition: Condition) -> None:
+    node = TABLES["node"]
+    inside = [
+        select(table.c.id).where(table.c.server_id == server)
+        for table in (TABLES["chip"], TABLES["nic"], TABLES["switch"])
+    ]
+    nodes = connection.execute(select(node).where(or_(*(node.c.id.in_(ids) for ids in inside))))
+    own = {row.id: condition_of(row, "own_" if row.own_state else "") for row in nodes}
+    _write(connection, node, [_node(key, each, condition) for key, each in own.items()])
+
+
+def _server_of(connection: Connection, place: Place) -> Condition:
+    if place.level == "network_node":
+        return UP
+    table, server = TABLES[place.level], TABLES["server"]
+    query = select(server).join(table, table.c.server_id == server.c.id).where(table.c.id == place.id)
+    row = connection.execute(query).first()
+    return condition_of(row) if row else UP
+
+
+def _write(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        connection.execute(update(table).where(table.c.id == row.pop("key")).values(row))
