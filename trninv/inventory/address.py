@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, Text, case, cast, func, literal, select
+from sqlalchemy import ColumnElement, Connection, Select, Text, case, cast, func, literal, or_, select
 
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
 from trninv.inventory.schema import NODE_KINDS, TABLES
@@ -185,6 +185,28 @@ def chips_of(place: Place) -> Select[Any]:
         case "cluster":
             return select(node.c.id).where(node.c.cluster_id == place.id, node.c.kind == "chip")
     raise WrongLevelError(f"{place.address} is a {place.level}: name a {', '.join(HOLDS_CHIPS[:-1])} or cluster")
+
+
+def nodes_of(place: Place) -> ColumnElement[bool]:
+    """Condition on ``node`` that picks all chips, switches, NICs and network nodes that a place is or holds.
+
+    A core stands for its chip; a server holds its own switch, a rack the switches in it.
+    """
+    node, server = _T["node"], _T["server"]
+    match place.level:
+        case "domain" | "cluster":
+            return node.c[f"{place.level}_id"] == place.id
+        case "core":
+            return node.c.id.in_(chips_of(place))
+        case "server":
+            inside = [select(t.c.id).where(t.c.server_id == place.id) for t in (_T["chip"], _T["nic"], _T["switch"])]
+        case "rack":
+            ours = select(server.c.id).where(server.c.rack_id == place.id)
+            inside = [select(t.c.id).where(t.c.server_id.in_(ours)) for t in (_T["chip"], _T["nic"])]
+            inside.append(select(_T["switch"].c.id).where(_T["switch"].c.rack_id == place.id))
+        case _:
+            return node.c.id == place.id
+    return or_(*(node.c.id.in_(ids) for ids in inside))
 
 
 def node_addresses() -> Select[Any]:

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, or_, select, update
+from sqlalchemy import Connection, Table, insert, select, update
 
 from trninv.errors import LimitError, WrongLevelError
-from trninv.inventory.address import Place, parse, resolve, resolve_link
+from trninv.inventory.address import Place, nodes_of, parse, resolve, resolve_link
 from trninv.inventory.record import next_id
 from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES
 
@@ -177,7 +177,7 @@ def _set(connection: Connection, place: Place, condition: Condition) -> Change:
         values = {"key": place.id, "state": condition.state, "factor_ppm": condition.factor_ppm}
         _write(connection, table, [values])
         if table.name == "server":
-            _take_along(connection, place.id, condition)
+            _take_along(connection, place, condition)
     return Change(place.address, before, condition)
 
 
@@ -193,14 +193,10 @@ def _node(key: int, own: Condition, server: Condition) -> dict[str, Any]:
     }
 
 
-def _take_along(connection: Connection, server: int, condition: Condition) -> None:
+def _take_along(connection: Connection, server: Place, condition: Condition) -> None:
     node = TABLES["node"]
-    inside = [
-        select(table.c.id).where(table.c.server_id == server)
-        for table in (TABLES["chip"], TABLES["nic"], TABLES["switch"])
-    ]
-    nodes = connection.execute(select(node).where(or_(*(node.c.id.in_(ids) for ids in inside))))
-    own = {row.id: condition_of(row, "own_" if row.own_state else "") for row in nodes}
+    inside = connection.execute(select(node).where(nodes_of(server)))
+    own = {row.id: condition_of(row, "own_" if row.own_state else "") for row in inside}
     _write(connection, node, [_node(key, each, condition) for key, each in own.items()])
 
 

@@ -13,7 +13,7 @@ from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import Graph, cut_links
 from trninv.routing.quotient import Island, Quotient, bisect
 from trninv.routing.results import LinkRef
-from trninv.routing.wiring import MAX_DOMAINS, load
+from trninv.routing.wiring import MAX_DOMAINS, Reader
 
 _T = TABLES
 MAX_CUT = 1_000
@@ -86,9 +86,7 @@ def _addresses(connection: Connection, domains: Collection[int]) -> dict[int, st
     return {row.id: row.address for row in connection.execute(query) if row.id in domains}
 
 
-def kinds_of(
-    connection: Connection, cluster_id: int, domains: Sequence[int], members: frozenset[int] | None
-) -> list[Kind]:
+def kinds_of(reader: Reader, cluster_id: int, domains: Sequence[int], members: frozenset[int] | None) -> list[Kind]:
     """The islands of some domains of a cluster.
 
     Parameters
@@ -97,11 +95,13 @@ def kinds_of(
         The chips that are halved; None for all of the domains'.
 
     """
-    apart = _damaged(connection, cluster_id) | _unlike(connection, domains) if members is None else set(domains)
-    cut_off = _cut_off(connection, cluster_id)
+    connection, apart = reader.connection, set(domains)
+    if members is None:
+        apart = _damaged(connection, cluster_id) | _unlike(connection, domains) | reader.changes.domains
+    cut_off = _cut_off(connection, cluster_id, reader.changes.network_nodes)
     alike = [domain for domain in domains if domain not in apart | cut_off]
     groups = [[domain] for domain in domains if domain in apart | cut_off] + ([alike] if alike else [])
-    return [_read(connection, group, members, cut_off=group[-1] in cut_off) for group in groups]
+    return [_read(reader, group, members, cut_off=group[-1] in cut_off) for group in groups]
 
 
 def bisect_kinds(kinds: Sequence[Kind], low: int, high: int) -> Quotient:
@@ -109,18 +109,18 @@ def bisect_kinds(kinds: Sequence[Kind], low: int, high: int) -> Quotient:
     return bisect([(kind.island, len(kind.domains)) for kind in kinds], low, high)
 
 
-def split(connection: Connection, kinds: Sequence[Kind], low: int, high: int) -> ClusterSplit:
+def split(reader: Reader, kinds: Sequence[Kind], low: int, high: int) -> ClusterSplit:
     """Part the islands' chips, and say which domains and links that means."""
     found = bisect_kinds(kinds, low, high)
     size = sum(number * len(_exit(kind.island)) for kind, number in zip(kinds, found.whole, strict=True))
     if found.part:
         size += len(_parted(kinds[found.part[0]].island, found.part[1]))
-    listed = sorted(islice(_cuts(connection, kinds, found), MAX_CUT), key=lambda link: link.id)
+    listed = sorted(islice(_cuts(reader, kinds, found), MAX_CUT), key=lambda link: link.id)
     return ClusterSplit(kinds, found, tuple(listed), size)
 
 
-def _read(connection: Connection, domains: Sequence[int], members: frozenset[int] | None, *, cut_off: bool) -> Kind:
-    wiring = load(connection, [domains[-1]], fabric=True)
+def _read(reader: Reader, domains: Sequence[int], members: frozenset[int] | None, *, cut_off: bool) -> Kind:
+    wiring = reader.load([domains[-1]], fabric=True)
     graph = wiring.graph
     nics, chips = ({node for node, of in graph.nodes(data=True) if of["kind"] == kind} for kind in ("nic", "chip"))
     above = {near for nic in nics for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"}
@@ -154,11 +154,11 @@ def _unlike(connection: Connection, domains: Sequence[int]) -> set[int]:
     return {domain for domain in domains if found.get(domain) != usual}
 
 
-def _cut_off(connection: Connection, cluster_id: int) -> set[int]:
+def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) -> set[int]:
     """Domains above which the fabric is damaged: a network node or uplink is out, or carries less than is below it."""
     node, link, over = _T["node"], _T["link"], _T["node"].alias("over")
     nodes = select(node.c.id, node.c.state).where(node.c.cluster_id == cluster_id, node.c.kind == "network_node")
-    state = {row.id: row.state in CARRYING for row in connection.execute(nodes)}
+    state = {row.id: row.state == "up" for row in connection.execute(nodes)}
     uplinks = select(link).join(node, node.c.id == link.c.a_id)
     uplinks = uplinks.where(node.c.cluster_id == cluster_id, node.c.kind == "network_node")
     above = {row.a_id: row for row in connection.execute(uplinks)}
@@ -172,11 +172,13 @@ def _cut_off(connection: Connection, cluster_id: int) -> set[int]:
 
     def sound(key: int) -> bool:
         while up := above.get(key):
-            enough = up.state in CARRYING and up.bandwidth_bytes_per_s >= carries.get(key, 0)
+            if key in changed:
+                return False
+            enough = up.state == "up" and up.bandwidth_bytes_per_s >= carries.get(key, 0)
             if not (state[key] and enough):
                 return False
             key = up.b_id
-        return state[key]
+        return state[key] and key not in changed
 
     broken = [key for key in state if not sound(key)]
     wanted = select(link.c.domain_id).distinct().where(link.c.b_id.in_(broken), link.c.domain_id.is_not(None))
@@ -193,11 +195,11 @@ def _parted(island: Island, chips: Collection[int]) -> tuple[LinkRef, ...]:
     return cut_links(island.graph, minimum_cut(island.graph, chips, rest)[1]) if chips and rest else ()
 
 
-def _cuts(connection: Connection, kinds: Sequence[Kind], found: Quotient) -> Iterator[LinkRef]:
+def _cuts(reader: Reader, kinds: Sequence[Kind], found: Quotient) -> Iterator[LinkRef]:
     if found.part:
         kind, part = found.part
         yield from _parted(kinds[kind].island, part)
     for one, number in zip(kinds, found.whole, strict=True):
         for domain in one.domains[:number]:
             same = domain == one.domains[-1]
-            yield from _exit(one.island if same else _read(connection, [domain], None, cut_off=True).island)
+            yield from _exit(one.island if same else _read(reader, [domain], None, cut_off=True).island)

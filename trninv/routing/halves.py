@@ -4,13 +4,13 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection
 
-from trninv.errors import ScopeTooLargeError
-from trninv.inventory.address import Place
+from trninv.errors import ScopeTooLargeError, WrongLevelError
+from trninv.inventory.address import Place, chips_of, resolve
 from trninv.routing import bisection, cluster, evidence
 from trninv.routing.graph import Graph, cut_links
 from trninv.routing.results import Balance, BisectionAnswer, Bounds
 from trninv.routing.split import Split
-from trninv.routing.wiring import MAX_DOMAINS, load
+from trninv.routing.wiring import MAX_DOMAINS, Reader, domains_in, domains_of
 from trninv.settings import Settings
 from trninv.units import Bandwidth
 
@@ -20,9 +20,27 @@ _BISECTION = (
 )
 
 
-def of_domain(connection: Connection, place: Place, domains: Sequence[int], members: frozenset[int]) -> BisectionAnswer:
+def bisection_answer(reader: Reader, scope: str, chips: Sequence[str]) -> BisectionAnswer:
+    """Bisection of a scope, or of the chips named within it."""
+    connection = reader.connection
+    place = resolve(connection, scope)
+    if place.level == "cluster" and not chips:
+        domains, members = domains_in(connection, place), None
+    else:
+        members = frozenset(connection.scalars(chips_of(place)))
+        if chips:
+            members = _named(connection, chips, members, place)
+        domains = domains_of(connection, members)
+    if len(domains) > 1:
+        return of_cluster(reader, place, domains, members)
+    if members is None:
+        members = frozenset(connection.scalars(chips_of(place)))
+    return of_domain(reader, place, domains, members)
+
+
+def of_domain(reader: Reader, place: Place, domains: Sequence[int], members: frozenset[int]) -> BisectionAnswer:
     """The chips of one domain, halved."""
-    wiring = load(connection, domains)
+    wiring = reader.load(domains)
     ends = sorted(node for node in members if node in wiring.graph)
     graph = _isolated(wiring.graph, ends)
     lost = len(members & wiring.failed)
@@ -46,13 +64,11 @@ def of_domain(connection: Connection, place: Place, domains: Sequence[int], memb
         cut_size=len(cut),
         nominal=_bounds(nominal, split) if nominal else None,
         definition=_BISECTION,
-        facts=evidence.of_wiring(connection, graph.nodes.values(), graph.edges.values()),
+        facts=evidence.of_wiring(reader.connection, graph.nodes.values(), graph.edges.values()),
     )
 
 
-def of_cluster(
-    connection: Connection, place: Place, domains: Sequence[int], members: frozenset[int] | None
-) -> BisectionAnswer:
+def of_cluster(reader: Reader, place: Place, domains: Sequence[int], members: frozenset[int] | None) -> BisectionAnswer:
     """The chips of several domains of a cluster, halved; ``members`` None stands for all chips of the domains.
 
     Raises
@@ -63,16 +79,16 @@ def of_cluster(
     """
     if members is not None and len(domains) > MAX_DOMAINS:
         raise ScopeTooLargeError(f"chips of {len(domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
-    kinds = cluster.kinds_of(connection, place.cluster_id, domains, members)
+    kinds = cluster.kinds_of(reader, place.cluster_id, domains, members)
     chips = sum(kind.island.size * len(kind.domains) for kind in kinds)
     lost = sum(kind.failed for kind in kinds)
-    split = cluster.split(connection, kinds, chips // 2, chips - chips // 2)
+    split = cluster.split(reader, kinds, chips // 2, chips - chips // 2)
     nominal = None
     if lost:
         half = (chips + lost) // 2
         fillers = cluster.bisect_kinds(kinds, max(half - lost, 0), min(chips + lost - half, chips))
         nominal = Bounds(Bandwidth(fillers.lower), Bandwidth(min(fillers.upper, split.upper)))
-    inside, outside = split.sides(connection)
+    inside, outside = split.sides(reader.connection)
     graphs = [kind.island.graph for kind in kinds]
     models = {edge["model"] for graph in graphs for _, _, edge in graph.edges(data=True)}
     domain_models = {of["domain"] for graph in graphs for _, of in graph.nodes(data=True) if of["domain"]}
@@ -90,9 +106,19 @@ def of_cluster(
         cut_size=split.cut_size,
         nominal=nominal,
         definition=_BISECTION,
-        facts=evidence.of_links(connection, models) + evidence.of_fabric(connection, domain_models),
+        facts=evidence.of_links(reader.connection, models) + evidence.of_fabric(reader.connection, domain_models),
         truncated=split.cut_size > len(split.cut),
     )
+
+
+def _named(connection: Connection, chips: Sequence[str], members: frozenset[int], scope: Place) -> frozenset[int]:
+    named: set[int] = set()
+    for address in chips:
+        wanted = set(connection.scalars(chips_of(resolve(connection, address))))
+        if not wanted <= members:
+            raise WrongLevelError(f"{address} is not within {scope.address}")
+        named |= wanted
+    return frozenset(named)
 
 
 def _bounds(nominal: Split, live: Split) -> Bounds:

@@ -4,10 +4,18 @@ from collections.abc import Collection, Iterable, Sequence
 
 import networkx as nx
 
+from trninv.inventory.address import chips_of, resolve
+from trninv.routing import evidence
 from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import Graph, capacities
-from trninv.routing.results import PoolRing, ReachedChip
+from trninv.routing.results import PoolAnswer, PoolRing, ReachedChip
+from trninv.routing.wiring import Reader, domains_of
 from trninv.units import Bandwidth, Capacity
+
+_POOL = (
+    "memory of the healthy chips within reach over scale-up links (no EFA); widest path and what a whole ring delivers "
+    "at once, one direction"
+)
 
 
 def hops_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
@@ -44,6 +52,26 @@ def rings(graph: Graph, own: Sequence[int], max_hops: int | None, least: int) ->
         if graph.nodes[node]["kind"] == "chip" and near and widest[node] >= least:
             found.setdefault(hops[node], []).append(node)
     return tuple(_ring(graph, own, at, found[at], widest) for at in sorted(found))
+
+
+def pool_answer(reader: Reader, of: str, max_hops: int | None, least: int) -> PoolAnswer:
+    """Memory within reach of a place."""
+    connection = reader.connection
+    place = resolve(connection, of)
+    chips = frozenset(connection.scalars(chips_of(place)))
+    wiring = reader.load(domains_of(connection, chips))
+    own = sorted(chips & wiring.nodes.keys())
+    by_hops = rings(wiring.graph, own, max_hops, least)
+    links = evidence.of_wiring(connection, wiring.nodes.values(), (of for _, _, of in wiring.edges()))
+    return PoolAnswer(
+        of=place.address,
+        chips=len(own) + sum(ring.chips for ring in by_hops),
+        own=memory(wiring.graph, own),
+        remote=Capacity(sum(ring.memory for ring in by_hops)),
+        by_hops=by_hops,
+        definition=_POOL,
+        facts=links + evidence.of_memory(connection, chips),
+    )
 
 
 def _ring(graph: Graph, own: Sequence[int], hops: int, chips: Sequence[int], widest: dict[int, int]) -> PoolRing:

@@ -6,6 +6,7 @@ Every bandwidth is of one direction. ``lower`` ≤ truth ≤ ``upper``; an answe
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from trninv.units import Bandwidth, Capacity
 
@@ -16,6 +17,7 @@ __all__ = [
     "BisectionAnswer",
     "Bounds",
     "CitedFact",
+    "Difference",
     "LinkRef",
     "Metric",
     "Path",
@@ -67,6 +69,27 @@ class CitedFact:
     assumed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a scenario changes in an answer: scenario less baseline, None where it says nothing.
+
+    Attributes
+    ----------
+    hops
+        Of the best path.
+    bytes_per_second
+        Of the best path's bandwidth, the maximum flow, or the bisection's upper bound; one direction.
+    chips, bytes
+        Of a memory pool.
+
+    """
+
+    hops: int | None = None
+    bytes_per_second: int | None = None
+    chips: int | None = None
+    bytes: int | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What every answer says of itself.
@@ -79,12 +102,23 @@ class Answer:
         What the documents say that the answer rests on.
     truncated
         Something was cut off at a limit.
+    baseline
+        The same answer on the unchanged wiring, where a scenario was asked about.
 
     """
 
     definition: str
     facts: tuple[CitedFact, ...]
     truncated: bool = False
+    baseline: Self | None = None
+
+    @property
+    def difference(self) -> Difference | None:
+        """What the scenario changes; None where none was asked about."""
+        return None if self.baseline is None else self._less(self.baseline)
+
+    def _less(self, other: Self) -> Difference:  # noqa: ARG002 # subclasses compare what they have
+        return Difference()
 
     @property
     def disputed(self) -> bool:
@@ -170,6 +204,11 @@ class PathAnswer(Answer):
     reason: str | None
     paths: tuple[Path, ...]
 
+    def _less(self, other: Self) -> Difference:
+        now, before = ((answer.paths[0] if answer.paths else None) for answer in (self, other))
+        hops = now.hops - before.hops if now and before else None
+        return Difference(hops, ((now and now.bandwidth) or 0) - ((before and before.bandwidth) or 0))
+
 
 @dataclass(frozen=True, kw_only=True)
 class BandwidthAnswer(Answer):
@@ -180,6 +219,9 @@ class BandwidthAnswer(Answer):
     widest: Path | None
     maximum_flow: Bandwidth
     minimum_cut: tuple[LinkRef, ...]
+
+    def _less(self, other: Self) -> Difference:
+        return Difference(bytes_per_second=self.maximum_flow - other.maximum_flow)
 
     @property
     def both_directions(self) -> Bandwidth:
@@ -216,6 +258,9 @@ class PoolAnswer(Answer):
     own: Capacity
     remote: Capacity
     by_hops: tuple[PoolRing, ...]
+
+    def _less(self, other: Self) -> Difference:
+        return Difference(chips=self.chips - other.chips, bytes=self.memory - other.memory)
 
     @property
     def memory(self) -> Capacity:
@@ -265,6 +310,9 @@ class BisectionAnswer(Answer):
     cut: tuple[LinkRef, ...]
     cut_size: int
     nominal: Bounds | None
+
+    def _less(self, other: Self) -> Difference:
+        return Difference(bytes_per_second=self.upper - other.upper)
 
     @property
     def exact(self) -> bool:

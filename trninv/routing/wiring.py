@@ -8,7 +8,7 @@ A node of a wiring has ``kind``, ``address``, ``rack``, ``server`` (ordinals; No
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,9 @@ from trninv.inventory.address import Place, node_addresses
 from trninv.inventory.database import reading
 from trninv.inventory.revision import Revision
 from trninv.inventory.schema import CARRYING, TABLES
-from trninv.inventory.state import Condition, carried
+from trninv.inventory.state import PPM, Condition, carried
 from trninv.routing.results import LinkRef
+from trninv.routing.scenario import Changes, Scenario, changes
 from trninv.topology.torus import coordinates
 from trninv.units import Bandwidth
 
@@ -59,11 +60,19 @@ class Wiring:
         """Every link once: both ends, the lower first, and its attributes."""
         return ((a, b, of) for a, near in self.links.items() for b, of in near.items() if a < b)
 
-    def without(self, nodes: Collection[int], links: Collection[int]) -> "Wiring":
-        """A copy that lacks these nodes and these links (by id)."""
-        kept = {node: of for node, of in self.nodes.items() if node not in nodes}
-        joined = {a: {b: of for b, of in self.links[a].items() if b in kept and of["id"] not in links} for a in kept}
-        return Wiring(kept, joined, self.failed)
+    def changed(self, changes: Changes) -> "Wiring":
+        """The same with what a scenario supposes."""
+        down = {node for node, factor in changes.nodes.items() if not factor}
+        nodes = {node: of for node, of in self.nodes.items() if node not in down}
+        links: dict[int, dict[int, Attributes]] = {node: {} for node in nodes}
+        for a, b, of in self.edges():
+            factor = changes.of_link(of["id"], a, b)
+            if factor == PPM:
+                links[a][b] = links[b][a] = of
+            elif factor:
+                links[a][b] = links[b][a] = of | {"capacity": of["capacity"] * factor // PPM}
+        lost = {node for node in down & self.nodes.keys() if self.nodes[node]["kind"] == "chip"}
+        return Wiring(nodes, links, self.failed | lost)
 
 
 def join(wirings: Iterable[Wiring]) -> Wiring:
@@ -96,7 +105,7 @@ class Wirings:
         with reading(self.engine) as connection:
             # nothing changed while the connection's state was fixed, so that is the state of this revision
             known = self._of(before) if before is not None and before == self._revision.current() else OrderedDict()
-            yield Reader(connection, known, self._lock)
+            yield Reader(connection, known, self._lock, Changes())
 
     def _of(self, revision: Hashable) -> "OrderedDict[tuple[int, bool], Wiring]":
         with self._lock:
@@ -107,17 +116,24 @@ class Wirings:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A connection that sees one state of the database, and the domains already read of that state."""
+    """A connection that sees one state of the database, the domains already read of it, and what is supposed."""
 
     connection: Connection
     _known: "OrderedDict[tuple[int, bool], Wiring]"
     _lock: Lock
+    changes: Changes
+
+    def supposing(self, scenario: Scenario) -> "Reader":
+        """The same state as it would be."""
+        return replace(self, changes=changes(self.connection, scenario))
 
     def load(self, domain_ids: Collection[int], *, fabric: bool = False) -> Wiring:
         """As `load`, from what is remembered where it is."""
         _few(domain_ids)
         parts = [self._domain(domain, fabric) for domain in domain_ids]
-        return parts[0] if len(parts) == 1 else join(parts)
+        found = parts[0] if len(parts) == 1 else join(parts)
+        changed = self.changes.nodes or self.changes.links
+        return found.changed(self.changes) if changed else found
 
     def _domain(self, domain: int, fabric: bool) -> Wiring:  # part of a key
         key = domain, fabric
