@@ -233,7 +233,7 @@ def size_growth(directory: Path, domains: int) -> Iterator[Row]:
             for ends in zip(*asked, strict=True):
                 for fleet, times, (a, b) in zip(fleets, took, ends, strict=True):
                     taken = seconds(partial(ask, fleet, a, b), 1)
-                    times += [taken] * again
+                    times.extend([taken] * again)
         large, small = map(statistics.median, took)
         yield Row(f"{question}, {64 * sizes[0]:,} chips", large, small, f"{64 * sizes[1]:,} chips", 1.3)
 
