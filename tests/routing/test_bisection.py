@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from graphs import chips_in, domain, graphs, without
 from oracles import brute_force
-from trninv.routing import enumeration, program
-from trninv.routing.bisection import bisect
+from trninv.routing import enumeration, packing, program
+from trninv.routing.bisection import bisect, search
 from trninv.routing.fleet import Fleet
 from trninv.routing.graph import Graph
 from trninv.routing.split import Split
@@ -119,14 +119,36 @@ def test_any_choice_of_hubs_gives_the_same_value(graph: Graph, data: st.DataObje
     ends = chips_in(graph)
     switches = sorted(set(graph) - set(ends))
     hubs = data.draw(st.lists(st.sampled_from(switches), unique=True)) if switches else []
-    assert enumeration.bisect(graph, ends, hubs, 0).upper == bisect(graph, ends).upper
+    half = len(ends) // 2
+    assert enumeration.bisect(graph, ends, hubs, half, half).upper == bisect(graph, ends).upper
+
+
+def by_program(graph: Graph, ends: list[int], fillers: int = 0) -> Split:
+    """The integer program alone, with no bound to start from."""
+    problem, half = packing.Problem.of(graph, ends), (len(ends) + fillers) // 2
+    nothing = Split(0, int(problem.carries.sum()) + problem.unit, frozenset(), "")
+    sizes = max(half - fillers, 0), min(half, len(ends))
+    return program.bisect(problem, sizes, nothing, np.zeros((0, len(problem.carries)), dtype=np.int64), 60)
+
+
+@settings(max_examples=60)
+@given(graph=graphs(), fillers=st.integers(min_value=0, max_value=2))
+def test_trees_below_and_swaps_above_against_every_split(graph: Graph, fillers: int) -> None:
+    ends = chips_in(graph)
+    half, exact = (len(ends) + fillers) // 2, brute_force.bisection(graph, ends, fillers)
+    low, high = max(half - fillers, 0), min(half, len(ends))
+    found = search(graph, ends, low, high, 30)
+    assert found.lower == found.upper == exact
+    check(graph, ends, found, fillers)
+    problem = packing.Problem.of(graph, ends)
+    assert packing.pack(problem, min(low, len(ends) - high), exact).bound <= exact
 
 
 @settings(max_examples=40)
 @given(graph=graphs(), fillers=st.integers(min_value=0, max_value=2))
 def test_the_integer_program_against_every_split(graph: Graph, fillers: int) -> None:
     ends = chips_in(graph)
-    split = program.bisect(graph, ends, fillers, 30)
+    split = by_program(graph, ends, fillers)
     assert split.lower == split.upper == brute_force.bisection(graph, ends, fillers)
     check(graph, ends, split, fillers)
 
@@ -141,7 +163,7 @@ def damaged(graph: Graph, rng: random.Random, chips: int, links: int) -> tuple[G
 def test_two_methods_agree_on_damaged_servers(fleet: Fleet, seed: int) -> None:
     rng = random.Random(seed)
     graph, ends = damaged(domain(fleet, "trn2-16.48xlarge"), rng, chips=rng.randint(0, 3), links=rng.randint(0, 4))
-    one, other = bisect(graph, ends), program.bisect(graph, ends, 0, 60)
+    one, other = bisect(graph, ends), by_program(graph, ends)
     assert one.lower == one.upper == other.lower == other.upper
     check(graph, ends, one)
     check(graph, ends, other)

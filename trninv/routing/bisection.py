@@ -1,20 +1,30 @@
 """Bisection bandwidth: the least capacity that any split of n endpoints into floor(n/2) and ceil(n/2) cuts.
 
-Nodes that are not endpoints (switches) stand on whichever side is cheaper. Three ways, tried in this order; each says
+Nodes that are not endpoints (switches) stand on whichever side is cheaper. Four ways, tried in this order; each says
 in `Split.method` why its bounds hold:
 
 1. the closed form of an undamaged torus of even sides;
 2. enumeration (`trninv.routing.enumeration`): exact for switched domains in any state and for up to sixteen chips;
-3. an integer program (`trninv.routing.program`), which ends with proven bounds if its time does.
+3. a packing of trees below and a search by swaps above (`trninv.routing.packing`), exact where they meet;
+4. an integer program (`trninv.routing.program`), which ends with proven bounds if its time does.
 """
 
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from math import prod
+from typing import TYPE_CHECKING
+
+import networkx as nx
 
 from trninv.routing import enumeration
+from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import Graph
-from trninv.routing.split import Split
+from trninv.routing.split import Split, capacity
 from trninv.topology.torus import number, torus
+
+if TYPE_CHECKING:
+    from trninv.routing.packing import Problem
 
 
 def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, seconds: float = 10.0) -> Split:
@@ -29,7 +39,7 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, second
     fillers
         Failed chips that count for the balance and have no links.
     seconds
-        Time for the integer program.
+        Time for what is not found at once.
 
     """
     ends = sorted(endpoints)
@@ -37,12 +47,64 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, second
         return Split.of(graph, (), "fewer than two chips: nothing to split")
     if not fillers and (closed := closed_form(graph, ends)):
         return closed
+    half = (len(ends) + fillers) // 2
+    return part(graph, ends, max(half - fillers, 0), min(half, len(ends)), seconds)
+
+
+def part(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: float) -> Split:
+    """Least capacity that parts ``low`` to ``high`` endpoints from the others."""
     hubs = enumeration.hubs(graph, ends)
     if hubs is not None:
-        return enumeration.bisect(graph, ends, hubs, fillers)
-    from trninv.routing import program  # noqa: PLC0415 # the solver is slow to import and seldom needed
+        return enumeration.bisect(graph, ends, hubs, low, high)
+    return search(graph, ends, low, high, seconds)
 
-    return program.bisect(graph, ends, fillers, seconds)
+
+def search(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: float) -> Split:
+    """The same without enumeration: bounds from above and below, and an integer program if they don't meet."""
+    from trninv.routing import packing, program  # noqa: PLC0415 # the solver is slow to import and seldom needed
+
+    end = time.monotonic() + seconds
+    problem = packing.Problem.of(graph, ends)
+    side = min(_candidates(graph, ends, problem, range(low, high + 1)), key=lambda found: capacity(graph, found))
+    packed = packing.pack(problem, min(low, len(ends) - high), capacity(graph, side), end)
+    method = "search by swaps above, a packing of trees below, checked in integers"
+    found = Split.of(graph, side, method, packed.bound)
+    if found.lower == found.upper:
+        return found
+    if time.monotonic() > end:
+        return replace(found, method=f"{method}: proven bounds after {seconds:g} s")
+    return program.bisect(problem, (low, high), found, packed.trees, max(end - time.monotonic(), 0.1))
+
+
+def _candidates(
+    graph: Graph, ends: Sequence[int], problem: "Problem", sizes: Sequence[int]
+) -> Iterator[frozenset[int]]:
+    """Good splits: across the axes of a torus or by distance, improved by swaps, other nodes where it is cheaper."""
+    from trninv.routing import packing  # noqa: PLC0415
+
+    orders = list(_orders(graph, ends))
+    for size in sizes:
+        if len(ends) == len(graph):
+            starts = [problem.mask(order[:size]) for order in orders]
+            yield problem.members(packing.search(problem, size, starts))
+        else:
+            for order in orders:
+                yield frozenset(minimum_cut(graph, order[:size], order[size:])[1])
+
+
+def _orders(graph: Graph, ends: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Orders of the endpoints whose beginnings are cheap to cut off."""
+    at = {end: graph.nodes[end].get("position") or () for end in ends}
+    if all(at.values()):
+        sides = [max(axis) + 1 for axis in zip(*at.values(), strict=True)]
+        for axis, side in enumerate(sides):
+            for shift in range(side if side > 2 else 1):  # noqa: PLR2004 # a ring of two has one cut
+                yield sorted(ends, key=lambda end: ((at[end][axis] + shift) % side, end))
+        return
+    wanted = set(ends)
+    for root in (ends[0], ends[-1]):
+        reached = [node for node in nx.bfs_tree(graph, root, sort_neighbors=sorted) if node in wanted]
+        yield [*reached, *sorted(wanted.difference(reached))]
 
 
 def closed_form(graph: Graph, ends: Sequence[int]) -> Split | None:

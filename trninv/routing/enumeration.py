@@ -55,15 +55,14 @@ def _components(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> "list
     return [_Component.of(graph, sorted(part), ends, hubs) for part in nx.connected_components(rest)]
 
 
-def bisect(graph: Graph, ends: Sequence[int], hubs: Sequence[int], fillers: int) -> Split:
-    """Exact bisection, ``fillers`` of the endpoints having no links."""
+def bisect(graph: Graph, ends: Sequence[int], hubs: Sequence[int], low: int, high: int) -> Split:
+    """Least capacity that parts ``low`` to ``high`` endpoints from the others: exact."""
     parts = _components(graph, ends, hubs)
-    total = len(ends) + fillers
     splits = [
-        _join(graph, parts, dict(zip(hubs, sides, strict=True)), half, fillers)
+        _join(graph, parts, dict(zip(hubs, sides, strict=True)), sizes)
         for sides in product((0, 1), repeat=len(hubs))
         if sides[:1] != (0,)  # the mirror image of a case with the first hub on side 1
-        for half in {total // 2, total - total // 2}
+        for sizes in {(low, high), (len(ends) - high, len(ends) - low)}
     ]
     _, side = min(splits, key=lambda found: (found[0], sorted(found[1])))
     how = f"the sides of {len(hubs)} switches and of {len(parts)} components" if hubs else "all splits"
@@ -104,16 +103,15 @@ class _Component:
 
 
 def _join(
-    graph: Graph, parts: Sequence[_Component], side_of: Mapping[int, int], half: int, fillers: int
+    graph: Graph, parts: Sequence[_Component], side_of: Mapping[int, int], sizes: tuple[int, int]
 ) -> tuple[int, set[int]]:
-    """Least capacity with ``half`` endpoints on side 1, fillers among them as needed, and the nodes of side 1."""
+    """Least capacity with so many endpoints, from the least to the most, on side 1, and the nodes of side 1."""
     profiles = [part.profile(side_of) for part in parts]
     table, picks = np.zeros(1, dtype=np.int64), list[Ints]()
     for cost, _ in profiles:
         table, pick = _add(table, cost)
         picks.append(pick)
-    fitting = range(max(half - fillers, 0), min(half, len(table) - 1) + 1)
-    count = min(fitting, key=lambda k: int(table[k]))
+    count = min(range(sizes[0], sizes[1] + 1), key=lambda k: int(table[k]))
     side = {hub for hub, at in side_of.items() if at}
     among_hubs = capacity(graph.subgraph(side_of), side)
     value = among_hubs + int(table[count])

@@ -1,79 +1,78 @@
-"""Bisection as an integer program (HiGHS through SciPy): x says the side of a node, y whether an edge is cut.
+"""Balanced cuts as an integer program (HiGHS through SciPy): x says the side of a node, y whether an edge is cut.
 
-Tree-balance cuts hold it up from below (Ferreira, Martin, de Souza, Weismantel & Wolsey, Math. Programming 74, 1996).
+Trees of `trninv.routing.packing` hold it up from below.
 """
 
-from collections.abc import Iterator, Sequence
-from math import ceil, gcd, inf
+from collections.abc import Iterator
+from math import ceil, inf
 
-import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csr_array
 
-from trninv.routing.flow import minimum_cut
-from trninv.routing.graph import Graph, capacities
+from trninv.routing.packing import Problem
 from trninv.routing.split import Split
 
 Row = tuple[dict[int, float], float, float]
 """Coefficients by column, least and most."""
 
 _TOLERANCE = 1e-6
+_INFEASIBLE = 2
+_METHOD = "integer program with tree-balance cuts (HiGHS)"
 
 
-def bisect(graph: Graph, ends: Sequence[int], fillers: int, seconds: float) -> Split:
-    """Bisection with bounds that HiGHS proved within the time; exact if they met.
+def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArray[np.int64], seconds: float) -> Split:
+    """Least cut with bounds that HiGHS proved within the time; exact if they met.
 
     Capacities are divided by their common divisor, so that a bound is rounded up to the next possible value.
+
+    Parameters
+    ----------
+    sizes
+        Least and most endpoints on side 1.
+    known
+        Bounds to start from: only splits that cut less than its upper one are looked for.
+    trees
+        Coefficients of the edges, a row a tree: each must sum to ``need`` over the cut.
+
     """
-    nodes, half = sorted(graph), (len(ends) + fillers) // 2
-    column = {node: i for i, node in enumerate(nodes)}
-    edges = {frozenset(edge): len(nodes) + i for i, edge in enumerate(graph.edges)}
-    carried = [carries for _, _, carries in capacities(graph)]
-    unit = gcd(*carried) or 1
-    rows = [
-        *_cut_rows(column, edges),
-        ({column[end]: 1.0 for end in ends}, float(half - fillers), float(half)),
-        *_tree_rows(graph, ends, edges, half - fillers),
+    nodes, unit = len(problem.nodes), problem.unit
+    cost = [0.0] * nodes + [int(carries) // unit for carries in problem.carries]
+    ends = np.flatnonzero(problem.weight)
+    need = min(sizes[0], len(ends) - sizes[1])
+    rows: list[Row] = [
+        *_cut_rows(problem),
+        ({int(end): 1.0 for end in ends}, *sizes),
+        (dict(enumerate(cost)), known.lower / unit, known.upper / unit - 1),
+        *(({nodes + int(at): float(tree[at]) for at in np.flatnonzero(tree)}, need, inf) for tree in trees),
     ]
-    weigh = set(ends)
     result = milp(
-        c=[0.0] * len(nodes) + [carries / unit for carries in carried],
-        integrality=np.array([int(node in weigh) for node in nodes] + [0] * len(edges)),
+        c=cost,
+        integrality=np.concatenate([problem.weight, np.zeros(len(problem.carries), dtype=np.int64)]),
         bounds=Bounds(0, 1),
-        constraints=_matrix(rows, len(nodes) + len(edges)),
+        constraints=_matrix(rows, len(cost)),
         options={"time_limit": seconds},
     )
-    split = Split.of(graph, _side(graph, ends, half, nodes, result), "", _bound(result) * unit)
-    ended = "solved" if split.lower == split.upper else f"proven bounds after {seconds:g} s"
-    return Split(split.lower, split.upper, split.side, f"integer program with tree-balance cuts (HiGHS): {ended}")
+    if result.status == _INFEASIBLE:
+        return Split(known.upper, known.upper, known.side, f"{_METHOD}: no split cuts less")
+    lower, upper, side = max(_bound(result) * unit, known.lower), known.upper, known.side
+    if result.x is not None:
+        found = result.x[:nodes] > 1 / 2
+        upper, side = problem.cut(found), problem.members(found)
+    ended = "solved" if lower >= upper else f"proven bounds after {seconds:.1f} s"
+    return Split(min(lower, upper), upper, side, f"{_METHOD}: {ended}")
 
 
-def _cut_rows(column: dict[int, int], edges: dict[frozenset[int], int]) -> Iterator[Row]:
+def _cut_rows(problem: Problem) -> Iterator[Row]:
     """Y ≥ |x_a - x_b| for every edge."""
-    for edge, y in edges.items():
-        a, b = edge
-        yield {y: 1, column[a]: 1, column[b]: -1}, 0, inf
-        yield {y: 1, column[a]: -1, column[b]: 1}, 0, inf
+    for at, (a, b) in enumerate(problem.ends.tolist()):
+        y = len(problem.nodes) + at
+        yield {y: 1, a: 1, b: -1}, 0, inf
+        yield {y: 1, a: -1, b: 1}, 0, inf
 
 
-def _tree_rows(graph: Graph, ends: Sequence[int], edges: dict[frozenset[int], int], need: int) -> Iterator[Row]:
-    """Σ min(endpoints below the edge, need) · y ≥ need over a breadth-first tree from each endpoint.
-
-    At least ``need`` endpoints lie across from the root, and the tree path to each crosses a cut edge.
-    """
-    if need <= 0 or not nx.is_connected(graph):
-        return
-    for root in ends:
-        below = dict.fromkeys(graph, 0) | dict.fromkeys(ends, 1)
-        row: dict[int, float] = {}
-        for parent, child in reversed(list(nx.bfs_edges(graph, root, sort_neighbors=sorted))):
-            row[edges[frozenset((parent, child))]] = min(below[child], need)
-            below[parent] += below[child]
-        yield row, need, inf
-
-
-def _matrix(rows: Sequence[Row], columns: int) -> LinearConstraint:
+def _matrix(rows: list[Row], columns: int) -> LinearConstraint:
     values = [value for row, _, _ in rows for value in row.values()]
     at = ([i for i, (row, _, _) in enumerate(rows) for _ in row], [j for row, _, _ in rows for j in row])
     matrix = csr_array((values, at), shape=(len(rows), columns))
@@ -83,10 +82,3 @@ def _matrix(rows: Sequence[Row], columns: int) -> LinearConstraint:
 def _bound(result: OptimizeResult) -> int:
     bound = result.mip_dual_bound
     return max(0, ceil(bound - _TOLERANCE)) if bound is not None and bound > -inf else 0
-
-
-def _side(graph: Graph, ends: Sequence[int], half: int, nodes: Sequence[int], result: OptimizeResult) -> set[int]:
-    """The solver's split, or if it found none in time the first endpoints against the rest."""
-    if result.x is None:
-        return minimum_cut(graph, ends[:half], ends[half:])[1]
-    return {node for node, x in zip(nodes, result.x, strict=False) if round(x)}
