@@ -23,7 +23,8 @@ def graphs(draw: st.DrawFn, *, chips: int = 7, switches: int = 2) -> Graph:
     graph.add_nodes_from(ends, kind="chip", position=None)
     graph.add_nodes_from(others, kind="switch", position=None)
     for number, (a, b) in enumerate(chosen):
-        graph.add_edge(a, b, id=number, capacity=draw(st.integers(min_value=1, max_value=4)))
+        capacity, latency = (draw(st.integers(min_value=1, max_value=4)) for _ in range(2))
+        graph.add_edge(a, b, id=number, capacity=capacity, latency=latency)
     return graph
 
 

@@ -1,4 +1,4 @@
-"""Exact quantities: bytes, bytes per second in one direction, and operations per second.
+"""Exact quantities: bytes, bytes per second in one direction, operations per second, and time.
 
 A document's "GB" is 10⁹ bytes and its "GiB" 2³⁰: the two are never taken for each other here. Where a document
 means the other one, the catalog says so as a reading. Printing is exact, so that parsing gives the number back.
@@ -123,3 +123,15 @@ class Compute(Quantity):
     UNITS: ClassVar[dict[str, int]] = {"GFLOPS": 1, "TFLOPS": 10**3, "PFLOPS": 10**6, "EFLOPS": 10**9}
     SPELLINGS: ClassVar[dict[str, str]] = {"TFLOP/s": "TFLOPS", "PetaFLOPS": "PFLOPS", "TOPS": "TFLOPS"}
     PRINTED: ClassVar[tuple[str, ...]] = ("TFLOPS", "GFLOPS")
+
+
+class Duration(Quantity):
+    """Nanoseconds."""
+
+    UNITS: ClassVar[dict[str, int]] = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+    SPELLINGS: ClassVar[dict[str, str]] = {"µs": "us"}
+    PRINTED: ClassVar[tuple[str, ...]] = ("s", "ms", "us", "ns")
+
+    @property
+    def microseconds(self) -> float:
+        return self / 1000

@@ -1,6 +1,8 @@
 """Paths against every simple path there is."""
 
+from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import islice, pairwise
 
 import networkx as nx
@@ -12,12 +14,18 @@ from graphs import chips_in, domain, graphs
 from oracles import brute_force
 from trninv.routing.fleet import Fleet
 from trninv.routing.graph import Graph
-from trninv.routing.paths import NodePath, best_paths, count_best
+from trninv.routing.paths import NodePath, Rule, best_paths, count_best, disjoint, equally_good
 from trninv.routing.results import Metric
 
+MESSAGE = 3
 
-def _rank(graph: Graph, path: NodePath, metric: Metric) -> tuple[float, ...]:
+
+def _rank(graph: Graph, path: NodePath, metric: Metric) -> tuple[float | Fraction, ...]:
     hops = len(path) - 1
+    if metric is Metric.TIME:
+        narrowest = brute_force.narrowest(graph, path)
+        latency = sum(graph.edges[edge]["latency"] for edge in pairwise(path))
+        return (latency + (Fraction(MESSAGE * 10**9, int(narrowest)) if hops else 0), hops, -narrowest)
     return (-brute_force.narrowest(graph, path), hops) if metric is Metric.BANDWIDTH else (hops,)
 
 
@@ -32,10 +40,10 @@ def test_all_paths_in_order(graph: Graph, metric: Metric, data: st.DataObject) -
     sources, targets = _places(graph, data)
     every = set(brute_force.paths(graph, sources, targets))
     wanted = sorted((_rank(graph, path, metric), path) for path in every)
-    found = list(best_paths(graph.adj, sources, targets, metric))
+    found = list(best_paths(graph.adj, sources, targets, Rule(metric, MESSAGE)))
     assert [(_rank(graph, path, metric), path) for path in found] == wanted
     best = [rank for rank, _ in wanted if rank == wanted[0][0]]
-    assert count_best(graph.adj, sources, targets, metric) == len(best)
+    assert count_best(graph.adj, sources, targets, Rule(metric, MESSAGE)) == len(best)
 
 
 @given(graph=graphs(), data=st.data())
@@ -45,7 +53,7 @@ def test_answers_do_not_depend_on_the_order_of_rows(graph: Graph, data: st.DataO
     shuffled.add_nodes_from(data.draw(st.permutations(list(graph.nodes(data=True)))))
     shuffled.add_edges_from(data.draw(st.permutations([(b, a, edge) for a, b, edge in graph.edges(data=True)])))
     for metric in Metric:
-        found = [list(islice(best_paths(g.adj, sources, targets, metric), 5)) for g in (graph, shuffled)]
+        found = [list(islice(best_paths(g.adj, sources, targets, Rule(metric, MESSAGE)), 5)) for g in (graph, shuffled)]
         assert found[0] == found[1]
 
 
@@ -57,13 +65,13 @@ def test_agrees_with_networkx_on_seeded_systems(fleet: Fleet, scope: str) -> Non
     widest_tree = nx.maximum_spanning_tree(graph, weight="capacity")
     for source, target in zip(chips[::7], reversed(chips[::5]), strict=False):
         if source != target:
-            shortest = next(best_paths(graph.adj, [source], [target], Metric.HOPS))
+            shortest = next(best_paths(graph.adj, [source], [target], Rule(Metric.HOPS)))
             assert len(shortest) - 1 == distance[source][target]
             assert nx.is_simple_path(graph, shortest)
-            assert count_best(graph.adj, [source], [target], Metric.HOPS) == sum(
+            assert count_best(graph.adj, [source], [target], Rule(Metric.HOPS)) == sum(
                 1 for _ in nx.all_shortest_paths(graph, source, target)
             )
-            widest = next(best_paths(graph.adj, [source], [target], Metric.BANDWIDTH))
+            widest = next(best_paths(graph.adj, [source], [target], Rule(Metric.BANDWIDTH)))
             along_tree = nx.shortest_path(widest_tree, source, target)
             assert brute_force.narrowest(graph, widest) == min(graph.edges[e]["capacity"] for e in pairwise(along_tree))
 
@@ -71,5 +79,46 @@ def test_agrees_with_networkx_on_seeded_systems(fleet: Fleet, scope: str) -> Non
 def test_nothing_leads_to_a_place_that_is_down() -> None:
     graph = Graph()
     graph.add_edge(1, 2, capacity=1)
-    assert list(best_paths(graph.adj, [1], [9], Metric.HOPS)) == []
-    assert count_best(graph.adj, [9], [1], Metric.BANDWIDTH) == 0
+    assert list(best_paths(graph.adj, [1], [9], Rule(Metric.HOPS))) == []
+    assert count_best(graph.adj, [9], [1], Rule(Metric.BANDWIDTH)) == 0
+
+
+@pytest.mark.parametrize("metric", list(Metric))
+@given(graph=graphs(), data=st.data())
+def test_the_graph_of_all_best_paths(graph: Graph, metric: Metric, data: st.DataObject) -> None:
+    """Every link's count is that of the best paths over it, and what leaves a node is what came in."""
+    sources, targets = _places(graph, data)
+    ranked = [(_rank(graph, path, metric), path) for path in brute_force.paths(graph, sources, targets)]
+    best = [path for rank, path in ranked if rank == min(ranked)[0]]
+    ways = equally_good(graph.adj, sources, targets, Rule(metric, MESSAGE))
+    if ways is None:
+        assert not best
+        return
+    assert ways.count == len(best)
+    assert ways.through == Counter(edge for path in best for edge in pairwise(path))
+    for node in graph:
+        into, out = (sum(share for ends, share in ways.share.items() if ends[i] == node) for i in (1, 0))
+        if node in {path[0] for path in best} and ways.share:
+            assert (into, out) == (0, Fraction(1, len({path[0] for path in best})))
+        elif node not in targets:
+            assert into == out
+    assert not ways.share or sum(share for (_, b), share in ways.share.items() if b in targets) == 1
+
+
+@pytest.mark.parametrize("nodes", [False, True])
+@given(graph=graphs(), data=st.data())
+def test_disjoint_paths_are_as_many_as_a_cut_allows(graph: Graph, nodes: bool, data: st.DataObject) -> None:
+    source, target = data.draw(st.lists(st.sampled_from(sorted(graph)), min_size=2, max_size=2, unique=True))
+    found = disjoint(graph.adj, [source], [target], nodes=nodes)
+    assert all(nx.is_simple_path(graph, path) and (path[0], path[-1]) == (source, target) for path in found)
+    used = [frozenset(edge) for path in found for edge in pairwise(path)]
+    assert len(used) == len(set(used))
+    if nodes:
+        inner = [node for path in found for node in path[1:-1]]
+        assert len(inner) == len(set(inner))
+        direct = graph.has_edge(source, target)
+        rest = graph.copy()
+        rest.remove_edges_from([(source, target)])
+        assert len(found) == direct + nx.node_connectivity(rest, source, target)
+    else:
+        assert len(found) == nx.edge_connectivity(graph, source, target)

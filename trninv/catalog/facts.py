@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from trninv.errors import CatalogError, UnitError, UnknownFactError, nearest
 from trninv.settings import bundle
-from trninv.units import Bandwidth, Capacity, Compute, Quantity
+from trninv.units import Bandwidth, Capacity, Compute, Duration, Quantity
 
 KINDS: Final = ("seed", "vendor", "driver", "third_party", "assumed")
 DIRECTIONS: Final = ("one", "both")
@@ -23,6 +23,7 @@ _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
     "capacity": Capacity,
     "bandwidth": Bandwidth,
     "compute": Compute,
+    "duration": Duration,
 }
 _WORDS: Final = {"one": 1, "two": 2, "four": 4, "five": 5, "eight": 8}
 _QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+", re.IGNORECASE)

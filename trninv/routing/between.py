@@ -1,27 +1,37 @@
 """Answers about two places: paths, and what flows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
+from math import ceil
 
 from sqlalchemy import Connection
 
-from trninv.errors import SamePlaceError, WrongLevelError
+from trninv.errors import SamePlaceError, UnknownFactError, WrongLevelError
 from trninv.inventory.address import Place, chips_of, resolve
 from trninv.routing import evidence
-from trninv.routing.paths import NodePath, best_paths, count_best
-from trninv.routing.results import BandwidthAnswer, Metric, Path, PathAnswer
+from trninv.routing.paths import NodePath, Rule, Ways, best_paths, disjoint, equally_good, time_of
+from trninv.routing.results import BandwidthAnswer, LinkShare, Metric, Path, PathAnswer, Shape
 from trninv.routing.scenario import Changes
 from trninv.routing.wiring import Reader, Wiring, domains_of, link_ref
-from trninv.units import Bandwidth
+from trninv.units import Bandwidth, Duration
 
 PATH = {
     Metric.HOPS: "fewest links travelled (chip-switch-chip is two), ties by address; bandwidth of one direction",
     Metric.BANDWIDTH: "widest narrowest link, then fewest links, ties by address; bandwidth of one direction",
+    Metric.TIME: "least latency of its links + bytes / narrowest link, then fewest links, ties by address; one message "
+    "alone on the wiring; bandwidth of one direction",
+}
+_SHAPED = {
+    Shape.BEST: "",
+    Shape.ALL: "; a link's share is what equal-cost multipath sends over it, each node splitting evenly",
+    Shape.LINK_DISJOINT: "; no two paths share a link, their lengths together are least",
+    Shape.NODE_DISJOINT: "; no two paths share a node but their ends, their lengths together are least",
 }
 ACROSS = "; over scale-up links and the EFA fabric, through no third domain"
 _BANDWIDTH = "all paths together, one direction; the cut's links sum to the flow, which proves both"
 _WITHIN = "; over scale-up links"
+_WIDEST = Rule(Metric.BANDWIDTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +68,50 @@ class Ends:
         return "no links that are up join them"
 
 
-def path_answer(reader: Reader, source: str, target: str, metric: Metric, k: int, avoid: Sequence[str]) -> PathAnswer:
-    """The k best paths."""
+def path_answer(  # one parameter of the question each
+    reader: Reader, source: str, target: str, rule: Rule, k: int, avoid: Sequence[str], shape: Shape
+) -> PathAnswer:
+    """The k best paths; of shape ALL the graph of all best ones beside, of others as many as are disjoint."""
     ends = Ends.of(reader, source, target, avoid)
     nodes, links = ends.wiring.nodes, ends.wiring.links
-    found = list(islice(best_paths(links, ends.sources, ends.targets, metric), k))
-    equally_good = count_best(links, ends.sources, ends.targets, metric)
+    if rule.metric is Metric.TIME:
+        _need_latencies(ends.wiring)
+    places = links, ends.sources, ends.targets
+    if shape in (Shape.LINK_DISJOINT, Shape.NODE_DISJOINT):
+        found = disjoint(*places, nodes=shape is Shape.NODE_DISJOINT)[:k]
+    else:
+        found = list(islice(best_paths(*places, rule), k))
+    ways = equally_good(*places, rule)
+    count = ways.count if ways else 0
     travelled = (links[a][b] for path in found for a, b in pairwise(path))
+    visited = [nodes[node] for path in found for node in path]
     return PathAnswer(
-        metric=metric,
+        metric=rule.metric,
         source=ends.source.address,
         target=ends.target.address,
         reachable=bool(found),
-        equally_good=equally_good,
+        equally_good=count,
         reason=None if found else ends.unreachable,
-        paths=tuple(named(ends.wiring, path) for path in found),
-        definition=PATH[metric] + ends.over,
-        facts=evidence.of_wiring(reader.connection, [nodes[node] for path in found for node in path], travelled),
-        truncated=equally_good > len(found),
+        paths=tuple(named(ends.wiring, path, rule) for path in found),
+        links=tuple(_shares(ends.wiring, ways)) if ways and shape is Shape.ALL else (),
+        definition=PATH[rule.metric] + _SHAPED[shape] + ends.over,
+        facts=evidence.of_wiring(reader.connection, visited, travelled)
+        + (evidence.of_latency(reader.connection) if rule.metric is Metric.TIME else ()),
+        truncated=shape in (Shape.BEST, Shape.ALL) and count > len(found),
     )
+
+
+def _shares(wiring: Wiring, ways: Ways) -> Iterator[LinkShare]:
+    for (a, b), count in sorted(ways.through.items()):
+        link = link_ref(wiring.nodes, wiring.links, a, b)
+        source, target = (str(wiring.nodes[end]["address"]) for end in (a, b))
+        yield LinkShare(link, source, target, count, float(ways.share[a, b]))
+
+
+def _need_latencies(wiring: Wiring) -> None:
+    for _, _, of in wiring.edges():
+        if of["latency"] is None:
+            raise UnknownFactError(f"no fact in the database gives the latency of {of['technology']}: run trninv seed")
 
 
 def bandwidth_answer(reader: Reader, source: str, target: str) -> BandwidthAnswer:
@@ -89,11 +124,11 @@ def bandwidth_answer(reader: Reader, source: str, target: str) -> BandwidthAnswe
         raise SamePlaceError(f"{source} and {target} share chips: bandwidth is between two separate places")
     wiring = ends.wiring
     flow, side = minimum_cut(wiring.graph, ends.sources, ends.targets)
-    widest = next(best_paths(wiring.links, ends.sources, ends.targets, Metric.BANDWIDTH), None)
+    widest = next(best_paths(wiring.links, ends.sources, ends.targets, _WIDEST), None)
     return BandwidthAnswer(
         source=ends.source.address,
         target=ends.target.address,
-        widest=named(wiring, widest) if widest else None,
+        widest=named(wiring, widest, _WIDEST) if widest else None,
         maximum_flow=Bandwidth(flow),
         minimum_cut=cut_links(wiring.graph, side),
         definition=_BANDWIDTH + ends.over,
@@ -101,10 +136,11 @@ def bandwidth_answer(reader: Reader, source: str, target: str) -> BandwidthAnswe
     )
 
 
-def named(wiring: Wiring, path: NodePath) -> Path:
+def named(wiring: Wiring, path: NodePath, rule: Rule) -> Path:
     """A path of node ids by addresses."""
     steps = [(wiring.nodes[node]["kind"], wiring.nodes[node]["address"]) for node in path]
-    return Path.of(steps, [link_ref(wiring.nodes, wiring.links, a, b) for a, b in pairwise(path)])
+    taken = Duration(ceil(time_of(wiring.links, path, rule.message))) if rule.metric is Metric.TIME else None
+    return Path.of(steps, [link_ref(wiring.nodes, wiring.links, a, b) for a, b in pairwise(path)], taken)
 
 
 def _endpoints(connection: Connection, place: Place) -> frozenset[int]:

@@ -31,6 +31,12 @@ def of_fabric(connection: Connection, domain_models: Iterable[str]) -> tuple[Cit
     return cite(connection, [EFA_FABRIC], ["blocking"]) + sizes
 
 
+def of_latency(connection: Connection) -> tuple[CitedFact, ...]:
+    """Everything that is said of latencies."""
+    subjects = connection.scalars(select(_T["fact"].c.subject).where(_T["fact"].c.attribute == "latency"))
+    return cite(connection, sorted(set(subjects)), ["latency"])
+
+
 def of_memory(connection: Connection, chips: Iterable[int]) -> tuple[CitedFact, ...]:
     """The memory fact of every model among some chips."""
     chip, model = _T["chip"], _T["chip_model"]

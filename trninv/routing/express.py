@@ -16,7 +16,7 @@ from trninv.inventory.database import reading
 from trninv.inventory.revision import Revision
 from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
-from trninv.routing.paths import NodePath, best_paths, count_best
+from trninv.routing.paths import NodePath, Rule, best_paths, count_best
 from trninv.routing.results import CitedFact, LinkRef, Metric, Path
 from trninv.routing.wiring import Wiring, link_ref, load
 from trninv.units import Bandwidth
@@ -26,6 +26,7 @@ MOST = 20_000
 """Domains remembered; an entry of a healthy one is a few hundred bytes."""
 
 _Part = tuple[NodePath, int]
+_HOPS = Rule(Metric.HOPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,14 @@ class _Shared:
             links = self.wiring.links
             wide = {a: {b: of for b, of in near.items() if of["capacity"] >= floor} for a, near in links.items()}
             ends = ([chip], [self.above]) if up else ([self.above], [chip])
-            found = next(best_paths(wide, *ends, Metric.HOPS), ())
-            self.parts[key] = found, count_best(wide, *ends, Metric.HOPS)
+            found = next(best_paths(wide, *ends, _HOPS), ())
+            self.parts[key] = found, count_best(wide, *ends, _HOPS)
         return self.parts[key]
 
     def width(self, chip: int) -> int:
         """Capacity of the widest path between a chip and the network node; 0 if there is none."""
         if chip not in self.widths:
-            found = next(best_paths(self.wiring.links, [chip], [self.above], Metric.BANDWIDTH), ())
+            found = next(best_paths(self.wiring.links, [chip], [self.above], Rule(Metric.BANDWIDTH)), ())
             self.widths[chip] = min((self.wiring.links[a][b]["capacity"] for a, b in pairwise(found)), default=0)
         return self.widths[chip]
 
@@ -95,7 +96,12 @@ class Express:
     def path(self, source: Address, target: Address, metric: Metric) -> tuple[Path, int, tuple[CitedFact, ...]] | None:
         """The best path, how many are as good, and its facts; None where the graph of both domains must be asked."""
         apart = source.level == target.level == "chip" and source.cluster == target.cluster
-        if not apart or source.steps[0] == target.steps[0] or (revision := self._revision.current()) is None:
+        if (
+            metric is Metric.TIME
+            or not apart
+            or source.steps[0] == target.steps[0]
+            or (revision := self._revision.current()) is None
+        ):
             return None
         memory = self._memory
         if memory.revision != revision or len(memory.domains) > MOST:

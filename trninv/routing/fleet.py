@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from enum import StrEnum
 from fractions import Fraction
 from functools import partial
 from types import TracebackType
@@ -14,7 +15,8 @@ from trninv.errors import LimitError
 from trninv.inventory.address import Address, chips_of, parse, resolve
 from trninv.routing.between import ACROSS, PATH, bandwidth_answer, path_answer
 from trninv.routing.express import Express
-from trninv.routing.results import Answer, BandwidthAnswer, BisectionAnswer, Metric, PathAnswer, PoolAnswer
+from trninv.routing.paths import Rule
+from trninv.routing.results import Answer, BandwidthAnswer, BisectionAnswer, Metric, PathAnswer, PoolAnswer, Shape
 from trninv.routing.scenario import Scenario, listed
 from trninv.routing.wiring import Reader, Wirings, domains_of, load
 from trninv.units import Bandwidth
@@ -25,7 +27,17 @@ if TYPE_CHECKING:
 MAX_PATHS = 100
 """Paths that one question may ask for."""
 
+MAX_MESSAGE = 2**50
+"""Bytes of one message."""
+
 A = TypeVar("A", bound=Answer)
+E = TypeVar("E", bound=StrEnum)
+
+
+def _choice(kind: type[E], name: str, value: str) -> E:
+    if value.upper() not in kind.__members__:
+        raise LimitError(f"{name} {value!r}: choose {' or '.join(kind).lower()}")
+    return kind(value.upper())
 
 
 class Fleet:
@@ -73,34 +85,48 @@ class Fleet:
         changed._scenario = Scenario.of(down, derate).beside(self._scenario)  # noqa: SLF001 # its own
         return changed
 
-    def path(
-        self, source: str, target: str, by: str = "hops", k: int = 1, avoid: Sequence[str] | str = ()
+    def path(  # all but the places have a default
+        self,
+        source: str,
+        target: str,
+        by: str = "hops",
+        k: int = 1,
+        avoid: Sequence[str] | str = (),
+        *,
+        message: int = 0,
+        shape: str = "best",
     ) -> PathAnswer:
         """The k best paths between two places; servers, racks and domains stand for all their chips.
 
         Parameters
         ----------
         by
-            "hops" or "bandwidth".
+            "hops", "bandwidth" or "time".
         k
             1 to MAX_PATHS.
         avoid
             Addresses of places and links that no path may touch; one may stand alone.
+        message
+            Bytes that are to be sent, for "time".
+        shape
+            "best"; "all", the graph of all that are as good as the best beside; "link_disjoint" or "node_disjoint", up
+            to k that share no link or no node.
 
         Raises
         ------
         LimitError, AddressError, UnknownAddressError, WrongLevelError
 
         """
-        if by.upper() not in Metric.__members__:
-            raise LimitError(f"by {by!r}: choose {' or '.join(Metric).lower()}")
-        metric = Metric(by.upper())
+        metric, form = _choice(Metric, "by", by), _choice(Shape, "shape", shape)
         if not 1 <= k <= MAX_PATHS:
             raise LimitError(f"{k} paths: ask for 1 to {MAX_PATHS}")
-        plain = k == 1 and not avoid and self._scenario is None
+        if (message and metric is not Metric.TIME) or not 0 <= message <= MAX_MESSAGE:
+            raise LimitError(f"a message of 0 to {MAX_MESSAGE:,} bytes counts for paths by time")
+        plain = k == 1 and not avoid and form is Shape.BEST and self._scenario is None
         if plain and (known := self._known_path(parse(source), parse(target), metric)):
             return known
-        return self._ask(partial(path_answer, source=source, target=target, metric=metric, k=k, avoid=listed(avoid)))
+        rule, clear_of = Rule(metric, message), listed(avoid)
+        return self._ask(lambda reader: path_answer(reader, source, target, rule, k=k, avoid=clear_of, shape=form))
 
     def bandwidth(self, source: str, target: str) -> BandwidthAnswer:
         """Widest path, maximum flow and minimum cut between two places.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-from trninv.units import Bandwidth, Capacity
+from trninv.units import Bandwidth, Capacity, Duration
 
 __all__ = [
     "Answer",
@@ -19,6 +19,7 @@ __all__ = [
     "CitedFact",
     "Difference",
     "LinkRef",
+    "LinkShare",
     "Metric",
     "Path",
     "PathAnswer",
@@ -26,14 +27,29 @@ __all__ = [
     "PoolAnswer",
     "PoolRing",
     "ReachedChip",
+    "Shape",
 ]
 
 
 class Metric(StrEnum):
-    """What makes a path good: HOPS, fewest links; BANDWIDTH, the widest narrowest link, then fewest links."""
+    """What makes a path good.
+
+    HOPS, fewest links; BANDWIDTH, the widest narrowest link, then fewest links; TIME, the least latency of its links +
+    bytes of the message / narrowest link, then fewest links, then the widest.
+    """
 
     HOPS = "HOPS"
     BANDWIDTH = "BANDWIDTH"
+    TIME = "TIME"
+
+
+class Shape(StrEnum):
+    """Which paths: BEST, the k best; ALL, besides the graph of all best ones; or as many as share no link or node."""
+
+    BEST = "BEST"
+    ALL = "ALL"
+    LINK_DISJOINT = "LINK_DISJOINT"
+    NODE_DISJOINT = "NODE_DISJOINT"
 
 
 class Balance(StrEnum):
@@ -163,6 +179,8 @@ class Path:
         Of the narrowest link; None for a path of no links.
     bottlenecks
         All links that are as narrow as that.
+    time
+        What the message takes, where that was asked for.
 
     """
 
@@ -170,9 +188,10 @@ class Path:
     bandwidth: Bandwidth | None
     steps: tuple[PathStep, ...]
     bottlenecks: tuple[LinkRef, ...]
+    time: Duration | None = None
 
     @classmethod
-    def of(cls, nodes: Sequence[tuple[str, str]], links: Sequence[LinkRef]) -> "Path":
+    def of(cls, nodes: Sequence[tuple[str, str]], links: Sequence[LinkRef], time: Duration | None = None) -> "Path":
         """The path over nodes (kind and address) and the links between them."""
         narrowest = min((link.bandwidth for link in links), default=None)
         steps = [PathStep(*nodes[0])]
@@ -180,7 +199,28 @@ class Path:
             steps.append(PathStep("link", link.address, link.bandwidth, link.id))
             steps.append(PathStep(*node))
         bottlenecks = tuple(link for link in links if link.bandwidth == narrowest)
-        return cls(len(links), narrowest, tuple(steps), bottlenecks)
+        return cls(len(links), narrowest, tuple(steps), bottlenecks, time)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkShare:
+    """A link of the best paths, in the direction travelled.
+
+    Attributes
+    ----------
+    paths
+        How many of the equally good paths take it.
+    share
+        The part of the traffic that takes it, if every node splits what it gets evenly over its ways on (equal-cost
+        multipath) and the sources send evenly.
+
+    """
+
+    link: LinkRef
+    source: str
+    target: str
+    paths: int
+    share: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +233,8 @@ class PathAnswer(Answer):
         How many paths are as good as the first; ``truncated`` says that some of them are not listed.
     reason
         Why there is none, where there is none.
+    links
+        The directed acyclic graph of all equally good paths.
 
     """
 
@@ -203,6 +245,7 @@ class PathAnswer(Answer):
     equally_good: int
     reason: str | None
     paths: tuple[Path, ...]
+    links: tuple[LinkShare, ...] = ()
 
     def _less(self, other: Self) -> Difference:
         now, before = ((answer.paths[0] if answer.paths else None) for answer in (self, other))

@@ -2,7 +2,8 @@
 
 A node of a wiring has ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory``
 (chips: bytes), ``domain`` (its model; None for a network node) and ``position`` (torus chips: coordinates); a link
-``id``, ``capacity`` (bytes per second, one direction), ``model`` and ``technology``. What is down is not there.
+``id``, ``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency`` (nanoseconds; None
+where no fact gives it). What is down is not there.
 """
 
 from collections import OrderedDict
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, and_, func, or_, select
 
+from trninv.catalog.facts import EFA_FABRIC
 from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import Place, node_addresses
 from trninv.inventory.database import reading
@@ -194,13 +196,28 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
         elif row.kind == "chip":
             failed.add(row.id)
     links: dict[int, dict[int, Attributes]] = {node: {} for node in nodes}
+    latency = _latencies(connection)
     for row in connection.execute(_links(domain_ids, above)):
         if row.a_id in nodes and row.b_id in nodes:
             ends = (degraded[end] for end in (row.a_id, row.b_id) if end in degraded)
             capacity = carried(row.bandwidth_bytes_per_s, Condition(row.state, row.factor_ppm), *ends)
-            of = {"id": row.id, "capacity": capacity, "model": row.model, "technology": row.technology}
-            links[row.a_id][row.b_id] = links[row.b_id][row.a_id] = of
+            links[row.a_id][row.b_id] = links[row.b_id][row.a_id] = {
+                "id": row.id,
+                "capacity": capacity,
+                "model": row.model,
+                "technology": row.technology,
+                "latency": latency.get(row.scope, latency.get(row.technology.lower())),
+            }
     return Wiring(nodes, links, frozenset(failed))
+
+
+def _latencies(connection: Connection) -> dict[str, int]:
+    """Nanoseconds by technology, or by scope: a way over EFA is one from HBM to HBM, half of it at either host."""
+    fact = TABLES["fact"]
+    found = select(fact.c.subject, fact.c.value).where(fact.c.attribute == "latency", fact.c.preference == 0)
+    known = {row.subject: int(row.value) for row in connection.execute(found)}
+    over_efa = known.pop(EFA_FABRIC, None)
+    return known if over_efa is None else known | {"host": over_efa // 2, "fabric": 0}
 
 
 def _few(domain_ids: Collection[int]) -> None:
@@ -258,6 +275,7 @@ def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:  # noqa:
         link.c.b_id,
         link.c.bandwidth_bytes_per_s,
         link.c.technology,
+        link.c.scope,
         link.c.state,
         link.c.factor_ppm,
         model.c.slug.label("model"),
