@@ -13,6 +13,7 @@ from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import Graph, cut_links
 from trninv.routing.quotient import Island, Quotient, bisect
 from trninv.routing.results import LinkRef
+from trninv.routing.scope import Scope
 from trninv.routing.wiring import MAX_DOMAINS, Reader
 
 _T = TABLES
@@ -86,22 +87,16 @@ def _addresses(connection: Connection, domains: Collection[int]) -> dict[int, st
     return {row.id: row.address for row in connection.execute(query) if row.id in domains}
 
 
-def kinds_of(reader: Reader, cluster_id: int, domains: Sequence[int], members: frozenset[int] | None) -> list[Kind]:
-    """The islands of some domains of a cluster.
-
-    Parameters
-    ----------
-    members
-        The chips that are halved; None for all of the domains'.
-
-    """
-    connection, apart = reader.connection, set(domains)
-    if members is None:
+def kinds_of(reader: Reader, scope: Scope) -> list[Kind]:
+    """The islands of some domains of a cluster."""
+    connection, domains, cluster_id = reader.connection, scope.domains, scope.place.cluster_id
+    apart = set(domains)
+    if scope.members is None:
         apart = _damaged(connection, cluster_id) | _unlike(connection, domains) | reader.changes.domains
     cut_off = _cut_off(connection, cluster_id, reader.changes.network_nodes)
     alike = [domain for domain in domains if domain not in apart | cut_off]
     groups = [[domain] for domain in domains if domain in apart | cut_off] + ([alike] if alike else [])
-    return [_read(reader, group, members, cut_off=group[-1] in cut_off) for group in groups]
+    return [_read(reader, group, scope, cut_off=group[-1] in cut_off) for group in groups]
 
 
 def bisect_kinds(kinds: Sequence[Kind], low: int, high: int) -> Quotient:
@@ -109,27 +104,27 @@ def bisect_kinds(kinds: Sequence[Kind], low: int, high: int) -> Quotient:
     return bisect([(kind.island, len(kind.domains)) for kind in kinds], low, high)
 
 
-def split(reader: Reader, kinds: Sequence[Kind], low: int, high: int) -> ClusterSplit:
+def split(reader: Reader, scope: Scope, kinds: Sequence[Kind], low: int, high: int) -> ClusterSplit:
     """Part the islands' chips, and say which domains and links that means."""
     found = bisect_kinds(kinds, low, high)
     size = sum(number * len(_exit(kind.island)) for kind, number in zip(kinds, found.whole, strict=True))
     if found.part:
         size += len(_parted(kinds[found.part[0]].island, found.part[1]))
-    listed = sorted(islice(_cuts(reader, kinds, found), MAX_CUT), key=lambda link: link.id)
+    listed = sorted(islice(_cuts(reader, scope, kinds, found), MAX_CUT), key=lambda link: link.id)
     return ClusterSplit(kinds, found, tuple(listed), size)
 
 
-def _read(reader: Reader, domains: Sequence[int], members: frozenset[int] | None, *, cut_off: bool) -> Kind:
+def _read(reader: Reader, domains: Sequence[int], scope: Scope, *, cut_off: bool) -> Kind:
     wiring = reader.load([domains[-1]], fabric=True)
     graph = wiring.graph
     nics, chips = ({node for node, of in graph.nodes(data=True) if of["kind"] == kind} for kind in ("nic", "chip"))
     above = {near for nic in nics for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"}
     kept = {node for node, of in graph.nodes(data=True) if of["domain"] is not None} | above
     failed = wiring.failed
-    if members is not None:
-        kept -= chips - members
-        chips &= members
-        failed &= members
+    if scope.members is not None:
+        kept -= set() if scope.transit else chips - scope.members
+        chips &= scope.members
+        failed &= scope.members
     island = Island.of(Graph(graph.subgraph(kept)), chips, min(above, default=None), cut_off=cut_off)
     return Kind(island, tuple(domains), len(failed))
 
@@ -195,11 +190,11 @@ def _parted(island: Island, chips: Collection[int]) -> tuple[LinkRef, ...]:
     return cut_links(island.graph, minimum_cut(island.graph, chips, rest)[1]) if chips and rest else ()
 
 
-def _cuts(reader: Reader, kinds: Sequence[Kind], found: Quotient) -> Iterator[LinkRef]:
+def _cuts(reader: Reader, scope: Scope, kinds: Sequence[Kind], found: Quotient) -> Iterator[LinkRef]:
     if found.part:
         kind, part = found.part
         yield from _parted(kinds[kind].island, part)
     for one, number in zip(kinds, found.whole, strict=True):
         for domain in one.domains[:number]:
             same = domain == one.domains[-1]
-            yield from _exit(one.island if same else _read(reader, [domain], None, cut_off=True).island)
+            yield from _exit(one.island if same else _read(reader, [domain], scope, cut_off=True).island)

@@ -157,11 +157,18 @@ class Fleet:
             raise LimitError("hops and bandwidth of a pool are 0 or more")
         return self._ask(partial(pool_answer, of=of, max_hops=max_hops, least=least))
 
-    def bisection(self, scope: str, chips: Sequence[str] | str = ()) -> BisectionAnswer:
-        """Bisection bandwidth of a scope, or of the chips named within it, with the cut that shows it."""
+    def bisection(self, scope: str, chips: Sequence[str] | str = (), *, transit: bool = False) -> BisectionAnswer:
+        """Bisection bandwidth of a scope, or of the chips named within it, with the cut that shows it.
+
+        Parameters
+        ----------
+        transit
+            Let other healthy chips of their domains forward; otherwise only links among the scope's chips count.
+
+        """
         from trninv.routing.halves import bisection_answer  # noqa: PLC0415 # so are numpy and scipy
 
-        return self._ask(partial(bisection_answer, scope=scope, chips=listed(chips)))
+        return self._ask(partial(bisection_answer, scope=scope, chips=listed(chips), transit=transit))
 
     def graph(self, scope: str) -> "Graph":
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.

@@ -1,75 +1,58 @@
 """Bisection of a scope: of one domain's chips, or of a cluster on its quotient."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from sqlalchemy import Connection
-
-from trninv.errors import ScopeTooLargeError, WrongLevelError
-from trninv.inventory.address import Place, chips_of, resolve
+from trninv.errors import ScopeTooLargeError
 from trninv.routing import bisection, cluster, evidence
-from trninv.routing.graph import Graph, cut_links
+from trninv.routing.graph import cut_links
 from trninv.routing.results import Balance, BisectionAnswer, Bounds
+from trninv.routing.scope import Scope
 from trninv.routing.split import Split
-from trninv.routing.wiring import MAX_DOMAINS, Reader, domains_in, domains_of
+from trninv.routing.wiring import MAX_DOMAINS, Reader
 from trninv.settings import Settings
 from trninv.units import Bandwidth
 
-_BISECTION = (
-    "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); only links among those "
-    "chips, through switches and the EFA fabric between domains count"
-)
+_BISECTION = "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); "
+_ISOLATED = "only links among those chips, through switches and the EFA fabric between domains count"
+_TRANSIT = "other healthy chips of their domains may forward for them, and stand on whichever side is cheaper"
 
 
-def bisection_answer(reader: Reader, scope: str, chips: Sequence[str]) -> BisectionAnswer:
+def bisection_answer(reader: Reader, scope: str, chips: Sequence[str], *, transit: bool) -> BisectionAnswer:
     """Bisection of a scope, or of the chips named within it."""
-    connection = reader.connection
-    place = resolve(connection, scope)
-    if place.level == "cluster" and not chips:
-        domains, members = domains_in(connection, place), None
-    else:
-        members = frozenset(connection.scalars(chips_of(place)))
-        if chips:
-            members = _named(connection, chips, members, place)
-        domains = domains_of(connection, members)
-    if len(domains) > 1:
-        return of_cluster(reader, place, domains, members)
-    if members is None:
-        members = frozenset(connection.scalars(chips_of(place)))
-    return of_domain(reader, place, domains, members)
+    found = Scope.of(reader, scope, chips, transit=transit)
+    return of_cluster(reader, found) if len(found.domains) > 1 else of_domain(reader, found)
 
 
-def of_domain(reader: Reader, place: Place, domains: Sequence[int], members: frozenset[int]) -> BisectionAnswer:
+def of_domain(reader: Reader, scope: Scope) -> BisectionAnswer:
     """The chips of one domain, halved."""
-    wiring = reader.load(domains)
-    ends = sorted(node for node in members if node in wiring.graph)
-    graph = _isolated(wiring.graph, ends)
-    lost = len(members & wiring.failed)
+    inside = scope.inside(reader, "this bisection")
+    graph, ends, lost = inside.graph, inside.ends, inside.lost
     seconds = Settings.load().bisection_seconds / (2 if lost else 1)
     split = bisection.bisect(graph, ends, seconds=seconds)
     nominal = bisection.bisect(graph, ends, fillers=lost, seconds=seconds) if lost else None
-    inside = [graph.nodes[end]["address"] for end in ends if end in split.side]
-    outside = [graph.nodes[end]["address"] for end in ends if end not in split.side]
+    chips_a = tuple(graph.nodes[end]["address"] for end in ends if end in split.side)
+    chips_b = tuple(graph.nodes[end]["address"] for end in ends if end not in split.side)
     cut = cut_links(graph, split.side)
     return BisectionAnswer(
-        of=place.address,
+        of=scope.place.address,
         lower=Bandwidth(split.lower),
         upper=Bandwidth(split.upper),
         method=split.method,
         balance=Balance.LIVE,
-        side_a=len(inside),
-        side_b=len(outside),
-        chips_a=tuple(inside),
-        chips_b=tuple(outside),
+        side_a=len(chips_a),
+        side_b=len(chips_b),
+        chips_a=chips_a,
+        chips_b=chips_b,
         cut=cut,
         cut_size=len(cut),
         nominal=_bounds(nominal, split) if nominal else None,
-        definition=_BISECTION,
+        definition=_BISECTION + (_TRANSIT if scope.transit else _ISOLATED),
         facts=evidence.of_wiring(reader.connection, graph.nodes.values(), graph.edges.values()),
     )
 
 
-def of_cluster(reader: Reader, place: Place, domains: Sequence[int], members: frozenset[int] | None) -> BisectionAnswer:
-    """The chips of several domains of a cluster, halved; ``members`` None stands for all chips of the domains.
+def of_cluster(reader: Reader, scope: Scope) -> BisectionAnswer:
+    """The chips of several domains of a cluster, halved.
 
     Raises
     ------
@@ -77,12 +60,12 @@ def of_cluster(reader: Reader, place: Place, domains: Sequence[int], members: fr
         Chips of more than MAX_DOMAINS domains, but not the whole cluster.
 
     """
-    if members is not None and len(domains) > MAX_DOMAINS:
-        raise ScopeTooLargeError(f"chips of {len(domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
-    kinds = cluster.kinds_of(reader, place.cluster_id, domains, members)
+    if scope.members is not None and len(scope.domains) > MAX_DOMAINS:
+        raise ScopeTooLargeError(f"chips of {len(scope.domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
+    kinds = cluster.kinds_of(reader, scope)
     chips = sum(kind.island.size * len(kind.domains) for kind in kinds)
     lost = sum(kind.failed for kind in kinds)
-    split = cluster.split(reader, kinds, chips // 2, chips - chips // 2)
+    split = cluster.split(reader, scope, kinds, chips // 2, chips - chips // 2)
     nominal = None
     if lost:
         half = (chips + lost) // 2
@@ -93,7 +76,7 @@ def of_cluster(reader: Reader, place: Place, domains: Sequence[int], members: fr
     models = {edge["model"] for graph in graphs for _, _, edge in graph.edges(data=True)}
     domain_models = {of["domain"] for graph in graphs for _, of in graph.nodes(data=True) if of["domain"]}
     return BisectionAnswer(
-        of=place.address,
+        of=scope.place.address,
         lower=Bandwidth(split.lower),
         upper=Bandwidth(split.upper),
         method=split.method,
@@ -105,28 +88,12 @@ def of_cluster(reader: Reader, place: Place, domains: Sequence[int], members: fr
         cut=split.cut,
         cut_size=split.cut_size,
         nominal=nominal,
-        definition=_BISECTION,
+        definition=_BISECTION + (_TRANSIT if scope.transit else _ISOLATED),
         facts=evidence.of_links(reader.connection, models) + evidence.of_fabric(reader.connection, domain_models),
         truncated=split.cut_size > len(split.cut),
     )
 
 
-def _named(connection: Connection, chips: Sequence[str], members: frozenset[int], scope: Place) -> frozenset[int]:
-    named: set[int] = set()
-    for address in chips:
-        wanted = set(connection.scalars(chips_of(resolve(connection, address))))
-        if not wanted <= members:
-            raise WrongLevelError(f"{address} is not within {scope.address}")
-        named |= wanted
-    return frozenset(named)
-
-
 def _bounds(nominal: Split, live: Split) -> Bounds:
     """Fillers even out the halves of any split of the healthy chips, so that one bounds the nominal from above too."""
     return Bounds(Bandwidth(nominal.lower), Bandwidth(min(nominal.upper, live.upper)))
-
-
-def _isolated(graph: Graph, ends: Collection[int]) -> Graph:
-    """The links among some chips, and through the switches that they are attached to."""
-    switches = {near for end in ends for near in graph[end] if graph.nodes[near]["kind"] == "switch"}
-    return Graph(graph.subgraph({*ends, *switches}))
