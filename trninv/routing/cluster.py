@@ -7,7 +7,7 @@ from itertools import islice
 
 from sqlalchemy import Connection, func, select
 
-from trninv.inventory.address import words
+from trninv.inventory.address import node_addresses, words
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import Graph, cut_links
@@ -19,6 +19,7 @@ from trninv.routing.wiring import MAX_DOMAINS, Reader
 _T = TABLES
 MAX_CUT = 1_000
 """Links of a cut that an answer lists."""
+_CHUNK = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,11 @@ def _addresses(connection: Connection, domains: Collection[int]) -> dict[int, st
     if len(domains) <= MAX_DOMAINS:
         query = query.where(domain.c.id.in_(domains))
     return {row.id: row.address for row in connection.execute(query) if row.id in domains}
+
+
+def _node_addresses(connection: Connection, nodes: Collection[int]) -> dict[int, str]:
+    query = node_addresses().where(_T["node"].c.id.in_(nodes))
+    return {row.id: row.address for row in connection.execute(query)}
 
 
 def kinds_of(reader: Reader, scope: Scope) -> list[Kind]:
@@ -193,8 +199,10 @@ def _parted(island: Island, chips: Collection[int]) -> tuple[LinkRef, ...]:
 def _cuts(reader: Reader, scope: Scope, kinds: Sequence[Kind], found: Quotient) -> Iterator[LinkRef]:
     if found.part:
         kind, part = found.part
-        yield from _parted(kinds[kind].island, part)
+        domain = kinds[kind].domains[-1]
+        actual = _read(reader, [domain], scope, cut_off=True).island
+        shift = actual.chips[0] - kinds[kind].island.chips[0]
+        yield from _parted(actual, [chip + shift for chip in part])
     for one, number in zip(kinds, found.whole, strict=True):
         for domain in one.domains[:number]:
-            same = domain == one.domains[-1]
-            yield from _exit(one.island if same else _read(reader, [domain], scope, cut_off=True).island)
+            yield from _exit(_read(reader, [domain], scope, cut_off=True).island)

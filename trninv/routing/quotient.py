@@ -31,6 +31,8 @@ Pick = tuple[int, int, NDArray[np.bool_]]
 """Kind of island, how many of it together, and for which numbers of chips before them taking them pays."""
 
 _FAR = 2**62
+_MOST_TRIED = 2_000
+"""Islands × sizes of their parts that are tried for the one that is split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,12 @@ class Island:
         """See an island's graph so; ``cut_off`` says that the fabric above its network node is damaged."""
         ends = tuple(sorted(chips))
         node = above if above in graph else None
-        leaves = minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
+        own = _own_exits(graph, ends, node) if node is not None and ends else None
+        leaves = sum(own) if own else minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
         if cut_off or node is None or not leaves:
             return cls(graph, ends, node, leaves, Fraction(0), Fraction(0))
+        if own and min(own) == max(own):  # a set's chips leave by their own, and no other link leads out
+            return cls(graph, ends, node, leaves, Fraction(own[0]), _spread(graph, ends))
         ratio = _ratio(graph, ends, node)
         nics = {near for near, of in graph.nodes(data=True) if of["kind"] == "nic"}
         exits = Graph(graph)
@@ -87,6 +92,19 @@ class Island:
             half = bisect_island(without_exits(self.graph), self.chips).side
             return tuple(end for end in self.chips if end in half)
         return self.chips[:size]
+
+
+def _own_exits(graph: Graph, chips: Sequence[int], above: int) -> list[int] | None:
+    """What each chip sends to the network node through NICs of its own; None if a NIC is shared."""
+    own = dict.fromkeys(chips, 0)
+    for nic, of in graph.nodes(data=True):
+        if of["kind"] == "nic":
+            users = [near for near in graph[nic] if near != above]
+            if len(users) > 1:
+                return None
+            if users and users[0] in own and graph.has_edge(nic, above):
+                own[users[0]] += min(graph.edges[nic, end]["capacity"] for end in (users[0], above))
+    return list(own.values())
 
 
 def without_exits(graph: Graph) -> Graph:
@@ -171,6 +189,9 @@ def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient
     best: Quotient | None = None
     extra: list[Fraction] = []
     for kind, (island, _) in enumerate(kinds):
+        if len(extra) >= _MOST_TRIED:  # of many kinds the others only lower the bound
+            extra += [island.spread * part * (island.size - part) for part in range(1, island.size)]
+            continue
         others = [(other, count - (at == kind)) for at, (other, count) in enumerate(kinds)]
         cost, picks = _knapsack(others, high)
         for part in range(1, island.size):

@@ -1,9 +1,9 @@
 """The wiring of scale-up domains, read from the tables as it is now.
 
 A node of a wiring has ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory``
-(chips: bytes), ``domain`` (its model; None for a network node) and ``position`` (torus chips: coordinates); a link
-``id``, ``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency`` (nanoseconds; None
-where no fact gives it). What is down is not there.
+(chips: bytes), ``domain`` and ``domain_id`` (its model and row; None for a network node) and ``position`` (torus chips:
+coordinates); a link ``id``, ``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency``
+(nanoseconds; None where no fact gives it). What is down is not there.
 """
 
 from collections import OrderedDict
@@ -191,6 +191,7 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
                 "server": row.server,
                 "memory": row.memory,
                 "domain": row.domain,
+                "domain_id": row.domain_id,
                 "position": _position(row),
             }
         elif row.kind == "chip":
@@ -249,6 +250,7 @@ def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -
     of_switch = server.alias("of_switch")
     query = node_addresses().add_columns(
         node.c.kind,
+        node.c.domain_id,
         node.c.state,
         node.c.factor_ppm,
         rack.c.ordinal.label("rack"),
