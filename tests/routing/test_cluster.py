@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import networkx as nx
 import pytest
@@ -19,11 +20,14 @@ from trninv.inventory import migrate, stamp
 from trninv.inventory.address import node_addresses, resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
+from trninv.inventory.state import Condition, set_state
+from trninv.routing import cluster
 from trninv.routing.express import Express
 from trninv.routing.fleet import Fleet
 from trninv.routing.graph import Graph
 from trninv.routing.quotient import Island, bisect
-from trninv.routing.wiring import domains_in, load
+from trninv.routing.scope import Scope
+from trninv.routing.wiring import Wirings, domains_in, load
 
 GB = 10**9
 CLUSTERS = {"trn1": 20, "trn2": 3, "u-trn2x64": 9, "trn3-gen1": 2, "trn3-gen2": 2, "trn1.2xlarge": 6}
@@ -198,6 +202,29 @@ def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases
         answer = opened.bisection("c-u-trn2x64")
     assert (answer.upper, answer.exact) == ((1_600 + 64) * GB, True)
     assert "c-u-trn2x64/d2" in answer.chips_a
+
+
+def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases: Databases) -> None:
+    url = _seed(databases.empty("sqlite"), {"u-trn2x64": 7})
+    broken = ["d1/s0/c3", "d4/s0/c3", "d2/s1/c5", "d2/s1/c6", "d5/s2/efa9"]
+    with connect(url) as engine, writing(engine) as connection:
+        set_state(connection, [f"c-u-trn2x64/{part}" for part in broken], Condition("down"), why="test", who="test")
+        link = "c-u-trn2x64/d3/s0/c0--c-u-trn2x64/d3/s0/c1"
+        set_state(connection, [link], Condition("degraded", 500_000), why="test", who="test")
+    with trninv.open(url) as opened:
+        answer = opened.bisection("c-u-trn2x64")
+        with Wirings(opened.engine).reading() as reader:
+            scope = Scope.of(reader, "c-u-trn2x64")
+            shared = cluster.kinds_of(reader, scope)
+            single = [cluster.kinds_of(reader, replace(scope, domains=[domain]))[0] for domain in scope.domains]
+        assert sorted(len(kind.domains) for kind in shared) == [1, 1, 1, 2, 2]
+        for lost in (0, 4):
+            half = (7 * 64 - 4 + lost) // 2
+            found, wanted = (cluster.bisect_kinds(kinds, half - lost, half) for kinds in (shared, single))
+            assert (found.lower, found.upper) == (wanted.lower, wanted.upper)
+        assert answer.side_a + answer.side_b == 7 * 64 - 4
+        assert answer.nominal is not None
+        assert sum(link.bandwidth for link in answer.cut) == answer.upper
 
 
 def test_bisection_of_single_chips_against_every_split(databases: Databases) -> None:

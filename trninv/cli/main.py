@@ -29,6 +29,11 @@ _COMMANDS = {
     "bandwidth": "ask",
     "pool": "ask",
     "bisection": "ask",
+    "profile": "ask",
+    "distances": "ask",
+    "cut-tree": "ask",
+    "collectives": "ask",
+    "place": "ask",
     "draw": "draw",
     "query": "serve",
     "schema": "serve",
@@ -45,7 +50,7 @@ class _Lazy(click.Group):
         if name not in _COMMANDS:
             return None
         module = vars(importlib.import_module(f"trninv.cli.{_COMMANDS[name]}"))
-        command = module.get(name) or module.get(f"{name}_")  # set_ is not Python's set
+        command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ is not Python's set
         return command if isinstance(command, click.Command) else None
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import click
 
 from trninv.routing.results import Answer, BisectionAnswer, CitedFact, LinkRef
-from trninv.units import Bandwidth, Capacity
+from trninv.units import Bandwidth, Capacity, Duration
 
 format_option = click.option(
     "--format",
@@ -110,6 +110,11 @@ def _(value: Bandwidth) -> dict[str, Any]:
 
 
 @encode.register
+def _(value: Duration) -> dict[str, Any]:
+    return {"nanoseconds": str(int(value)), "microseconds": value.microseconds}
+
+
+@encode.register
 def _(value: Capacity) -> dict[str, Any]:
     return {"bytes": str(value.bytes), "gibibytes": value.gibibytes}
 
@@ -135,8 +140,12 @@ def _fields(value: Any) -> dict[str, Any]:  # noqa: ANN401 # any dataclass
     names += [
         name for kind in type(value).__mro__ for name, member in vars(kind).items() if isinstance(member, property)
     ]
-    return {_camel(name): encode(getattr(value, name)) for name in names if name not in _HIDDEN}
+    shown = {name: getattr(value, name) for name in names if name not in _HIDDEN}
+    return {_camel(name): encode(each) for name, each in shown.items() if each is not None or name not in _OPTIONAL}
 
+
+_OPTIONAL = ("baseline", "difference")
+"""Only there where a scenario was asked about."""
 
 _HIDDEN = ("id", "link_id", "cut_size")
 """Row ids, which change with reseeding as addresses do not; and what stands elsewhere."""

@@ -1,4 +1,7 @@
-"""The islands of a cluster, read from the tables: whole domains that are alike are read once."""
+"""The islands of a cluster. Domains that are alike are read once, and so are those with the same damage.
+
+A damaged domain is a healthy one less what is not up, in local numbers: ids of a domain are consecutive.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -9,12 +12,14 @@ from sqlalchemy import Connection, func, select
 
 from trninv.inventory.address import node_addresses, words
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
+from trninv.inventory.state import PPM, carried, condition_of
 from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import Graph, cut_links
 from trninv.routing.quotient import Island, Quotient, bisect
 from trninv.routing.results import LinkRef
+from trninv.routing.scenario import Changes
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import MAX_DOMAINS, Reader
+from trninv.routing.wiring import MAX_DOMAINS, Reader, Wiring
 
 _T = TABLES
 MAX_CUT = 1_000
@@ -24,11 +29,15 @@ _CHUNK = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Domains that are alike; ``island`` was read from the last of them, and ``failed`` of its chips are not up."""
+    """Domains that are alike; ``island`` may have the ids of another, and ``failed`` of its chips are not up."""
 
     island: Island
     domains: tuple[int, ...]
     failed: int
+
+
+Pattern = tuple[tuple[str, int, int], ...]
+"""What of a domain is not up: node or link, its number from the domain's first on, and the millionths it carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +79,15 @@ class ClusterSplit:
         parts: list[list[str]] = [[], []]
         if self.quotient.part:
             kind, chips = self.quotient.part
-            outside.remove(self.kinds[kind].domains[-1])
+            domain = self.kinds[kind].domains[-1]
+            outside.remove(domain)
             island = self.kinds[kind].island
+            like = next(of["domain_id"] for _, of in island.graph.nodes(data=True) if of["domain_id"])
+            starts = _starts(connection, "node", [domain, like])
+            shift = starts[domain] - starts[like]
+            named_chips = _node_addresses(connection, [chip + shift for chip in island.chips])
             for chip in island.chips:
-                parts[chip not in chips].append(island.graph.nodes[chip]["address"])
+                parts[chip not in chips].append(named_chips[chip + shift])
         named = _addresses(connection, {*inside, *outside})
         a, b = ([named[domain] for domain in sorted(side)] for side in (inside, outside))
         return (*a, *parts[0]), (*b, *parts[1])
@@ -95,14 +109,23 @@ def _node_addresses(connection: Connection, nodes: Collection[int]) -> dict[int,
 
 def kinds_of(reader: Reader, scope: Scope) -> list[Kind]:
     """The islands of some domains of a cluster."""
-    connection, domains, cluster_id = reader.connection, scope.domains, scope.place.cluster_id
-    apart = set(domains)
-    if scope.members is None:
-        apart = _damaged(connection, cluster_id) | _unlike(connection, domains) | reader.changes.domains
-    cut_off = _cut_off(connection, cluster_id, reader.changes.network_nodes)
-    alike = [domain for domain in domains if domain not in apart | cut_off]
-    groups = [[domain] for domain in domains if domain in apart | cut_off] + ([alike] if alike else [])
-    return [_read(reader, group, scope, cut_off=group[-1] in cut_off) for group in groups]
+    connection, domains = reader.connection, scope.domains
+    cut_off = _cut_off(connection, scope.place.cluster_id, reader.changes.network_nodes)
+    if scope.members is not None:
+        return [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains]
+    apart = _unlike(connection, domains) | reader.changes.domains | cut_off
+    patterns = _patterns(connection, scope.place.cluster_id)
+    kinds = [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains if domain in apart]
+    groups: dict[Pattern, list[int]] = {}
+    for domain in domains:
+        if domain not in apart:
+            groups.setdefault(patterns.get(domain, ()), []).append(domain)
+    whole = groups.get((), [])
+    for pattern, alike in groups.items():
+        kinds.append(
+            _less(reader, scope, whole[-1], pattern, alike) if pattern and whole else _read(reader, alike, scope)
+        )
+    return kinds
 
 
 def bisect_kinds(kinds: Sequence[Kind], low: int, high: int) -> Quotient:
@@ -120,8 +143,22 @@ def split(reader: Reader, scope: Scope, kinds: Sequence[Kind], low: int, high: i
     return ClusterSplit(kinds, found, tuple(listed), size)
 
 
-def _read(reader: Reader, domains: Sequence[int], scope: Scope, *, cut_off: bool) -> Kind:
-    wiring = reader.load([domains[-1]], fabric=True)
+def _read(reader: Reader, domains: Sequence[int], scope: Scope, *, cut_off: bool = False) -> Kind:
+    """The kind that some domains are of, from the tables' word on the last of them."""
+    return _kind(reader.load([domains[-1]], fabric=True), domains, scope, cut_off=cut_off)
+
+
+def _less(reader: Reader, scope: Scope, healthy: int, pattern: Pattern, domains: Sequence[int]) -> Kind:
+    """The kind of damaged domains, as a healthy one less its damage."""
+    wiring = reader.load([healthy], fabric=True)
+    first = {table: _starts(reader.connection, table, [healthy])[healthy] for table in ("node", "link")}
+    lacks = Changes()
+    for table, local, factor in pattern:
+        (lacks.nodes if table == "node" else lacks.links)[first[table] + local] = factor
+    return _kind(wiring.changed(lacks), domains, scope)
+
+
+def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, *, cut_off: bool = False) -> Kind:
     graph = wiring.graph
     nics, chips = ({node for node, of in graph.nodes(data=True) if of["kind"] == kind} for kind in ("nic", "chip"))
     above = {near for nic in nics for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"}
@@ -135,14 +172,33 @@ def _read(reader: Reader, domains: Sequence[int], scope: Scope, *, cut_off: bool
     return Kind(island, tuple(domains), len(failed))
 
 
-def _damaged(connection: Connection, cluster_id: int) -> set[int]:
-    """Domains of which something is not up."""
+def _patterns(connection: Connection, cluster_id: int) -> dict[int, Pattern]:
+    """The damage of every domain of which something is not up."""
     node, link = _T["node"], _T["link"]
     ours = node.c.cluster_id + 0 == cluster_id  # not by the cluster's index: the few that are not up come first
-    nodes = select(node.c.domain_id).where(is_not_up(node), ours)
-    links = select(link.c.domain_id).join(node, node.c.id == link.c.a_id)
-    links = links.where(is_not_up(link), ours)
-    return {domain for query in (nodes, links) for domain in connection.scalars(query.distinct()) if domain is not None}
+    nodes = select(node.c.id, node.c.domain_id, node.c.state, node.c.factor_ppm).where(is_not_up(node), ours)
+    links = select(link.c.id, link.c.domain_id, link.c.state, link.c.factor_ppm)
+    links = links.join(node, node.c.id == link.c.a_id).where(is_not_up(link), ours)
+    found: dict[int, list[tuple[str, int, int]]] = {}
+    for table, query in (("node", nodes), ("link", links)):
+        rows = [row for row in connection.execute(query) if row.domain_id is not None]
+        starts = _starts(connection, table, {row.domain_id for row in rows})
+        for row in rows:
+            damage = table, row.id - starts[row.domain_id], carried(PPM, condition_of(row))
+            found.setdefault(row.domain_id, []).append(damage)
+    return {domain: tuple(sorted(listed)) for domain, listed in found.items()}
+
+
+def _starts(connection: Connection, name: str, domains: Collection[int]) -> dict[int, int]:
+    """Id of the first node or link of each of some domains."""
+    table, wanted = _T[name], sorted(domains)
+    query = select(table.c.domain_id, func.min(table.c.id)).group_by(table.c.domain_id)
+    chunks = (wanted[at : at + _CHUNK] for at in range(0, len(wanted), _CHUNK))
+    return {
+        domain: first
+        for chunk in chunks
+        for domain, first in connection.execute(query.where(table.c.domain_id.in_(chunk)))
+    }
 
 
 def _unlike(connection: Connection, domains: Sequence[int]) -> set[int]:
@@ -188,7 +244,10 @@ def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) 
 
 def _exit(island: Island) -> tuple[LinkRef, ...]:
     """The links that part all chips of an island from its network node."""
-    return () if island.above is None else _parted(island, island.chips)
+    if island.above is None:
+        return ()
+    up = cut_links(island.graph, {island.above})
+    return up if sum(link.bandwidth for link in up) == island.exit else _parted(island, island.chips)
 
 
 def _parted(island: Island, chips: Collection[int]) -> tuple[LinkRef, ...]:

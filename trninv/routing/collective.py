@@ -10,16 +10,18 @@ all-gather  every chip receives x of every other: x is the least, over sets S th
             ForestColl, 2024). Found by flows after Dinkelbach (Management Science 13, 1967), an exact fraction.
 """
 
+import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
 
 from trninv.routing.graph import Graph, capacities
 from trninv.routing.split import capacity
@@ -28,7 +30,13 @@ Floats = NDArray[np.float64]
 
 _ROUNDS = 200
 _CLOSE = 1e-9
-_KEPT = 0.5
+_KEPT = 0.92
+_LEAST = 1e-7
+"""Price of a link that costs nothing, the dearest being 1: of free ways the one with fewer links is taken."""
+_BEGINNINGS, _STEPS = 24, 12
+"""Searches for rings, and steps of each for every chip."""
+_INT32 = 2**31
+"""SciPy's flows are of 32 bits; larger ones are left to networkx."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,29 +70,56 @@ def gather(graph: Graph, weights: Mapping[int, int]) -> Gather | None:
     if total < 2 or not chips:  # noqa: PLR2004 # one chip has nobody to gather from
         return None
     best = min((Gather(Fraction(capacity(graph, {c}), total - 1), frozenset([c])) for c in chips), key=lambda g: g.rate)
-    improved = True
-    while improved:
-        improved = False
-        network = _fed(graph, weights, best.rate)
-        for chip in chips:
-            value, (_, side) = nx.minimum_cut(network, None, chip)
-            if value < best.rate.numerator * total:
-                outside = total - sum(weights.get(node, 0) for node in side)
-                best = Gather(Fraction(capacity(graph, side), outside), frozenset(side))
-                improved = True
-                break
+    waiting = list(chips)
+    while waiting:
+        # a set that allowed more of the last rate may allow too little of no lower one: each chip is asked once
+        side = _starved(graph, weights, best.rate, waiting[-1])
+        if side is None:
+            waiting.pop()
+        else:
+            outside = total - sum(weights.get(node, 0) for node in side)
+            best = Gather(Fraction(capacity(graph, side), outside), side)
     return best
 
 
-def _fed(graph: Graph, weights: Mapping[int, int], rate: Fraction) -> "nx.DiGraph[int | None]":
-    """The graph with a source that gives each endpoint its own part; all times the rate's denominator."""
-    network: nx.DiGraph[int | None] = nx.DiGraph()
-    for a, b, carries in capacities(graph):
-        network.add_edge(a, b, capacity=carries * rate.denominator)
-        network.add_edge(b, a, capacity=carries * rate.denominator)
-    for node, weight in weights.items():
-        network.add_edge(None, node, capacity=weight * rate.numerator)
-    return network
+def _starved(graph: Graph, weights: Mapping[int, int], rate: Fraction, chip: int) -> frozenset[int] | None:
+    """A set with a chip that can't take the rate from each unit of weight outside of it; None if there is none.
+
+    Every endpoint is given its own part at that rate: a cut of all of it to the chip is what the set takes and owns.
+    """
+    unit = gcd(*(carries for _, _, carries in capacities(graph))) or 1
+    share = rate / unit
+    if not share:
+        return None
+    nodes = sorted(graph)
+    index = {node: i for i, node in enumerate(nodes)}
+    source = len(nodes)
+    arcs = [
+        *((index[a], index[b], carries // unit * share.denominator) for a, b, carries in capacities(graph)),
+        *((index[b], index[a], carries // unit * share.denominator) for a, b, carries in capacities(graph)),
+        *((source, index[node], weight * share.numerator) for node, weight in weights.items()),
+    ]
+    value, far = _cut(arcs, source, index[chip])
+    wanted = share.numerator * sum(weights.values())
+    return frozenset(nodes[at] for at in far) if value < wanted else None
+
+
+def _cut(arcs: Sequence[tuple[int, int, int]], source: int, target: int) -> tuple[int, set[int]]:
+    """Maximum flow over directed arcs, and the target's side of a minimum cut."""
+    if sum(carries for _, _, carries in arcs) >= _INT32:
+        network: nx.DiGraph[int] = nx.DiGraph()
+        for a, b, carries in arcs:
+            network.add_edge(a, b, capacity=carries)
+        exact, (_, side) = nx.minimum_cut(network, source, target)
+        return int(exact), set(side)
+    table = np.array(arcs, dtype=np.int32)
+    matrix = csr_array((table[:, 2], (table[:, 0], table[:, 1])), shape=(source + 1, source + 1))
+    result = maximum_flow(matrix, source, target)
+    left = csr_array(matrix - result.flow)
+    left.data = (left.data > 0).astype(np.int32)
+    left.eliminate_zeros()
+    reached = breadth_first_order(left, source, return_predecessors=False)
+    return int(result.flow_value), set(range(source)) - set(reached.tolist())
 
 
 def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
@@ -98,27 +133,27 @@ def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
         return Concurrent(0.0, 0.0, ())
     a, b, carries = (np.array(column) for column in zip(*edges, strict=True))
     unit = float(carries.max())
-    trees = _Trees(len(nodes), a, b, ends, weight)
+    routes = _Routes(len(nodes), a, b, ends, weight)
     solver = _Master(2 * carries / unit, len(ends))
-    centre = prices = 1 / (carries / unit)
+    centre = prices = 1 / solver.capacity / len(a)
     lower, upper = 0.0, np.inf
     for _ in range(_ROUNDS):
-        found = trees.cheapest(centre)
-        if found is None:
+        loads = routes.cheapest(centre)
+        if loads is None:
             return Concurrent(0.0, 0.0, ())
-        loads, cost = found
-        upper = min(upper, float(solver.capacity @ centre) / float(cost.sum()))
         lower, prices = solver.add(loads)
+        prices /= solver.capacity @ prices
+        upper = min(upper, *(float(solver.capacity @ p) / c for p in (centre, prices) if (c := routes.cost(p)) > 0))
         if upper - lower <= _CLOSE * upper:
             break
-        centre = _KEPT * centre + (1 - _KEPT) * prices / max(prices.max(), _CLOSE) * centre.max()
+        centre = _KEPT * centre + (1 - _KEPT) * prices
     filled = np.flatnonzero(prices > _CLOSE * prices.max())
     return Concurrent(lower * unit, upper * unit, tuple((nodes[a[at]], nodes[b[at]]) for at in filled))
 
 
 @dataclass(frozen=True, slots=True)
-class _Trees:
-    """Cheapest-path trees from every endpoint to all the others, as loads of the edges by θ = 1."""
+class _Routes:
+    """Cheapest-path trees from every endpoint to all the others."""
 
     count: int
     a: NDArray[np.int64]
@@ -126,12 +161,21 @@ class _Trees:
     ends: NDArray[np.int64]
     weight: Floats
 
-    def cheapest(self, prices: Floats) -> tuple[Floats, Floats] | None:
-        """Loads (endpoints × edges) and cost of each; None if some endpoints are not connected."""
-        price = np.maximum(prices, 1e-12)
+    def _network(self, prices: Floats) -> csr_array:
         both = np.r_[self.a, self.b], np.r_[self.b, self.a]
-        network = csr_array((np.r_[price, price], both), shape=(self.count, self.count))
-        distance, before = dijkstra(network, indices=self.ends, return_predecessors=True)
+        return csr_array((np.r_[prices, prices], both), shape=(self.count, self.count))
+
+    def cost(self, prices: Floats) -> float:
+        """Price of all demands by θ = 1; links may cost nothing."""
+        distance = dijkstra(self._network(prices), indices=self.ends)[:, self.ends]
+        return float(self.weight @ distance @ self.weight)
+
+    def cheapest(self, prices: Floats) -> Floats | None:
+        """Loads of the edges (endpoints × edges) by θ = 1; None if some endpoints are not connected."""
+        least = prices.max() * _LEAST  # so that of free ways the one with fewer links is taken
+        distance, before = dijkstra(
+            self._network(np.maximum(prices, least)), indices=self.ends, return_predecessors=True
+        )
         if np.isinf(distance[:, self.ends]).any():
             return None
         edge_of = np.zeros((self.count, self.count), dtype=np.int64)
@@ -140,14 +184,13 @@ class _Trees:
         below[:, self.ends] = self.weight
         loads = np.zeros((len(self.ends), len(self.a)))
         tree = np.arange(len(self.ends))
-        reached = np.where(np.isinf(distance), -1, distance)
-        for node in np.argsort(-reached, axis=1).T:  # leaves first
+        for node in np.argsort(-np.where(np.isinf(distance), -1, distance), axis=1).T:  # the farthest first
             parent = before[tree, node]
             inner = parent >= 0
-            at = edge_of[parent[inner], node[inner]]
-            loads[tree[inner], at] += below[tree[inner], node[inner]] * self.weight[inner]
-            below[tree[inner], parent[inner]] += below[tree[inner], node[inner]]
-        return loads, loads @ price
+            row, child, up = tree[inner], node[inner], parent[inner]
+            loads[row, edge_of[up, child]] += below[row, child] * self.weight[row]
+            below[row, up] += below[row, child]
+        return loads
 
 
 class _Master:
@@ -177,16 +220,22 @@ class _Master:
         return theta, np.maximum(-solved.ineqlin.marginals[: len(self.capacity)], 0)
 
 
-def rings(graph: Graph, chips: Sequence[int], tries: int = 20_000) -> tuple[tuple[int, ...], ...]:
-    """Hamiltonian cycles of the chips that share no link, widest links first, as far as a bounded search finds them.
+def rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Hamiltonian cycles of the chips that share no link, as far as a bounded search finds them.
 
-    Both directions of a cycle carry a ring of their own, each at the capacity of the cycle's narrowest link.
+    Widest links first, from several beginnings, deterministic. Both directions of a cycle carry a ring of their own,
+    each at the capacity of the cycle's narrowest link.
     """
-    left, found = Graph(graph.subgraph(chips)), []
-    while cycle := _widest_cycle(left, chips, tries):
-        found.append(cycle)
+    searches = (random.Random(seed) for seed in range(_BEGINNINGS))  # noqa: S311 # not for secrets
+    found = (tuple(_peeled(graph, chips, chance)) for chance in searches)
+    return max(found, key=lambda cycles: ring_rate(graph, cycles))
+
+
+def _peeled(graph: Graph, chips: Sequence[int], chance: random.Random) -> Iterator[tuple[int, ...]]:
+    left = Graph(graph.subgraph(chips))
+    while cycle := _widest_cycle(left, chips, chance):
+        yield cycle
         left.remove_edges_from(_closed(cycle))
-    return tuple(found)
 
 
 def ring_rate(graph: Graph, cycles: Collection[Sequence[int]]) -> int:
@@ -198,35 +247,47 @@ def _closed(cycle: Sequence[int]) -> Iterator[tuple[int, int]]:
     return zip(cycle, [*cycle[1:], cycle[0]], strict=True)
 
 
-def _widest_cycle(graph: Graph, chips: Sequence[int], tries: int) -> tuple[int, ...]:
+def _widest_cycle(graph: Graph, chips: Sequence[int], chance: random.Random) -> tuple[int, ...]:
     for floor in sorted({carries for _, _, carries in capacities(graph)}, reverse=True):
         wide = {node: {near for near, of in graph[node].items() if of["capacity"] >= floor} for node in chips}
-        if cycle := _cycle(wide, chips, tries):
+        if cycle := _cycle(wide, chips, chance):
             return cycle
     return ()
 
 
-def _cycle(near: Mapping[int, set[int]], chips: Sequence[int], tries: int) -> tuple[int, ...]:
+def _cycle(near: Mapping[int, set[int]], chips: Sequence[int], chance: random.Random) -> tuple[int, ...]:
     """A Hamiltonian cycle by depth-first search, nodes with the fewest ways on first (Warnsdorff's rule)."""
     if len(chips) < 3 or any(len(near[chip]) < 2 for chip in chips):  # noqa: PLR2004 # a cycle enters and leaves
         return ()
+    if len(_reach(near, chips[0])) < len(chips):
+        return ()
+
+    def onward() -> Iterator[int]:
+        free = [node for node in near[path[-1]] if node not in on_path]
+        return iter(sorted(free, key=lambda node: (len(near[node].difference(on_path)), chance.random())))
+
     path, on_path = [chips[0]], {chips[0]}
-    stack = [_onward(near, path, on_path)]
-    for _ in range(tries):
+    stack = [onward()]
+    for _ in range(_STEPS * len(chips)):
         if len(path) == len(chips) and chips[0] in near[path[-1]]:
             return tuple(path)
         if not stack:
             return ()
-        if following := next(stack[-1], None):
+        following = next(stack[-1], None)
+        if following is not None:
             path.append(following)
             on_path.add(following)
-            stack.append(_onward(near, path, on_path))
+            stack.append(onward())
         else:
             stack.pop()
             on_path.discard(path.pop())
     return ()
 
 
-def _onward(near: Mapping[int, set[int]], path: Sequence[int], on_path: Collection[int]) -> Iterator[int]:
-    free = [node for node in near[path[-1]] if node not in on_path]
-    return iter(sorted(free, key=lambda node: (len(near[node].difference(on_path)), node)))
+def _reach(near: Mapping[int, set[int]], start: int) -> set[int]:
+    reached, frontier = {start}, [start]
+    while frontier:
+        new = near[frontier.pop()] - reached
+        reached |= new
+        frontier += new
+    return reached

@@ -16,10 +16,23 @@ from trninv.inventory.address import Address, chips_of, parse, resolve
 from trninv.routing.between import ACROSS, PATH, bandwidth_answer, path_answer
 from trninv.routing.express import Express
 from trninv.routing.paths import Rule
-from trninv.routing.results import Answer, BandwidthAnswer, BisectionAnswer, Metric, PathAnswer, PoolAnswer, Shape
+from trninv.routing.results import (
+    Answer,
+    BandwidthAnswer,
+    BisectionAnswer,
+    CollectivesAnswer,
+    CutTreeAnswer,
+    DistanceAnswer,
+    Metric,
+    PathAnswer,
+    PlacementAnswer,
+    PoolAnswer,
+    ProfileAnswer,
+    Shape,
+)
 from trninv.routing.scenario import Scenario, listed
 from trninv.routing.wiring import Reader, Wirings, domains_of, load
-from trninv.units import Bandwidth
+from trninv.units import Bandwidth, Capacity
 
 if TYPE_CHECKING:
     from trninv.routing.graph import Graph
@@ -169,6 +182,48 @@ class Fleet:
         from trninv.routing.halves import bisection_answer  # noqa: PLC0415 # so are numpy and scipy
 
         return self._ask(partial(bisection_answer, scope=scope, chips=listed(chips), transit=transit))
+
+    def profile(self, scope: str) -> ProfileAnswer:
+        """For each i up to half of a scope's chips the least capacity that parts i of them from the others."""
+        from trninv.routing.profile import profile_answer  # noqa: PLC0415
+
+        return self._ask(partial(profile_answer, of=scope))
+
+    def distances(self, scope: str) -> DistanceAnswer:
+        """Diameter, mean and distribution of the hops between a scope's chips."""
+        from trninv.routing.distance import distance_answer  # noqa: PLC0415
+
+        return self._ask(partial(distance_answer, of=scope))
+
+    def cut_tree(self, scope: str) -> CutTreeAnswer:
+        """The Gomory-Hu tree of a scope within a domain, and its worst connected pair of chips."""
+        from trninv.routing.cuttree import cut_tree_answer  # noqa: PLC0415
+
+        return self._ask(partial(cut_tree_answer, of=scope))
+
+    def collectives(self, scope: str) -> CollectivesAnswer:
+        """What the wiring allows all-to-all, all-gather, reduce-scatter and all-reduce of a scope's chips at most."""
+        from trninv.routing.collectives import collectives_answer  # noqa: PLC0415
+
+        return self._ask(partial(collectives_answer, of=scope))
+
+    def placement(self, of: str, memory: int | str, *, best: bool = False) -> PlacementAnswer:
+        """The fewest chips that hold so much memory around a place, or around the best chip of a scope.
+
+        Parameters
+        ----------
+        memory
+            Bytes, or "1,024 GiB".
+        best
+            Look for the chip of the scope where they are nearest.
+
+        """
+        from trninv.routing.placement import placement_answer  # noqa: PLC0415
+
+        wanted = Capacity.parse(memory) if isinstance(memory, str) else Capacity(memory)
+        if wanted <= 0:
+            raise LimitError("ask for more than 0 bytes")
+        return self._ask(partial(placement_answer, of=of, wanted=wanted, best=best))
 
     def graph(self, scope: str) -> "Graph":
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.

@@ -64,7 +64,7 @@ def of_cluster(reader: Reader, scope: Scope) -> BisectionAnswer:
         raise ScopeTooLargeError(f"chips of {len(scope.domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
     kinds = cluster.kinds_of(reader, scope)
     chips = sum(kind.island.size * len(kind.domains) for kind in kinds)
-    lost = sum(kind.failed for kind in kinds)
+    lost = sum(kind.failed * len(kind.domains) for kind in kinds)
     split = cluster.split(reader, scope, kinds, chips // 2, chips - chips // 2)
     nominal = None
     if lost:

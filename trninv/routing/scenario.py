@@ -75,6 +75,11 @@ class Changes:
     domains: set[int] = field(default_factory=set)
     network_nodes: set[int] = field(default_factory=set)
 
+    @property
+    def down(self) -> frozenset[int]:
+        """Nodes that carry nothing."""
+        return frozenset(node for node, factor in self.nodes.items() if not factor)
+
     def of_link(self, key: int, a: int, b: int) -> int:
         """Millionths that a link between two nodes still carries."""
         return min(self.links.get(key, PPM), self.nodes.get(a, PPM), self.nodes.get(b, PPM))

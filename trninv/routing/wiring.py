@@ -64,7 +64,7 @@ class Wiring:
 
     def changed(self, changes: Changes) -> "Wiring":
         """The same with what a scenario supposes."""
-        down = {node for node, factor in changes.nodes.items() if not factor}
+        down = changes.down
         nodes = {node: of for node, of in self.nodes.items() if node not in down}
         links: dict[int, dict[int, Attributes]] = {node: {} for node in nodes}
         for a, b, of in self.edges():
