@@ -133,5 +133,9 @@ class Duration(Quantity):
     PRINTED: ClassVar[tuple[str, ...]] = ("s", "ms", "us", "ns")
 
     @property
+    def nanoseconds(self) -> int:
+        return int(self)
+
+    @property
     def microseconds(self) -> float:
         return self / 1000

@@ -164,7 +164,7 @@ def _keys(value: object, skip: str) -> list[str]:
         (["seed", "trn1", "--name", "../x"], 2, "can't name a cluster"),
         (["seed", "trn1", "--name", ""], 2, "can't name a cluster"),
         (["show", "trn2u.48xlarge"], 1, "did you mean u-trn2x64?"),
-        (["facts", "neuronlink-v3"], 1, "did you mean neuronlink-v3-plane or neuronlink-v3-ring?"),
+        (["facts", "neuronlink-v3-"], 1, "did you mean neuronlink-v3-plane or neuronlink-v3-ring?"),
         (["pool", f"{U}/s0/c0", "--min-bandwidth", "64 gb/s"], 2, "did you mean GB/s?"),
         (["migrate", "--to", "base", "--check"], 2, "give no --to"),
         (["draw", "u-trn2x64", "-o", "x.png"], 2, "name it FILE.svg"),

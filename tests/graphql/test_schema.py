@@ -81,14 +81,16 @@ def test_names_that_users_rely_on() -> None:
     metric, within = types["PathMetric"], types["WithinFilter"]
     assert isinstance(metric, GraphQLEnumType)
     assert isinstance(within, GraphQLInputObjectType)
-    assert set(metric.values) == {"HOPS", "BANDWIDTH"}
+    assert set(metric.values) == {"HOPS", "BANDWIDTH", "TIME"}
     assert set(within.fields) == {"cluster", "domain", "server", "rack"}
 
 
 FOUR = """
 query ($a: Address!, $b: Address!, $scope: Address!) {
   path(from: $a, to: $b, k: 2) { ...Says metric source target reachable equallyGood reason
-    paths { hops bandwidth { ...Rate } steps { kind address bandwidth { ...Rate } } bottlenecks { ...Wire } } }
+    links { paths }
+    paths { time { nanoseconds } hops bandwidth { ...Rate } bottlenecks { ...Wire }
+      steps { kind address bandwidth { ...Rate } } } }
   bandwidth(from: $a, to: $b) { ...SaysFlow source target widest { hops } maximumFlow { ...Rate }
     bothDirections { ...Rate } minimumCut { ...Wire } }
   memoryPool(of: $a) { ...SaysPool of chips memory { ...Size } own { ...Size } remote { ...Size }
@@ -134,6 +136,62 @@ def test_the_four_questions_for_every_system(ask: Ask, fleet: Fleet, a: str, b: 
         if name == "bandwidth" and as_json["widest"]:
             as_json["widest"] = {"hops": as_json["widest"]["hops"]}
         assert result["data"][name] == as_json
+
+
+WHAT_IF = """
+query ($a: Address!, $b: Address!, $scope: Address!, $down: [Address!], $derate: [Derating!]) {
+  whatIf(down: $down, derate: $derate) {
+    path(from: $a, to: $b) { reachable difference { hops bytesPerSecond } baseline { paths { hops } } }
+    bandwidth(from: $a, to: $b) { maximumFlow { ...Rate } difference { gigabytesPerSecond }
+      baseline { maximumFlow { ...Rate } } }
+    memoryPool(of: $a) { chips difference { chips bytes } }
+    bisection(of: $scope, transit: true) { upper { ...Rate } exact difference { bytesPerSecond } nominal { exact } }
+    splitProfile(of: $scope) { chips splits { chips exact upper { ...Rate } } }
+    distances(of: $scope) { diameter mean pairs unreachable byHops { hops pairs } }
+    cutTree(of: $scope) { a b worst { ...Rate } cutOff cut { address } tree { a b flow { ...Rate } } }
+    collectives(of: $scope) { chips allToAll { exact upper { ...Rate } } allGather { exact method links { address } }
+      reduceScatter { exact } allReduce { exact } allReduceAlgorithm { upper { ...Rate } }
+      ringAllReduce { lower { ...Rate } } }
+    placement(of: $scope, bytes: "137438953472") { place chips radius enough tried narrowest { ...Rate }
+      delivery { ...Rate } memory { gibibytes } }
+  }
+  path(from: $a, to: $b, by: TIME, message: "1048576", shape: ALL) { paths { time { nanoseconds microseconds } }
+    links { source target paths share link { address } } difference { hops } baseline { reachable } }
+}
+fragment Rate on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond }
+"""
+
+
+def test_what_if_answers_every_question(ask: Ask, fleet: Fleet) -> None:
+    a, b = "trn1.32xlarge/d0/s0/c0", "trn1.32xlarge/d0/s0/c1"
+    derate = {"trn1.32xlarge/d0/s0/c10": 0.5}
+    changed = [{"address": address, "factor": factor} for address, factor in derate.items()]
+    result = ask(WHAT_IF, a=a, b=b, scope="trn1.32xlarge", down=[f"{a}--{b}"], derate=changed)
+    assert result["errors"] == []
+    data, supposed = result["data"]["whatIf"], fleet.what_if([f"{a}--{b}"], derate)
+    assert data["path"] == {
+        "reachable": True,
+        "difference": {"hops": 2, "bytesPerSecond": "0"},
+        "baseline": {"paths": [{"hops": 1}]},
+    }
+    assert data["bandwidth"]["difference"] == {"gigabytesPerSecond": -48.0}
+    assert data["memoryPool"] == {"chips": 16, "difference": {"chips": 0, "bytes": "0"}}
+    halves = supposed.bisection("trn1.32xlarge")
+    assert data["bisection"]["upper"]["bytesPerSecond"] == str(int(halves.upper))
+    assert halves.baseline is not None
+    assert data["bisection"]["difference"]["bytesPerSecond"] == str(halves.upper - halves.baseline.upper)
+    limits = supposed.collectives("trn1.32xlarge")
+    assert data["collectives"]["allGather"]["links"] == [{"address": link.address} for link in limits.all_gather.links]
+    assert data["cutTree"]["worst"]["gigabytesPerSecond"] == 96
+    assert sum(int(row["pairs"]) for row in data["distances"]["byHops"]) == 120
+    assert data["placement"]["memory"]["gibibytes"] == 128
+    plain = result["data"]["path"]
+    assert (plain["difference"], plain["baseline"]) == (None, None)
+    assert [link["share"] for link in plain["links"]] == [1.0]
+    (error,) = ask('{ whatIf { bisection(of: "trn1.32xlarge") { exact } } }')["errors"]
+    assert error["extensions"]["code"] == "BAD_LIMIT"
+    (error,) = ask('{ whatIf(down: ["nowhere/d0"]) { bisection(of: "trn1.32xlarge") { exact } } }')["errors"]
+    assert error["extensions"]["code"] == "UNKNOWN_ADDRESS"
 
 
 def test_lists_page_to_the_end_without_a_gap(ask: Ask) -> None:
@@ -345,7 +403,7 @@ def test_a_hostile_document_is_refused_before_it_runs(ask: Ask, document: str, c
 def test_what_is_inside_stays_inside(
     ask: Ask, fleet: Fleet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("password=hunter2")
 
     monkeypatch.setattr(type(fleet), "bisection", broken)
@@ -368,9 +426,9 @@ def test_a_long_question_does_not_block_the_event_loop(fleet: Fleet, monkeypatch
     real = type(fleet).bisection
     ticks: list[float] = []
 
-    def slow(self: Fleet, *arguments: Any) -> object:  # noqa: ANN401
+    def slow(self: Fleet, *arguments: Any, **named: Any) -> object:  # noqa: ANN401
         time.sleep(0.3)
-        return real(self, *arguments)
+        return real(self, *arguments, **named)
 
     async def tick() -> None:
         while True:

@@ -5,10 +5,11 @@ import strawberry
 from trninv.graphql.connections import DEFAULT_PAGE, Connection, window
 from trninv.graphql.facts import AppInfo, Fact
 from trninv.graphql.inventory import After, First, Link
-from trninv.graphql.scalars import Address, Bandwidth, Capacity
+from trninv.graphql.scalars import Address, Bandwidth, BigInt, Capacity, Duration
 from trninv.routing import results
 
 strawberry.enum(results.Metric, name="PathMetric", description="What makes a path good.")
+strawberry.enum(results.Shape, name="PathShape", description="Which paths.")
 strawberry.enum(results.Balance, name="Balance", description="What a bisection halves.")
 
 
@@ -17,12 +18,27 @@ async def _links(info: AppInfo, found: tuple[results.LinkRef, ...]) -> list[Link
     return [Link(row=await info.context.row("link", link.id)) for link in found]
 
 
+@strawberry.type(
+    description="What a scenario changes in an answer: scenario less baseline, null where that says nothing."
+)
+class Difference:
+    hops: int | None = strawberry.field(description="Of the best path.")
+    bytes_per_second: BigInt | None = strawberry.field(description="Of path, flow or bisection; one direction.")
+    chips: int | None = strawberry.field(description="Of a memory pool.")
+    bytes: BigInt | None = strawberry.field(description="Of a memory pool.")
+
+    @strawberry.field(description="10⁹ bytes per second, one direction.")
+    def gigabytes_per_second(parent: strawberry.Parent[results.Difference]) -> float | None:
+        return None if parent.bytes_per_second is None else parent.bytes_per_second / 10**9
+
+
 @strawberry.type
 class Answer:
     definition: str = strawberry.field(description="The quantity in words, with its direction.")
     truncated: bool = strawberry.field(description="Whether anything was cut off at a limit.")
     disputed: bool = strawberry.field(description="Whether a fact that it rests on is disputed.")
     assumed: bool = strawberry.field(description="Whether a fact that it rests on is said by no document.")
+    difference: Difference | None = strawberry.field(description="What whatIf changes; null outside of it.")
 
     @strawberry.field(description="What it rests on.")
     async def facts(parent: strawberry.Parent[results.Answer], info: AppInfo) -> list[Fact]:
@@ -44,10 +60,23 @@ class Path:
         description="Of its narrowest link, one direction; null without links."
     )
     steps: list[PathStep] = strawberry.field(description="Node, link, node, … in order.")
+    time: Duration | None = strawberry.field(description="What the message takes, by TIME.")
 
     @strawberry.field(description="All links as narrow as the narrowest.")
     async def bottlenecks(parent: strawberry.Parent[results.Path], info: AppInfo) -> list[Link]:
         return await _links(info, parent.bottlenecks)
+
+
+@strawberry.type(description="A link of the best paths, in the direction travelled.")
+class LinkShare:
+    source: Address = strawberry.field(description="From.")
+    target: Address = strawberry.field(description="To.")
+    paths: int = strawberry.field(description="How many of the best paths take it.")
+    share: float = strawberry.field(description="Its part of the traffic under equal-cost multipath.")
+
+    @strawberry.field(description="The link.")
+    async def link(parent: strawberry.Parent[results.LinkShare], info: AppInfo) -> Link:
+        return (await _links(info, (parent.link,)))[0]
 
 
 @strawberry.type(description="The best paths between two places.")
@@ -59,6 +88,8 @@ class PathAnswer(Answer):
     equally_good: int = strawberry.field(description="How many paths are as good as the first.")
     reason: str | None = strawberry.field(description="Why there is none, where there is none.")
     paths: list[Path] = strawberry.field(description="The best first; equally good ones by address.")
+    links: list[LinkShare] = strawberry.field(description="Of shape ALL, the graph of all best paths.")
+    baseline: "PathAnswer | None" = strawberry.field(description="The answer without whatIf.")
 
 
 @strawberry.type(description="What flows between two places.")
@@ -68,6 +99,7 @@ class BandwidthAnswer(Answer):
     widest: Path | None = strawberry.field(description="The widest single path.")
     maximum_flow: Bandwidth = strawberry.field(description="All paths together, one direction.")
     both_directions: Bandwidth = strawberry.field(description="Twice the maximum flow.")
+    baseline: "BandwidthAnswer | None" = strawberry.field(description="The answer without whatIf.")
 
     @strawberry.field(description="Links whose capacities sum to the maximum flow and whose loss parts the places.")
     async def minimum_cut(parent: strawberry.Parent[results.BandwidthAnswer], info: AppInfo) -> list[Link]:
@@ -98,6 +130,7 @@ class PoolAnswer(Answer):
     own: Capacity = strawberry.field(description="Its own.")
     remote: Capacity = strawberry.field(description="Of other chips.")
     by_hops: list[PoolRing] = strawberry.field(description="The other chips by distance.")
+    baseline: "PoolAnswer | None" = strawberry.field(description="The answer without whatIf.")
 
 
 @strawberry.type(description="Proven bounds, one direction.")
@@ -121,6 +154,7 @@ class BisectionAnswer(Answer):
     chips_a: list[Address] = strawberry.field(description="Those on one side; whole domains stand for their chips.")
     chips_b: list[Address] = strawberry.field(description="Those on the other; whole domains stand for their chips.")
     nominal: Bounds | None = strawberry.field(description="With failed chips as fillers; null where none has failed.")
+    baseline: "BisectionAnswer | None" = strawberry.field(description="The answer without whatIf.")
 
     @strawberry.field(description="Links that are cut, in a cluster the first 1,000; all sum to upper.")
     async def cut(
@@ -137,3 +171,101 @@ class BisectionAnswer(Answer):
             return parent.cut_size
 
         return Connection.of(rows, lambda row: Link(row=row), size, start, count)
+
+
+@strawberry.type(description="What parts so many chips from the others, one direction.")
+class SplitCost:
+    chips: int = strawberry.field(description="How many.")
+    lower: Bandwidth = strawberry.field(description="Proven: no less.")
+    upper: Bandwidth = strawberry.field(description="Proven: no more.")
+    exact: bool = strawberry.field(description="Whether they are equal.")
+
+
+@strawberry.type(description="How well a job of some of a scope's chips is connected to the rest.")
+class ProfileAnswer(Answer):
+    of: Address = strawberry.field(description="The scope.")
+    chips: int = strawberry.field(description="Its healthy chips.")
+    splits: list[SplitCost] = strawberry.field(description="For 1, 2, … up to half of them.")
+    baseline: "ProfileAnswer | None" = strawberry.field(description="The answer without whatIf.")
+
+
+@strawberry.type(description="Pairs of chips that are so many hops apart.")
+class HopCount:
+    hops: int = strawberry.field(description="Links of a shortest path.")
+    pairs: BigInt = strawberry.field(description="How many pairs.")
+
+
+@strawberry.type(description="Hops between the pairs of a scope's healthy chips.")
+class DistanceAnswer(Answer):
+    of: Address = strawberry.field(description="The scope.")
+    chips: int = strawberry.field(description="Its healthy chips.")
+    pairs: BigInt = strawberry.field(description="All pairs.")
+    unreachable: BigInt = strawberry.field(description="Pairs that nothing joins.")
+    diameter: int | None = strawberry.field(description="Most hops of a pair that is joined.")
+    mean: float | None = strawberry.field(description="Mean hops of the pairs that are joined.")
+    baseline: "DistanceAnswer | None" = strawberry.field(description="The answer without whatIf.")
+
+    @strawberry.field(description="The distribution.")
+    def by_hops(parent: strawberry.Parent[results.DistanceAnswer]) -> list[HopCount]:
+        return [HopCount(hops=hops, pairs=BigInt(pairs)) for hops, pairs in parent.by_hops]
+
+
+@strawberry.type(description="An edge of a Gomory-Hu tree.")
+class TreeEdge:
+    a: Address = strawberry.field(description="One end.")
+    b: Address = strawberry.field(description="The other.")
+    flow: Bandwidth = strawberry.field(description="Maximum flow of the two.")
+
+
+@strawberry.type(description="Maximum flows of all pairs: each is the least edge on the tree's way between the two.")
+class CutTreeAnswer(Answer):
+    of: Address = strawberry.field(description="The scope.")
+    a: Address | None = strawberry.field(description="One of the worst connected pair; null of fewer than two chips.")
+    b: Address | None = strawberry.field(description="The other.")
+    worst: Bandwidth = strawberry.field(description="Their maximum flow.")
+    cut_off: list[Address] = strawberry.field(description="Chips on the smaller side of their minimum cut.")
+    tree: list[TreeEdge] = strawberry.field(description="The tree, switches included.")
+    baseline: "CutTreeAnswer | None" = strawberry.field(description="The answer without whatIf.")
+
+    @strawberry.field(description="Their minimum cut.")
+    async def cut(parent: strawberry.Parent[results.CutTreeAnswer], info: AppInfo) -> list[Link]:
+        return await _links(info, parent.cut)
+
+
+@strawberry.type(description="What the wiring allows a collective of each chip at most, one direction.")
+class Limit:
+    lower: Bandwidth = strawberry.field(description="Proven: this can be reached.")
+    upper: Bandwidth = strawberry.field(description="Proven: no more.")
+    exact: bool = strawberry.field(description="Whether they agree to nine digits.")
+    method: str = strawberry.field(description="Why they hold.")
+
+    @strawberry.field(description="Links that allow no more.")
+    async def links(parent: strawberry.Parent[results.Limit], info: AppInfo) -> list[Link]:
+        return await _links(info, parent.links)
+
+
+@strawberry.type(description="Limits that the wiring sets to collectives; not predictions of a library.")
+class CollectivesAnswer(Answer):
+    of: Address = strawberry.field(description="The scope.")
+    chips: int = strawberry.field(description="Its healthy chips.")
+    all_to_all: Limit = strawberry.field(description="What each chip sends to all the others together.")
+    all_gather: Limit = strawberry.field(description="Bus bandwidth.")
+    reduce_scatter: Limit = strawberry.field(description="Bus bandwidth.")
+    all_reduce: Limit = strawberry.field(description="Bus bandwidth.")
+    all_reduce_algorithm: Limit = strawberry.field(description="Size of the data over the time.")
+    ring_all_reduce: Limit | None = strawberry.field(description="Bus bandwidth on rings; null where none was found.")
+    baseline: "CollectivesAnswer | None" = strawberry.field(description="The answer without whatIf.")
+
+
+@strawberry.type(description="The fewest, nearest chips that hold so much memory.")
+class PlacementAnswer(Answer):
+    place: Address = strawberry.field(description="What they are nearest to.")
+    wanted: Capacity = strawberry.field(description="Memory asked for.")
+    memory: Capacity = strawberry.field(description="Memory they hold.")
+    chips: list[Address] = strawberry.field(description="Nearest first.")
+    radius: int = strawberry.field(description="Hops to the farthest.")
+    narrowest: Bandwidth | None = strawberry.field(description="Least of the widest paths to them.")
+    delivery: Bandwidth = strawberry.field(description="What the others deliver at once into the place.")
+    enough: bool = strawberry.field(description="Whether they hold as much as was asked for.")
+    tried: int = strawberry.field(description="Places compared.")
+    baseline: "PlacementAnswer | None" = strawberry.field(description="The answer without whatIf.")

@@ -9,7 +9,6 @@ from sqlalchemy import Connection as Database
 
 from trninv.catalog.models import systems
 from trninv.errors import FilterError, UnknownAddressError
-from trninv.graphql.answers import BandwidthAnswer, BisectionAnswer, PathAnswer, PoolAnswer
 from trninv.graphql.connections import DEFAULT_PAGE, Connection, opened, window
 from trninv.graphql.facts import AppInfo, Conflict, Fact, Source, System
 from trninv.graphql.inventory import (
@@ -27,20 +26,16 @@ from trninv.graphql.inventory import (
     Server,
     Switch,
 )
-from trninv.graphql.scalars import Address, BandwidthInput
+from trninv.graphql.questions import Derating, Questions, Scenario
+from trninv.graphql.scalars import Address
 from trninv.inventory import listing
 from trninv.inventory.address import resolve, resolve_link
 from trninv.inventory.schema import TABLES
-from trninv.routing import results
 
 T = TypeVar("T", bound=Node)
 
 MAX_VALUES = 100
 """Addresses that one filter may name."""
-
-From = Annotated[Address, strawberry.argument(name="from", description="Chip, core, server, rack, domain or switch.")]
-To = Annotated[Address, strawberry.argument(description="Chip, core, server, rack, domain or switch.")]
-Of = Annotated[Address, strawberry.argument(description="Chip, core, server, rack, domain or cluster.")]
 
 
 @strawberry.input(description="Which containing place: one address, or any of several.")
@@ -104,7 +99,7 @@ async def _list(
 
 
 @strawberry.type(description="Ask what the hardware is, how it is wired, and what flows.")
-class Query:
+class Query(Questions):
     @strawberry.field(description="A cluster by its name; null if there is none.")
     async def cluster(self, info: AppInfo, slug: str) -> Cluster | None:
         return next((found for found in await _clusters(info) if found.row["slug"] == slug), None)
@@ -194,48 +189,19 @@ class Query:
     ) -> Connection[Link]:
         return await _list(info, "link", Link, filter, first, after)
 
-    @strawberry.field(description="How to get from one place to another.", graphql_type=PathAnswer)
-    async def path(
+    @strawberry.field(description="The same questions on a changed wiring; nothing is written.")
+    def what_if(
         self,
         info: AppInfo,
-        from_: From,
-        to: To,
-        by: results.Metric = results.Metric.HOPS,
-        k: Annotated[int, strawberry.argument(description="How many paths, up to 100.")] = 1,
-        avoid: Annotated[
-            list[Address] | None, strawberry.argument(description="Places and links to stay clear of.")
+        down: Annotated[
+            list[Address] | None, strawberry.argument(description="Places and links that carry nothing.")
         ] = None,
-    ) -> results.PathAnswer:
-        return await info.context.ask(info.context.fleet.path, from_, to, by, k, avoid or ())
-
-    @strawberry.field(description="What flows between two places.", graphql_type=BandwidthAnswer)
-    async def bandwidth(self, info: AppInfo, from_: From, to: To) -> results.BandwidthAnswer:
-        return await info.context.ask(info.context.fleet.bandwidth, from_, to)
-
-    @strawberry.field(description="How much memory a place can reach.", graphql_type=PoolAnswer)
-    async def memory_pool(
-        self,
-        info: AppInfo,
-        of: Of,
-        max_hops: Annotated[int | None, strawberry.argument(description="Leave out chips further away.")] = None,
-        min_bandwidth: Annotated[
-            BandwidthInput | None,
-            strawberry.argument(description="Leave out chips with a narrower widest path."),
+        derate: Annotated[
+            list[Derating] | None, strawberry.argument(description="Places and links that carry a part.")
         ] = None,
-    ) -> results.PoolAnswer:
-        least = min_bandwidth.exact() if min_bandwidth else None
-        return await info.context.ask(info.context.fleet.memory_pool, of, max_hops, least)
-
-    @strawberry.field(description="The least capacity between two halves of a scope.", graphql_type=BisectionAnswer)
-    async def bisection(
-        self,
-        info: AppInfo,
-        of: Of,
-        chips: Annotated[
-            list[Address] | None, strawberry.argument(description="Only these chips of the scope.")
-        ] = None,
-    ) -> results.BisectionAnswer:
-        return await info.context.ask(info.context.fleet.bisection, of, chips or ())
+    ) -> Scenario:
+        factors = {str(each.address): each.factor for each in derate or ()}
+        return Scenario(fleet=info.context.fleet.what_if([str(address) for address in down or ()], factors))
 
     @strawberry.field(description="Every system that can be seeded.")
     def systems(self) -> list[System]:

@@ -58,6 +58,12 @@ class Capacity:
     gibibytes: float = strawberry.field(description="2³⁰ bytes.")
 
 
+@strawberry.type(description="A time.")
+class Duration:
+    nanoseconds: BigInt = strawberry.field(description="Exact nanoseconds.")
+    microseconds: float = strawberry.field(description="10⁻⁶ seconds.")
+
+
 @strawberry.input(one_of=True, description="A bandwidth of one direction, in the unit of the field that is given.")
 class BandwidthInput:
     bytes_per_second: strawberry.Maybe[BigInt]

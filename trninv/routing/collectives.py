@@ -100,7 +100,7 @@ def _gathered(best: Gather | None, others: int, graph: Graph) -> Limit:
 def _ring(graph: Graph, ends: Sequence[int], most: Limit) -> Limit | None:
     if len(graph) != len(ends) or not (cycles := rings(graph, ends)):
         return None
-    method = f"{len(cycles)} rings through all chips that share no link were found; no more than all-reduce's limit"
+    method = f"disjoint rings through all chips: {len(cycles)} found; no more than all-reduce's limit"
     return Limit(Bandwidth(ring_rate(graph, cycles)), most.upper, method, ())
 
 

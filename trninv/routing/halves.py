@@ -12,7 +12,10 @@ from trninv.routing.wiring import MAX_DOMAINS, Reader
 from trninv.settings import Settings
 from trninv.units import Bandwidth
 
-_BISECTION = "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); "
+_BISECTION = (
+    "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); what collectives reach "
+    "may be less (collectives); "
+)
 _ISOLATED = "only links among those chips, through switches and the EFA fabric between domains count"
 _TRANSIT = "other healthy chips of their domains may forward for them, and stand on whichever side is cheaper"
 
