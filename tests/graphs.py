@@ -4,11 +4,14 @@ from collections.abc import Collection
 
 from hypothesis import strategies as st
 
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import migrate, stamp
 from trninv.inventory.address import chips_of, resolve
-from trninv.inventory.database import reading
+from trninv.inventory.database import connect, reading, writing
 from trninv.routing.fleet import Fleet
 from trninv.routing.graph import Graph
-from trninv.routing.wiring import domains_of, load
+from trninv.routing.wiring import domains_in, domains_of, load
 
 
 @st.composite
@@ -45,3 +48,18 @@ def without(graph: Graph, nodes: Collection[int], links: Collection[int]) -> Gra
     kept.remove_nodes_from(nodes)
     kept.remove_edges_from([(a, b) for a, b, edge in graph.edges(data=True) if edge["id"] in links])
     return kept
+
+
+def seed_clusters(url: str, clusters: dict[str, int]) -> str:
+    """Clusters of so many domains each, named c-SYSTEM, in an empty database; its URL."""
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        for system, domains in clusters.items():
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), systems().get(system).resized(domains), f"c-{system}")
+    return url
+
+
+def whole(fleet: Fleet, cluster: str) -> Graph:
+    with reading(fleet.engine) as connection:
+        return load(connection, domains_in(connection, resolve(connection, cluster)), fabric=True).graph

@@ -12,11 +12,10 @@ from sqlalchemy import Connection, func, select, update
 
 import trninv
 from conftest import BACKENDS, Databases
+from graphs import seed_clusters, whole
 from oracles import brute_force
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
 from trninv.errors import ScopeTooLargeError, UnknownAddressError, WrongLevelError
-from trninv.inventory import migrate, stamp
+from trninv.inventory import stamp
 from trninv.inventory.address import node_addresses, resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
@@ -27,31 +26,22 @@ from trninv.routing.fleet import Fleet
 from trninv.routing.graph import Graph
 from trninv.routing.quotient import Island, bisect
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import Wirings, domains_in, load
+from trninv.routing.wiring import Wirings, load
 
 GB = 10**9
 CLUSTERS = {"trn1": 20, "trn2": 3, "u-trn2x64": 9, "trn3-gen1": 2, "trn3-gen2": 2, "trn1.2xlarge": 6}
 
 
-def _seed(url: str, clusters: dict[str, int]) -> str:
-    with connect(url) as engine:
-        migrate.migrate(engine)
-        for system, domains in clusters.items():
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), systems().get(system).resized(domains), f"c-{system}")
-    return url
-
-
 @pytest.fixture(scope="module", params=BACKENDS)
 def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
-    with trninv.open(_seed(databases.empty(request.param), CLUSTERS)) as opened:
+    with trninv.open(seed_clusters(databases.empty(request.param), CLUSTERS)) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def damaged(databases: Databases) -> Iterator[Fleet]:
     """The same with some of everything out of service: chips, NICs, links, network nodes."""
-    url = _seed(databases.empty("sqlite"), CLUSTERS)
+    url = seed_clusters(databases.empty("sqlite"), CLUSTERS)
     chance = random.Random(7)
     with connect(url) as engine, writing(engine) as connection:
         for table, share in (("node", 0.05), ("link", 0.05)):
@@ -67,18 +57,13 @@ def _break(connection: Connection, table: str, chance: random.Random, share: flo
     connection.execute(update(rows).where(rows.c.id.in_(lost)).values(state="down"))
 
 
-def _whole(fleet: Fleet, cluster: str) -> Graph:
-    with reading(fleet.engine) as connection:
-        return load(connection, domains_in(connection, resolve(connection, cluster)), fabric=True).graph
-
-
 @pytest.mark.parametrize("state", ["healthy", "damaged"])
 @pytest.mark.parametrize("system", [name for name in CLUSTERS if name != "trn1.2xlarge"])
 def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(
     fleet: Fleet, damaged: Fleet, system: str, state: str
 ) -> None:
     asked = damaged if state == "damaged" else fleet
-    graph = _whole(asked, f"c-{system}")
+    graph = whole(asked, f"c-{system}")
     number = {of["address"]: node for node, of in graph.nodes(data=True)}
     chips = [address for address, node in number.items() if graph.nodes[node]["kind"] == "chip"]
     chance = random.Random(system)
@@ -124,7 +109,7 @@ def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_remembered_is_never_stale(databases: Databases, backend: str) -> None:
-    url = _seed(databases.empty(backend), {"trn2": 3})
+    url = seed_clusters(databases.empty(backend), {"trn2": 3})
     ends, node = ("c-trn2/d0/s0/c0", "c-trn2/d1/s0/c0"), TABLES["node"]
     with trninv.open(url) as opened, connect(url) as other:
         for address in ("c-trn2/d1/s0/efa0", "c-trn2/d0/s0/efa0", "c-trn2/fabric/t3/n0"):
@@ -192,7 +177,7 @@ def test_bisection_of_a_damaged_cluster_holds_its_bounds(damaged: Fleet) -> None
 
 
 def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases) -> None:
-    url, link = _seed(databases.empty("sqlite"), {"u-trn2x64": 4}), TABLES["link"]
+    url, link = seed_clusters(databases.empty("sqlite"), {"u-trn2x64": 4}), TABLES["link"]
     with trninv.open(url) as opened, connect(url) as engine:
         assert opened.bisection("c-u-trn2x64").upper == 3_200 * GB
         with writing(engine) as connection:
@@ -205,7 +190,7 @@ def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases
 
 
 def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases: Databases) -> None:
-    url = _seed(databases.empty("sqlite"), {"u-trn2x64": 7})
+    url = seed_clusters(databases.empty("sqlite"), {"u-trn2x64": 7})
     broken = ["d1/s0/c3", "d4/s0/c3", "d2/s1/c5", "d2/s1/c6", "d5/s2/efa9"]
     with connect(url) as engine, writing(engine) as connection:
         set_state(connection, [f"c-u-trn2x64/{part}" for part in broken], Condition("down"), why="test", who="test")
@@ -230,12 +215,12 @@ def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases
 def test_bisection_of_single_chips_against_every_split(databases: Databases) -> None:
     chance = random.Random(3)
     for _ in range(6):
-        url = _seed(databases.empty("sqlite"), {"trn1.2xlarge": 7})
+        url = seed_clusters(databases.empty("sqlite"), {"trn1.2xlarge": 7})
         with connect(url) as engine, writing(engine) as connection:
             _break(connection, "node", chance, 0.1)
             _break(connection, "link", chance, 0.1)
         with trninv.open(url) as opened:
-            graph = _whole(opened, "c-trn1.2xlarge")
+            graph = whole(opened, "c-trn1.2xlarge")
             ends = [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]
             answer = opened.bisection("c-trn1.2xlarge")
         assert answer.lower <= brute_force.bisection(graph, ends) <= answer.upper

@@ -1,0 +1,130 @@
+"""Limits of collectives against every set, an edge-flow linear program, and published values."""
+
+import itertools
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from graphs import chips_in, domain, graphs
+from trninv.routing.collective import concurrent, gather, ring_rate, rings
+from trninv.routing.fleet import Fleet
+from trninv.routing.graph import Graph, capacities
+
+GB = 10**9
+U = "u-trn2x64/d0"
+
+
+def _every_set(graph: Graph, weights: dict[int, int]) -> Fraction:
+    """All-gather's rate: the least over all sets of nodes with a chip in them and weight outside."""
+    total, rates = sum(weights.values()), []
+    for size in range(1, len(graph) + 1):
+        for chosen in itertools.combinations(graph, size):
+            inside = sum(weights.get(node, 0) for node in chosen)
+            if inside < total and any(weights.get(node) == 1 for node in chosen):
+                cut = sum(c for a, b, c in capacities(graph) if (a in chosen) != (b in chosen))
+                rates.append(Fraction(cut, total - inside))
+    return min(rates)
+
+
+def _edge_flows(graph: Graph, weights: dict[int, int]) -> float:
+    """All-to-all's θ as a linear program with a flow from each endpoint over each directed edge."""
+    arcs = [(a, b, c) for x, y, c in capacities(graph) for a, b in ((x, y), (y, x)) for c in (c,)]
+    ends, nodes = sorted(weights), sorted(graph)
+    columns = 1 + len(ends) * len(arcs)
+    equal, loads = [], np.zeros((len(arcs), columns))
+    for i, source in enumerate(ends):
+        for node in nodes:
+            row = np.zeros(columns)
+            for j, (a, b, _) in enumerate(arcs):
+                row[1 + i * len(arcs) + j] += (b == node) - (a == node)
+            if node == source:
+                continue
+            row[0] = -weights[source] * weights.get(node, 0)
+            equal.append(row)
+        loads[:, 1 + i * len(arcs) : 1 + (i + 1) * len(arcs)] = np.eye(len(arcs))
+    cost = np.zeros(columns)
+    cost[0] = -1
+    carried = [float(c) for _, _, c in arcs]
+    solved = linprog(cost, A_ub=loads, b_ub=carried, A_eq=np.array(equal), b_eq=np.zeros(len(equal)))
+    assert solved.x is not None
+    return float(solved.x[0])
+
+
+_HEAVY = st.integers(min_value=2, max_value=9)
+
+
+def _weights(graph: Graph, data: st.DataObject) -> dict[int, int]:
+    weights = dict.fromkeys(chips_in(graph), 1)
+    switches = [node for node in graph if node not in weights]
+    if switches and data.draw(_HEAVY) % 2:
+        weights[switches[0]] = data.draw(_HEAVY)  # stands for chips elsewhere
+    return weights
+
+
+@settings(max_examples=60)
+@given(graph=graphs(chips=6), data=st.data())
+def test_all_gather_against_every_set(graph: Graph, data: st.DataObject) -> None:
+    weights = _weights(graph, data)
+    found = gather(graph, weights)
+    assert found is not None
+    assert found.rate == _every_set(graph, weights)
+    outside = sum(weights.values()) - sum(weights.get(node, 0) for node in found.into)
+    assert sum(c for a, b, c in capacities(graph) if (a in found.into) != (b in found.into)) == found.rate * outside
+
+
+@settings(max_examples=40)
+@given(graph=graphs(chips=5), data=st.data())
+def test_all_to_all_against_edge_flows(graph: Graph, data: st.DataObject) -> None:
+    weights = _weights(graph, data)
+    found = concurrent(graph, weights)
+    assert found.lower <= found.upper * (1 + 1e-9)
+    assert found.upper == pytest.approx(_edge_flows(graph, weights), rel=1e-6, abs=1e-9)
+    assert found.lower == pytest.approx(found.upper, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("scope", "to_all", "bus", "ring"),
+    [
+        ("trn1.32xlarge", 90, 192, 192),
+        ("trn2-16.48xlarge", 240, 512, 512),
+        ("u-trn2x64", 126, 640, 256),
+        ("trn3-gen1", 252, 704, None),
+        ("trn3-gen2", Fraction(143 * 16, 9), 704, None),
+    ],
+)
+def test_published_limits(fleet: Fleet, scope: str, to_all: float, bus: int, ring: int | None) -> None:
+    """Values of an independent computation (trees and edge flows) of the same topologies."""
+    found = fleet.collectives(scope)
+    assert found.all_to_all.exact
+    assert found.all_to_all.upper == pytest.approx(float(to_all * GB), rel=1e-8)
+    assert (found.all_gather.lower, found.all_gather.upper) == (bus * GB, bus * GB)
+    assert found.all_gather == found.reduce_scatter == found.all_reduce
+    assert found.all_reduce_algorithm.upper == pytest.approx(bus * GB * found.chips / (2 * (found.chips - 1)))
+    assert (found.ring_all_reduce.lower if found.ring_all_reduce else None) == (None if ring is None else ring * GB)
+    assert sum(link.bandwidth for link in found.all_gather.links) == bus * GB
+
+
+def test_a_lost_link_costs_all_gather_a_fifth_and_bisection_nothing(fleet: Fleet) -> None:
+    lost = fleet.what_if(down=[f"{U}/s0/c0--{U}/s0/c1"])
+    assert lost.collectives("u-trn2x64").all_gather.upper == 512 * GB
+    assert lost.bisection("u-trn2x64").upper == 2_048 * GB
+
+
+def test_rings_pass_every_chip_and_share_no_link(fleet: Fleet) -> None:
+    graph = domain(fleet, "trn2-16.48xlarge")
+    chips = chips_in(graph)
+    cycles = rings(graph, chips)
+    used = [frozenset(edge) for cycle in cycles for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
+    assert len(used) == len(set(used))
+    assert all(sorted(cycle) == chips and nx.is_simple_path(graph, cycle) for cycle in cycles)
+    assert ring_rate(graph, cycles) == 512 * GB
+
+
+def test_of_one_chip_there_is_nothing_to_limit(fleet: Fleet) -> None:
+    found = fleet.collectives("trn1.2xlarge")
+    assert (found.all_to_all.upper, found.all_gather.upper, found.ring_all_reduce) == (0, 0, None)
