@@ -15,6 +15,7 @@ TrninvError
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
 ├── CostLimitError            COST_LIMIT
 ├── CatalogError              BAD_CATALOG
+├── WorkerError               WORKER_DIED
 └── DatabaseError             exit 1: the database is not as it must be
     ├── NotReachableError     DATABASE_NOT_REACHABLE
     ├── NotMigratedError      NOT_MIGRATED
@@ -43,6 +44,7 @@ __all__ = [
     "UnknownFactError",
     "UnknownSystemError",
     "UsageError",
+    "WorkerError",
     "WrongLevelError",
     "nearest",
 ]
@@ -115,6 +117,10 @@ class CostLimitError(TrninvError):
 
 class CatalogError(TrninvError):
     code = "BAD_CATALOG"
+
+
+class WorkerError(TrninvError):
+    code = "WORKER_DIED"
 
 
 class DatabaseError(TrninvError):

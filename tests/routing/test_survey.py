@@ -87,7 +87,7 @@ def test_distances_across_a_fabric_are_those_of_the_whole_graph(databases: Datab
             supposed = fleet.what_if([*down, f"{cluster}/d1/s0/c0"])
             graph = supposed.graph(cluster)
             place = {node: node.split("/")[1] for node in graph}
-            chips = [node for node, kind in graph.nodes(data="kind") if kind == "chip"]
+            chips = [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]
             hops: Counter[int] = Counter()
             names = sorted({place[chip] for chip in chips})
             for one, other in itertools.combinations_with_replacement(names, 2):

@@ -1,16 +1,19 @@
 """path, bandwidth, pool, bisection and their like: the questions, also of a wiring that things are supposed to lack."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
+from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 import click
 
 import trninv
-from trninv.cli.output import counted, footnotes, format_option, rows, show
-from trninv.errors import LimitError
+from trninv.cli.output import Progress, counted, footnotes, format_option, rows, show
+from trninv.errors import LimitError, UsageError, WorkerError
 from trninv.routing.fleet import Fleet
 from trninv.routing.results import (
+    UNJOINED,
     Answer,
     BandwidthAnswer,
     BisectionAnswer,
@@ -24,6 +27,8 @@ from trninv.routing.results import (
     PlacementAnswer,
     PoolAnswer,
     ProfileAnswer,
+    SweepAnswer,
+    SweepClass,
 )
 from trninv.units import Bandwidth, Capacity
 
@@ -262,6 +267,73 @@ def place(  # one parameter an option
         raise click.exceptions.Exit(1)
 
 
+@click.command()
+@click.argument("scope")
+@click.option(
+    "--fail", type=click.Choice(["link", "chip", "switch"]), default="link", show_default=True, help="What fails."
+)
+@click.option(
+    "--measure",
+    type=click.Choice(["bisection", "nominal", "all-gather", "all-to-all", "worst-flow", "diameter"]),
+    default="bisection",
+    show_default=True,
+    help="What is measured.",
+)
+@click.option("--pairs", is_flag=True, help="Every two of them together.")
+@click.option("--limit", default=2_000, show_default=True, help="Classes of failures that may be solved.")
+@click.option("--top", default=20, show_default=True, help="Rows that a table shows.")
+@click.option("--journal", type=click.Path(dir_okay=False, path_type=FilePath), help="Keep results; go on from them.")
+@click.option("--scheduler", metavar="TCP://…", help="A Dask cluster that does the work (pip install trninv[dask]).")
+@supposing
+@format_option
+@click.pass_obj
+def sweep(  # one parameter an option
+    database: str,
+    scope: str,
+    fail: str,
+    measure: str,
+    pairs: bool,
+    limit: int,
+    top: int,
+    journal: FilePath | None,
+    scheduler: str | None,
+    down: tuple[str, ...],
+    derate: tuple[str, ...],
+    style: str,
+) -> None:
+    """Which single failure (or pair) in SCOPE does the most damage.
+
+    Failures that a symmetry of the wiring maps onto each other are solved once and counted.
+
+    \b
+    trninv sweep u-trn2x64 --fail link --measure all-gather
+    trninv sweep trn3-gen1 --fail chip --measure nominal --journal gen1.jsonl
+    """
+    with asking(database, down, derate) as fleet, _executor(scheduler) as executor, Progress(scope) as progress:
+        answer = fleet.sweep(
+            scope, fail, measure, pairs=pairs, most=limit, executor=executor, journal=journal, progress=progress
+        )
+    show(style, answer, lambda: _print_sweep(answer, top))
+
+
+@contextmanager
+def _executor(scheduler: str | None) -> Iterator[Executor | None]:
+    """A Dask cluster's executor; None stands for processes of one's own."""
+    if scheduler is None:
+        yield None
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415 # an extra
+    except ImportError:
+        raise UsageError("--scheduler needs Dask: pip install 'trninv[dask]'") from None
+    try:
+        client = Client(scheduler, timeout=10)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise WorkerError(f"no Dask scheduler at {scheduler}: {str(error).partition(chr(10))[0]}") from None
+    with client:
+        yield client.get_executor()
+
+
 def _print_paths(answer: PathAnswer) -> None:
     if not answer.reachable:
         click.echo(f"no path from {answer.source} to {answer.target}: {answer.reason}")
@@ -416,3 +488,30 @@ def _print_difference(answer: Answer) -> None:
         "" if changed.bytes is None else f"{changed.bytes / 2**30:+,g} GiB",
     ]
     click.echo(f"against the wiring as it is: {', '.join(filter(None, parts))}")
+
+
+def _print_sweep(answer: SweepAnswer, top: int) -> None:
+    kinds = f"{counted(answer.failures, 'failure')} of {counted(len(answer.classes), 'kind')}"
+    click.echo(f"{answer.of}: {answer.measure.lower().replace('_', ' ')} {_measured(answer, answer)}; {kinds}")
+    rows(
+        ["failed, for one", "alike", "then", "change"],
+        (
+            [" + ".join(row.failed), row.count, _measured(answer, row), _change(answer, row)]
+            for row in answer.classes[:top]
+        ),
+    )
+    if len(answer.classes) > top:
+        click.echo(f"… {len(answer.classes) - top:,} more (--top, --format json)")
+    footnotes(answer)
+
+
+def _measured(answer: SweepAnswer, value: SweepAnswer | SweepClass) -> str:
+    if answer.measure != "DIAMETER":
+        return _span([Bandwidth(value.lower), Bandwidth(value.upper)])
+    return "not all joined" if value.upper == UNJOINED else counted(value.upper, "hop")
+
+
+def _change(answer: SweepAnswer, row: SweepClass) -> str:
+    if answer.measure == "DIAMETER":
+        return "" if row.upper == UNJOINED else f"{row.change:+d} hops"
+    return f"{row.change / 10**9:+,g} GB/s" + (f" ({row.change / answer.upper:+.1%})" if answer.upper else "")

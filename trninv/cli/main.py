@@ -34,6 +34,7 @@ _COMMANDS = {
     "cut-tree": "ask",
     "collectives": "ask",
     "place": "ask",
+    "sweep": "ask",
     "draw": "draw",
     "query": "serve",
     "schema": "serve",

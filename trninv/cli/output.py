@@ -61,8 +61,8 @@ class Progress:
         if not sys.stderr.isatty():
             return
         rate = done / max(time.monotonic() - self._start, 0.001)
-        left = f", {rate:,.0f} rows/s, about {(total - done) / rate:.0f} s left" if done else ""
-        click.echo(f"\r\033[K{self._name}: {table}, {done:,} of {total:,} rows{left}", err=True, nl=False)
+        left = f", {rate:,.0f}/s, about {(total - done) / rate:.0f} s left" if done else ""
+        click.echo(f"\r\033[K{self._name}: {table}, {done:,} of {total:,}{left}", err=True, nl=False)
         self._shown = True
 
 

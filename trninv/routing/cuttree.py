@@ -21,7 +21,7 @@ def cut_tree_answer(reader: Reader, of: str) -> CutTreeAnswer:
     inside = scope.inside(reader, "a Gomory-Hu tree")
     graph, ends = inside.graph, inside.ends
     tree = cut_tree(graph)
-    worst, side = _worst(tree, set(ends))
+    worst, side = worst_pair(tree, set(ends))
     near = [end for end in ends if end in side]
     far = [end for end in ends if end not in side]
     name = {node: graph.nodes[node]["address"] for node in graph}
@@ -50,8 +50,8 @@ def cut_tree(graph: Graph) -> Graph:
     return tree
 
 
-def _worst(tree: Graph, ends: set[int]) -> tuple[int, set[int]]:
-    """The least edge that has endpoints on either side, and one of its sides; all nodes where there is none."""
+def worst_pair(tree: Graph, ends: set[int]) -> tuple[int, set[int]]:
+    """Maximum flow of the worst connected endpoints and one side of their cut; all nodes where there is no pair."""
     edges: list[tuple[int, int, int]] = list(tree.edges(data="weight"))
     for a, b, weight in sorted(edges, key=lambda edge: (edge[2], edge[:2])):
         rest = tree.copy()

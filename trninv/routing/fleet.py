@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -29,16 +30,23 @@ from trninv.routing.results import (
     PoolAnswer,
     ProfileAnswer,
     Shape,
+    SweepAnswer,
 )
 from trninv.routing.scenario import Scenario, listed
 from trninv.routing.wiring import Reader, Wirings, domains_of, load
+from trninv.settings import Settings
 from trninv.units import Bandwidth, Capacity
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from trninv.routing.graph import Graph
 
 MAX_PATHS = 100
 """Paths that one question may ask for."""
+
+MAX_CLASSES = 2_000
+"""Classes of failures that a sweep solves unless told to."""
 
 MAX_MESSAGE = 2**50
 """Bytes of one message."""
@@ -224,6 +232,56 @@ class Fleet:
         if wanted <= 0:
             raise LimitError("ask for more than 0 bytes")
         return self._ask(partial(placement_answer, of=of, wanted=wanted, best=best))
+
+    def sweep(  # all but the scope have a default
+        self,
+        scope: str,
+        fail: str = "link",
+        measure: str = "bisection",
+        *,
+        pairs: bool = False,
+        most: int = MAX_CLASSES,
+        executor: "Executor | None" = None,
+        journal: Path | None = None,
+        progress: "Callable[[str, int, int], None]" = lambda *_: None,
+    ) -> SweepAnswer:
+        """Every failure of one thing in a scope within a domain, or of two, ranked by damage.
+
+        Parameters
+        ----------
+        fail
+            "link", "chip" or "switch".
+        measure
+            "bisection", "nominal", "all_gather", "all_to_all", "worst_flow" or "diameter".
+        most
+            Classes of failures that may be solved.
+        executor
+            Where to solve them; processes of one's own by default.
+        journal
+            A file that keeps each result as it comes; the same sweep begun again goes on from it.
+        progress
+            Called with what is counted, how many are done, and of how many.
+
+        """
+        from trninv.routing.sweep import Fail, Measure, sweep_answer  # noqa: PLC0415
+
+        kinds = _choice(Fail, "fail", fail), _choice(Measure, "measure", measure.replace("-", "_"))
+        seconds = Settings.load().bisection_seconds
+
+        def ask(reader: Reader) -> SweepAnswer:
+            return sweep_answer(
+                reader,
+                scope,
+                *kinds,
+                pairs=pairs,
+                most=most,
+                seconds=seconds,
+                executor=executor,
+                journal=journal,
+                progress=progress,
+            )
+
+        return self._ask(ask)
 
     def graph(self, scope: str) -> "Graph":
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.

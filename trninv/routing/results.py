@@ -11,6 +11,7 @@ from typing import Self
 from trninv.units import Bandwidth, Capacity, Duration
 
 __all__ = [
+    "UNJOINED",
     "Answer",
     "Balance",
     "BandwidthAnswer",
@@ -35,6 +36,8 @@ __all__ = [
     "ReachedChip",
     "Shape",
     "SplitCost",
+    "SweepAnswer",
+    "SweepClass",
     "TreeEdge",
 ]
 
@@ -538,3 +541,47 @@ class PlacementAnswer(Answer):
     delivery: Bandwidth
     enough: bool
     tried: int
+
+
+UNJOINED = 2**31
+"""Diameter of chips that are not all joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepClass:
+    """Failures that a symmetry of the wiring maps onto each other.
+
+    Attributes
+    ----------
+    failed
+        What fails in one of them.
+    count
+        How many there are.
+    lower, upper
+        Proven bounds of the measure.
+    change
+        Upper bound less that of the wiring as it is.
+
+    """
+
+    failed: tuple[str, ...]
+    count: int
+    lower: int
+    upper: int
+    change: int
+
+    @property
+    def exact(self) -> bool:
+        return self.lower == self.upper
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepAnswer(Answer):
+    """Failures by damage, the worst first; ``lower`` and ``upper`` are the measure of the wiring as it is."""
+
+    of: str
+    measure: str
+    lower: int
+    upper: int
+    failures: int
+    classes: tuple[SweepClass, ...]
