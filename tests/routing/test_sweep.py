@@ -1,0 +1,233 @@
+"""Sweeps: symmetric failures are alike indeed, work survives kills, and every way to run it gives one answer."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from conftest import Run
+from graphs import domain
+from trninv.errors import LimitError, ScopeTooLargeError, WorkerError
+from trninv.routing.fleet import Fleet
+from trninv.routing.graph import capacities
+from trninv.routing.results import SweepAnswer
+from trninv.routing.symmetry import classes, symmetries
+
+GB = 10**9
+
+
+class Inline(Executor):
+    """Runs at once, and counts."""
+
+    done = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401 # as Executor has it
+        future: Future[Any] = Future()
+        self.done += 1
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def _interrupt(_what: str, done: int, _total: int) -> None:
+    if done == 5:  # some, but not all
+        raise KeyboardInterrupt
+
+
+def _plain(answer: SweepAnswer) -> list[tuple[tuple[str, ...], int, int, int]]:
+    return [(row.failed, row.count, row.lower, row.upper) for row in answer.classes]
+
+
+@pytest.mark.parametrize(
+    ("scope", "order"), [("trn2-16.48xlarge", 384), ("u-trn2x64", 1_024), ("trn3-gen1", 100), ("trn3-gen2", 100)]
+)
+def test_symmetries_keep_every_link_and_its_capacity(fleet: Fleet, scope: str, order: int) -> None:
+    graph = domain(fleet, scope)
+    found = symmetries(graph)
+    carries = {frozenset((a, b)): c for a, b, c in capacities(graph)}
+    assert len(found) > order // 4
+    for image in found:
+        assert sorted(image) == sorted(image.values()) == sorted(graph)
+        assert all(carries[frozenset(image[node] for node in edge)] == c for edge, c in carries.items())
+
+
+@pytest.mark.parametrize(
+    ("scope", "fail", "sizes"),
+    [
+        ("u-trn2x64", "link", [64, 128]),
+        ("u-trn2x64", "chip", [64]),
+        ("trn3-gen1", "link", [32, 64, 64]),
+        ("trn3-gen2", "chip", [144]),
+        ("trn3-gen2", "switch", [2, 36]),
+    ],
+)
+def test_how_many_kinds_of_failures_there_are(fleet: Fleet, scope: str, fail: str, sizes: list[int]) -> None:
+    answer = fleet.sweep(scope, fail, "diameter", executor=Inline())
+    assert sorted(row.count for row in answer.classes) == sizes
+    assert answer.failures == sum(sizes)
+
+
+@pytest.mark.parametrize("measure", ["bisection", "all_gather", "worst_flow", "diameter"])
+def test_what_is_solved_once_holds_for_every_one_of_its_class(fleet: Fleet, measure: str) -> None:
+    """On a damaged server, each failure on its own."""
+    damaged = fleet.what_if(
+        ["trn2-16.48xlarge/d0/s0/c5"], {"trn2-16.48xlarge/d0/s0/c1--trn2-16.48xlarge/d0/s0/c2": 0.5}
+    )
+    answer = damaged.sweep("trn2-16.48xlarge", "link", measure, executor=Inline())
+    graph = domain(fleet, "trn2-16.48xlarge")
+    name = dict(graph.nodes(data="address"))
+    down = {name[5 + min(graph)]}
+    rest = damaged.graph("trn2-16.48xlarge")
+    assert answer.failures == sum(of["technology"] != "EFA" for _, _, of in rest.edges(data=True))
+    values = sorted((row.upper, row.count) for row in answer.classes)
+    assert not down & {part for row in answer.classes for link in row.failed for part in link.split("--")}
+    singles: list[int] = []
+    for a, b, of in rest.edges(data=True):
+        if of["technology"] != "EFA":
+            supposed = damaged.what_if([f"{a}--{b}"])
+            match measure:
+                case "bisection":
+                    singles.append(supposed.bisection("trn2-16.48xlarge").upper)
+                case "all_gather":
+                    singles.append(supposed.collectives("trn2-16.48xlarge").all_gather.upper)
+                case "worst_flow":
+                    singles.append(supposed.cut_tree("trn2-16.48xlarge").worst)
+                case _:
+                    singles.append(supposed.distances("trn2-16.48xlarge").diameter or 0)
+    assert sorted(upper for upper, count in values for _ in range(count)) == sorted(singles)
+
+
+def test_the_worst_comes_first_and_the_baseline_is_there(fleet: Fleet) -> None:
+    answer = fleet.sweep("u-trn2x64", "link", "all-gather", executor=Inline())
+    assert (answer.lower, answer.upper) == (640 * GB, 640 * GB)
+    assert [(row.upper, row.change, row.count) for row in answer.classes] == [
+        (512 * GB, -128 * GB, 128),
+        (576 * GB, -64 * GB, 64),
+    ]
+    pairs = fleet.sweep("trn1.32xlarge", "link", pairs=True, executor=Inline())
+    assert pairs.failures == 32 * 31 // 2
+    assert pairs.classes[0].upper == 288 * GB  # two of the eight links of a cut
+    assert all(row.exact for row in pairs.classes)
+
+
+def test_symmetric_failures_of_a_graph_that_lost_its_symmetry_are_not_alike(fleet: Fleet) -> None:
+    graph = domain(fleet, "trn2-16.48xlarge").copy()
+    graph.remove_edge(*next(iter(graph.edges)))
+    failures = [((node,),) for node in graph]
+    for alike in classes(failures, symmetries(graph)):
+        degrees = {tuple(sorted(d for _, d in graph.degree(graph[part[0][0]]))) for part in alike}
+        assert len(degrees) == 1
+    assert len(classes(failures, symmetries(graph))) > 1
+    assert nx.is_connected(graph)
+
+
+def test_a_journal_goes_on_where_it_was_interrupted(fleet: Fleet, tmp_path: Path) -> None:
+    journal = tmp_path / "sweep.jsonl"
+    whole = Inline()
+    wanted = fleet.sweep("trn2-16.48xlarge", pairs=True, executor=whole)
+    with pytest.raises(KeyboardInterrupt):
+        fleet.sweep("trn2-16.48xlarge", pairs=True, executor=Inline(), journal=journal, progress=_interrupt)
+    kept = len(journal.read_text().splitlines())
+    assert kept == 5
+    journal.write_text(journal.read_text() + '{"task": "cut sho')
+    rest = Inline()
+    again = fleet.sweep("trn2-16.48xlarge", pairs=True, executor=rest, journal=journal)
+    assert rest.done == whole.done - kept
+    assert _plain(again) == _plain(wanted)
+    nothing = Inline()
+    assert _plain(fleet.sweep("trn2-16.48xlarge", pairs=True, executor=nothing, journal=journal)) == _plain(wanted)
+    assert nothing.done == 0
+
+
+def test_processes_threads_and_the_calling_one_agree(fleet: Fleet) -> None:
+    wanted = _plain(fleet.sweep("trn3-gen1", "chip", "nominal", executor=Inline()))
+    assert _plain(fleet.sweep("trn3-gen1", "chip", "nominal")) == wanted
+    with ThreadPoolExecutor(2) as threads:
+        assert _plain(fleet.sweep("trn3-gen1", "chip", "nominal", executor=threads)) == wanted
+
+
+class _Suicidal(Executor):
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401, ARG002
+        from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
+
+        future: Future[Any] = Future()
+        future.set_exception(BrokenProcessPool("gone"))
+        return future
+
+
+def test_what_can_not_be_swept_is_refused(fleet: Fleet, tmp_path: Path) -> None:
+    with pytest.raises(LimitError, match="496 failures of 11 classes"):
+        fleet.sweep("trn2-16.48xlarge", pairs=True, most=3, executor=Inline())
+    with pytest.raises(LimitError, match="choose"):
+        fleet.sweep("trn2-16.48xlarge", "server", executor=Inline())
+    with pytest.raises(WorkerError, match="run it again"):
+        fleet.sweep("trn2-16.48xlarge", executor=_Suicidal(), journal=tmp_path / "j")
+    with pytest.raises(ScopeTooLargeError):
+        fleet.what_if([f"trn1.2xlarge/d0/s0/c{0}"]).sweep("trn1.2xlarge", executor=Inline())
+
+
+@pytest.fixture
+def dask(tmp_path: Path) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
+    """A scheduler and two workers, as an operator starts them."""
+    pytest.importorskip("distributed")
+    started: list[subprocess.Popen[bytes]] = []
+    address = tmp_path / "scheduler.json"
+    common = ["--scheduler-file", str(address)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def run(*arguments: str) -> None:
+        command = [sys.executable, "-m", *arguments]
+        started.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL))
+
+    run("distributed.cli.dask_scheduler", *common, "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    for _ in range(2):
+        run("distributed.cli.dask_worker", *common, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+    end = time.monotonic() + 60
+    while not address.exists() or not address.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    yield json.loads(address.read_text())["address"], started[1:]
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_dask_cluster_that_loses_a_worker_gives_the_same_answer(
+    run: Run, dask: tuple[str, list["subprocess.Popen[bytes]"]], tmp_path: Path
+) -> None:
+    address, workers = dask
+    journal = tmp_path / "journal.jsonl"
+    command = ["sweep", "u-trn2x64", "--fail", "link", "--measure", "all-to-all", "--format", "json"]
+    damaged = [*command, "--down", "u-trn2x64/d0/s0/c0", "--limit", "100"]
+    _, wanted, _ = run(*damaged)
+
+    def kill_one() -> None:
+        end = time.monotonic() + 60
+        while not journal.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        workers[0].send_signal(signal.SIGKILL)
+
+    with ThreadPoolExecutor(1) as beside:
+        killed = beside.submit(kill_one)
+        status, found, error = run(*damaged, "--scheduler", address, "--journal", str(journal))
+        killed.result()
+    assert (status, error) == (0, "")
+    assert json.loads(found) == json.loads(wanted)
+    assert workers[0].wait() == -signal.SIGKILL
+
+
+def test_no_scheduler_is_one_line(run: Run) -> None:
+    pytest.importorskip("distributed")
+    status, _, error = run("sweep", "trn1.32xlarge", "--scheduler", "nonsense://x")
+    assert (status, error.count("\n")) == (1, 1)
+    assert "no Dask scheduler at nonsense://x" in error
