@@ -207,7 +207,8 @@ def _solved(
         try:
             for done in as_completed(waiting):
                 values[waiting[done]] = done.result()
-                _append(journal, waiting[done], values[waiting[done]])
+                lower, upper = values[waiting[done]]
+                _append(journal, json.dumps({"task": waiting[done], "lower": lower, "upper": upper}))
                 progress("failures", len(values), len(wanted))
         except BrokenProcessPool:
             kept = f"run it again: {journal} has what was solved" if journal else "a journal would keep what is solved"
@@ -231,16 +232,19 @@ def _read(journal: Path | None) -> dict[str, tuple[int, int]]:
     if journal is None or not journal.exists():
         return {}
     found = {}
-    for line in journal.read_text("utf-8").splitlines():
+    text = journal.read_text("utf-8")
+    if text and not text.endswith("\n"):  # a kill cut the last line short
+        _append(journal, "")
+    for line in text.splitlines():
         try:
             row = json.loads(line)
             found[str(row["task"])] = int(row["lower"]), int(row["upper"])
         except (ValueError, KeyError, TypeError):
-            continue  # a line that a kill cut short is solved again
+            continue
     return found
 
 
-def _append(journal: Path | None, key: str, value: tuple[int, int]) -> None:
+def _append(journal: Path | None, line: str) -> None:
     if journal is not None:
         with journal.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"task": key, "lower": value[0], "upper": value[1]}) + "\n")
+            file.write(f"{line}\n")
