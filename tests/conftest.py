@@ -117,6 +117,13 @@ def lite(databases: Databases) -> str:
     return databases.seeded("sqlite")
 
 
+@pytest.fixture(scope="session")
+def lite_fleet(lite: str) -> Iterator[Fleet]:
+    """The same, open: for what does not depend on the database."""
+    with trninv.open(lite) as opened:
+        yield opened
+
+
 Run = Callable[..., tuple[int, str, str]]
 
 

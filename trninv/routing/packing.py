@@ -110,10 +110,10 @@ def pack(problem: Problem, need: int, enough: int, end: float = inf) -> Packing:
     weights: Floats = np.zeros(0)
     proven, stalled = 0.0, 0
     for _ in range(_ROUNDS):
-        trees = _trees(problem, centre, need)
-        if trees is None:
+        cheapest = trees(problem, centre, need)
+        if cheapest is None:
             return Packing(0, rows)
-        new = trees[trees @ prices < 1 - _ENOUGH] if len(rows) else trees
+        new = cheapest[cheapest @ prices < 1 - _ENOUGH] if len(rows) else cheapest
         if not len(new) and centre is prices:
             break
         rows = np.unique(np.concatenate([rows, new]), axis=0)
@@ -148,7 +148,7 @@ def _proven(problem: Problem, rows: Ints, weights: Floats, need: int) -> int:
     return ceil(least) * problem.unit
 
 
-def _trees(problem: Problem, prices: Floats, need: int) -> Ints | None:
+def trees(problem: Problem, prices: Floats, need: int) -> Ints | None:
     """Cheapest-path trees from every endpoint, as coefficients of the edges; None if the graph is not connected."""
     count = len(problem.nodes)
     a, b = problem.ends.T
