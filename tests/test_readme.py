@@ -90,7 +90,7 @@ _EXAMPLES = len(_FENCE.findall(README.read_text()))
 
 def test_there_is_an_example_of_each_question_in_each_way() -> None:
     kinds = [kind for kind, _, _ in _FENCE.findall(README.read_text())]
-    assert {kind: kinds.count(kind) for kind in set(kinds)} == {"console": 7, "graphql": 5, "sql": 4, "python": 1}
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {"console": 8, "graphql": 6, "sql": 4, "python": 1}
 
 
 @pytest.mark.parametrize("number", range(_EXAMPLES))
@@ -109,7 +109,10 @@ def test_the_sql_of_the_schema_page_marks_a_chip(seeded: str) -> None:
         assert fleet.memory_pool("u-trn2x64/d0/s1/c5").chips == 0
 
 
-@pytest.mark.parametrize("command", _DRAWN.findall(README.read_text()))
+@pytest.mark.parametrize(
+    "command",
+    [line for page in (README, README.parent / "docs/routing.md") for line in _DRAWN.findall(page.read_text())],
+)
 def test_a_picture_is_what_its_command_draws(lite: str, tmp_path: Path, command: str) -> None:
     *words, picture = shlex.split(command)
     with contextlib.suppress(SystemExit):

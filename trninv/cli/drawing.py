@@ -3,7 +3,7 @@
 A link that wraps around a torus is drawn as a stub at either end.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -16,13 +16,22 @@ Edge = tuple[str, str]
 
 _COLOURS = ("#4269d0", "#97bbf5", "#6cc5b0", "#9c6b4e")
 _PATH = "#e4572e"
+_SIDE = "#f2c14e"
 _TEXT = {"font-family": "sans-serif", "font-size": "13", "fill": "#222"}
 _SMALL = _TEXT | {"font-size": "11", "paint-order": "stroke", "stroke": "#fff", "stroke-width": "4"}
 _TOP, _LEFT, _STUB = 60.0, 60.0, 20.0
 
 
-def svg(title: str, graph: Graph, path: Sequence[str] = (), caption: str = "") -> str:
-    """An SVG document of a graph as `Fleet.graph` gives it, a path of addresses marked.
+def svg(
+    title: str,
+    graph: Graph,
+    path: Sequence[str] = (),
+    caption: str = "",
+    *,
+    cut: Collection[Edge] = (),
+    side: Collection[str] = (),
+) -> str:
+    """An SVG document of a graph as `Fleet.graph` gives it: a path of addresses marked, or a cut and one side of it.
 
     Raises
     ------
@@ -44,7 +53,7 @@ def svg(title: str, graph: Graph, path: Sequence[str] = (), caption: str = "") -
     root = Element("svg", xmlns="http://www.w3.org/2000/svg", viewBox=box)
     SubElement(root, "title").text = title
     SubElement(root, "rect", width="100%", height="100%", fill="white")
-    marked = {frozenset(edge) for edge in pairwise(path)}
+    marked = {frozenset(edge) for edge in (*pairwise(path), *cut)}
     colour = {model: _COLOURS[i % len(_COLOURS)] for i, (_, model) in enumerate(models)}
     for a, b, edge in sorted(drawn.edges(data=True), key=lambda e: frozenset(e[:2]) in marked):
         _edge(
@@ -56,7 +65,7 @@ def svg(title: str, graph: Graph, path: Sequence[str] = (), caption: str = "") -
             torus=torus,
         )
     for node in nodes:
-        _node(root, graph, node, at[node], marked=node in path)
+        _node(root, graph, node, at[node], fill=_PATH if node in path else _SIDE if node in side else None)
     _labels(root, title, caption, at, graph, nodes)
     _legend(root, [(colour[model], f"{model} {Bandwidth(-value)}") for value, model in models], height)
     return tostring(root, encoding="unicode") + "\n"
@@ -112,14 +121,14 @@ def _line(root: Element, a: Point, b: Point, style: dict[str, str]) -> None:
     SubElement(root, "line", {name: f"{value:.1f}" for name, value in ends.items()} | style)
 
 
-def _node(root: Element, graph: Graph, node: str, at: Point, *, marked: bool) -> None:
-    style = {"fill": _PATH if marked else "#fff", "stroke": "#222", "stroke-width": "1"}
+def _node(root: Element, graph: Graph, node: str, at: Point, *, fill: str | None) -> None:
+    style = {"fill": fill or "#fff", "stroke": "#222", "stroke-width": "1"}
     x, y = at
     if graph.nodes[node]["kind"] == "chip":
         shape = SubElement(root, "circle", {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": "6"} | style)
     else:
         corner = {"x": f"{x - 6:.1f}", "y": f"{y - 6:.1f}", "width": "12", "height": "12"}
-        shape = SubElement(root, "rect", corner | style | ({} if marked else {"fill": "#ddd"}))
+        shape = SubElement(root, "rect", corner | style | ({} if fill else {"fill": "#ddd"}))
     SubElement(shape, "title").text = node
 
 
