@@ -331,6 +331,10 @@ def damaged_cluster(directory: Path, domains: int) -> Row:
     return Row(f"bisection, cluster with hundreds damaged (gap {gap:.2%}, mark 1 %)", took, 10.0, "the mark", 1.0)
 
 
+def _all_flows(graph: Graph, first: int, others: Iterable[int]) -> list[float]:
+    return [nx.minimum_cut_value(graph, first, other) for other in others]
+
+
 def flows(directory: Path) -> Iterator[Row]:
     """Questions of a whole domain against the plain networkx way."""
     with trninv.open(f"sqlite:///{directory}/domains.db") as fleet:
@@ -338,10 +342,7 @@ def flows(directory: Path) -> Iterator[Row]:
             inside = _inside(fleet, scope)
             weights = dict.fromkeys(inside.ends, 1)
             first, *others = inside.ends
-            baseline = seconds(
-                lambda graph=inside.graph, end=first, rest=others: [nx.minimum_cut_value(graph, end, b) for b in rest],
-                1,
-            )
+            baseline = seconds(partial(_all_flows, inside.graph, first, others), 1)
             ours = seconds(partial(cut_tree, inside.graph), 3)
             yield Row(f"all maximum flows, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
             ours = seconds(partial(gather, inside.graph, weights), 3)

@@ -227,3 +227,12 @@ def test_hubs_are_switches_never_chips(fleet: Fleet) -> None:
 def test_values_are_python_integers(fleet: Fleet) -> None:
     answer = fleet.bisection("trn3-gen1")
     assert not isinstance(answer.upper.bytes_per_second, np.integer)
+
+
+def test_the_same_damage_elsewhere_is_known(fleet: Fleet) -> None:
+    graph, ends = damaged(domain(fleet, "u-trn2x64"), random.Random(8), chips=1, links=2)
+    first = bisect(graph, ends)
+    moved: Graph = nx.relabel_nodes(graph, {node: node + 10_000 for node in graph})
+    again = bisect(moved, chips_in(moved), seconds=0.001)
+    assert (again.lower, again.upper, again.method) == (first.lower, first.upper, first.method)
+    check(moved, chips_in(moved), again)

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from trninv.routing.packing import Problem
 
 
+MOST_KNOWN = 1_000
+_KNOWN: dict[tuple[bytes, int, int], tuple[int, tuple[int, ...], str]] = {}
+"""Exact values, one side in local numbers and the method, by problem and sizes."""
+
+
 def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, seconds: float = 10.0) -> Split:
     """Bisection of a graph.
 
@@ -60,11 +65,31 @@ def part(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: float)
 
 
 def search(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: float) -> Split:
-    """The same without enumeration: bounds from above and below, and an integer program if they don't meet."""
-    from trninv.routing import packing, program  # noqa: PLC0415 # the solver is slow to import and seldom needed
+    """The same without enumeration: bounds from above and below, and an integer program if they don't meet.
 
-    end = time.monotonic() + seconds
+    Exact values are remembered by the pattern of the damage: the graph in local numbers.
+    """
+    from trninv.routing import packing  # noqa: PLC0415 # the solver is slow to import and seldom needed
+
     problem = packing.Problem.of(graph, ends)
+    key = problem.key, low, high
+    if known := _KNOWN.get(key):
+        upper, side, method = known
+        return Split(upper, upper, frozenset(problem.nodes[at] for at in side), method)
+    found = _search(graph, ends, problem, low, high, time.monotonic() + seconds)
+    if found.lower == found.upper:
+        while len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.pop(next(iter(_KNOWN)), None)
+        side = tuple(at for at, node in enumerate(problem.nodes) if node in found.side)
+        _KNOWN[key] = found.upper, side, found.method
+    return found
+
+
+def _search(  # what it is made of
+    graph: Graph, ends: Sequence[int], problem: "Problem", low: int, high: int, end: float
+) -> Split:
+    from trninv.routing import packing, program  # noqa: PLC0415
+
     side = min(_candidates(graph, ends, problem, range(low, high + 1)), key=lambda found: capacity(graph, found))
     packed = packing.pack(problem, min(low, len(ends) - high), capacity(graph, side), end)
     method = "search by swaps above, a packing of trees below, checked in integers"
@@ -72,7 +97,7 @@ def search(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: floa
     if found.lower == found.upper:
         return found
     if time.monotonic() > end:
-        return replace(found, method=f"{method}: proven bounds after {seconds:g} s")
+        return replace(found, method=f"{method}: proven bounds when time was up")
     return program.bisect(problem, (low, high), found, packed.trees, max(end - time.monotonic(), 0.1))
 
 

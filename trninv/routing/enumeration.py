@@ -4,7 +4,7 @@ Given the hubs' sides the components do not touch, so a knapsack on the number o
 Cost: 2^hubs · (Σ 2^component + endpoints²). Exact in any state of the wiring.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv.routing.graph import Graph, capacities
-from trninv.routing.split import Split, capacity
+from trninv.routing.split import Split
 
 MAX_COMPONENT = 16
 """Nodes of a component whose 2¹⁶ subsets are enumerated."""
 MAX_HUBS = 8
+_CELLS = 2**21
+"""Entries of one array: sides of the hubs × subsets of a component."""
 
 Ints = NDArray[np.int64]
 _FAR = np.int64(2**62)
@@ -37,16 +39,30 @@ def hubs(graph: Graph, ends: Sequence[int]) -> list[int] | None:
 
 def profile(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> list[int]:
     """For each number of endpoints the least capacity that parts so many from the rest."""
-    parts = _components(graph, ends, hubs)
     best = np.full(len(ends) + 1, _FAR)
-    for sides in product((0, 1), repeat=len(hubs)):
-        side_of = dict(zip(hubs, sides, strict=True))
-        table = np.zeros(1, dtype=np.int64)
-        for part in parts:
-            table, _ = _add(table, part.profile(side_of)[0])
-        among_hubs = capacity(graph.subgraph(side_of), {hub for hub, at in side_of.items() if at})
-        best = np.minimum(best, table + among_hubs)
+    for table, _, _ in _tables(graph, ends, hubs, list(product((0, 1), repeat=len(hubs)))):
+        best = np.minimum(best, table.min(axis=0))
     return [int(value) for value in best]
+
+
+def _tables(
+    graph: Graph, ends: Sequence[int], hubs: Sequence[int], sides: Sequence[tuple[int, ...]]
+) -> "Iterator[tuple[Ints, Ints, list[_Joined]]]":
+    """Chunk by chunk of the hubs' sides: least cut by side and number of endpoints, the sides, how it came about."""
+    parts = _components(graph, ends, hubs)
+    largest = max((len(part.within) for part in parts), default=1)
+    chunk = max(_CELLS // largest, 1)
+    edges = [(hubs.index(a), hubs.index(b), carries) for a, b, carries in capacities(graph.subgraph(hubs))]
+    for at in range(0, len(sides), chunk):
+        some = sides[at : at + chunk]
+        taken = np.array(some, dtype=np.int64).reshape(len(some), len(hubs))
+        table = sum((carries * (taken[:, [a]] ^ taken[:, [b]]) for a, b, carries in edges), np.zeros((len(taken), 1)))
+        table, joined = table.astype(np.int64), list[_Joined]()
+        for part in parts:
+            cost, subset = part.profile(hubs, taken)
+            table, pick = _add(table, cost)
+            joined.append(_Joined(part, pick, subset))
+        yield table, taken, joined
 
 
 def _components(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> "list[_Component]":
@@ -57,16 +73,31 @@ def _components(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> "list
 
 def bisect(graph: Graph, ends: Sequence[int], hubs: Sequence[int], low: int, high: int) -> Split:
     """Least capacity that parts ``low`` to ``high`` endpoints from the others: exact."""
-    parts = _components(graph, ends, hubs)
-    splits = [
-        _join(graph, parts, dict(zip(hubs, sides, strict=True)), sizes)
-        for sides in product((0, 1), repeat=len(hubs))
-        if sides[:1] != (0,)  # the mirror image of a case with the first hub on side 1
-        for sizes in {(low, high), (len(ends) - high, len(ends) - low)}
-    ]
-    _, side = min(splits, key=lambda found: (found[0], sorted(found[1])))
-    how = f"the sides of {len(hubs)} switches and of {len(parts)} components" if hubs else "all splits"
-    return Split.of(graph, side, f"enumeration of {how}")
+    # the first hub is on side 1: its mirror images are other numbers of endpoints
+    sides = [side for side in product((0, 1), repeat=len(hubs)) if side[:1] != (0,)]
+    sizes = sorted({*range(low, high + 1), *range(len(ends) - high, len(ends) - low + 1)})
+    best: tuple[int, list[int]] | None = None
+    for table, taken, joined in _tables(graph, ends, hubs, sides):
+        row, column = divmod(int(np.argmin(table[:, sizes])), len(sizes))
+        value = int(table[row, sizes[column]])
+        if best is None or value < best[0]:
+            best = value, sorted(_chosen(hubs, taken[row], joined, row, sizes[column]))
+    if best is None:
+        raise AssertionError("there is always a side")
+    parts = len(_components(graph, ends, hubs))
+    how = f"the sides of {len(hubs)} switches and of {parts} components" if hubs else "all splits"
+    return Split.of(graph, best[1], f"enumeration of {how}")
+
+
+def _chosen(hubs: Sequence[int], side: Ints, joined: "Sequence[_Joined]", row: int, count: int) -> set[int]:
+    """Nodes of side 1 of the least cut with so many endpoints there."""
+    chosen = {hub for hub, at in zip(hubs, side, strict=True) if at}
+    for each in reversed(joined):
+        taken = int(each.pick[row, count])
+        subset = int(each.subset[row, taken])
+        chosen.update(node for i, node in enumerate(each.part.nodes) if subset >> i & 1)
+        count -= taken
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,45 +121,40 @@ class _Component:
         to_hub = {}
         for hub in hubs:
             wires = [(chosen[node], graph.edges[node, hub]["capacity"]) for node in nodes if graph.has_edge(node, hub)]
+            if not wires:
+                continue
             cut = sum((carries * is_in for is_in, carries in wires), none)
             to_hub[hub] = (cut, sum(carries for _, carries in wires) - cut)
         count = sum((chosen[node] for node in set(nodes).intersection(ends)), none)
         return cls(nodes, within, to_hub, [np.flatnonzero(count == k) for k in range(int(count.max()) + 1)])
 
-    def profile(self, side_of: Mapping[int, int]) -> tuple[Ints, Ints]:
-        """For each number of endpoints the least cut and a subset that has it, given the hubs' sides."""
-        cost = sum((self.to_hub[hub][side] for hub, side in side_of.items()), self.within)
-        best = np.array([subsets[np.argmin(cost[subsets])] for subsets in self.by_count])
-        return cost[best], best
+    def profile(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
+        """For each row of the hubs' sides and number of endpoints the least cut, and a subset that has it."""
+        cost = np.repeat(self.within[None, :], len(sides), axis=0)
+        for at, hub in enumerate(hubs):
+            if hub in self.to_hub:
+                cost += np.stack(self.to_hub[hub])[sides[:, at]]
+        best = np.stack([subsets[np.argmin(cost[:, subsets], axis=1)] for subsets in self.by_count], axis=1)
+        return np.take_along_axis(cost, best, axis=1), best
 
 
-def _join(
-    graph: Graph, parts: Sequence[_Component], side_of: Mapping[int, int], sizes: tuple[int, int]
-) -> tuple[int, set[int]]:
-    """Least capacity with so many endpoints, from the least to the most, on side 1, and the nodes of side 1."""
-    profiles = [part.profile(side_of) for part in parts]
-    table, picks = np.zeros(1, dtype=np.int64), list[Ints]()
-    for cost, _ in profiles:
-        table, pick = _add(table, cost)
-        picks.append(pick)
-    count = min(range(sizes[0], sizes[1] + 1), key=lambda k: int(table[k]))
-    side = {hub for hub, at in side_of.items() if at}
-    among_hubs = capacity(graph.subgraph(side_of), side)
-    value = among_hubs + int(table[count])
-    for part, pick, (_, best) in zip(reversed(parts), reversed(picks), reversed(profiles), strict=True):
-        taken = int(pick[count])
-        side.update(node for i, node in enumerate(part.nodes) if best[taken] >> i & 1)
-        count -= taken
-    return value, side
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """A component, how many of its endpoints each table entry takes, and the subset that has as many."""
+
+    part: _Component
+    pick: Ints
+    subset: Ints
 
 
 def _add(table: Ints, cost: Ints) -> tuple[Ints, Ints]:
-    """Least cost of each count with one more component, and how many endpoints that takes from it."""
-    size = len(table) + len(cost) - 1
-    least, pick = np.full(size, _FAR), np.zeros(size, dtype=np.int64)
-    for taken, extra in enumerate(cost):
-        window = slice(taken, taken + len(table))
-        better = table + extra < least[window]
-        least[window] = np.where(better, table + extra, least[window])
-        pick[window] = np.where(better, taken, pick[window])
+    """Least cost of each count with one more component, row by row, and how many endpoints that takes from it."""
+    rows, size = len(table), table.shape[1] + cost.shape[1] - 1
+    least, pick = np.full((rows, size), _FAR), np.zeros((rows, size), dtype=np.int64)
+    for taken in range(cost.shape[1]):
+        window = slice(taken, taken + table.shape[1])
+        total = table + cost[:, [taken]]
+        better = total < least[:, window]
+        least[:, window] = np.where(better, total, least[:, window])
+        pick[:, window] = np.where(better, taken, pick[:, window])
     return least, pick

@@ -68,6 +68,11 @@ class Problem:
         return gcd(*map(int, self.carries)) or 1
 
     @cached_property
+    def key(self) -> bytes:
+        """The same for graphs that differ in the names of their nodes only, if these are in the same order."""
+        return b"/".join(part.tobytes() for part in (self.weight, self.ends, self.carries))
+
+    @cached_property
     def matrix(self) -> Ints:
         """Capacities between nodes, in units."""
         table = np.zeros((len(self.nodes),) * 2, dtype=np.int64)
