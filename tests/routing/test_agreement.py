@@ -17,7 +17,7 @@ from trninv.routing.fleet import Fleet
 from trninv.routing.graph import Graph
 from trninv.routing.split import Split, capacity
 
-DOMAINS = int(os.environ.get("TRNINV_TEST_DOMAINS", "15"))
+DOMAINS = int(os.environ.get("TRNINV_TEST_DOMAINS", "5"))
 
 
 def _damaged(graph: Graph, chance: random.Random) -> Graph:

@@ -19,7 +19,7 @@ SLOW = {f"{U}/s2/c1": 0.5, f"{U}/s3/c0--{U}/s3/c1": 0.25}
 
 def _answers(fleet: Fleet) -> list[object]:
     a, b = f"{U}/s0/c0", f"{U}/s2/c1"
-    pool, half = fleet.memory_pool(a), fleet.bisection("u-trn2x64")
+    pool, half = fleet.memory_pool(a), fleet.bisection(f"{U}/s2")
     return [
         fleet.path(a, b).paths,
         fleet.path(a, b, "bandwidth", 3).paths,
