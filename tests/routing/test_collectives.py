@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from graphs import chips_in, domain, graphs
+import trninv
+from conftest import Databases
+from graphs import chips_in, domain, graphs, seed_clusters
 from trninv.routing.collective import concurrent, gather, ring_rate, rings
 from trninv.routing.fleet import Fleet
 from trninv.routing.graph import Graph, capacities
@@ -103,7 +105,8 @@ def test_published_limits(fleet: Fleet, scope: str, to_all: float, bus: int, rin
     assert found.all_to_all.exact
     assert found.all_to_all.upper == pytest.approx(float(to_all * GB), rel=1e-8)
     assert (found.all_gather.lower, found.all_gather.upper) == (bus * GB, bus * GB)
-    assert found.all_gather == found.reduce_scatter == found.all_reduce
+    assert found.all_gather == found.reduce_scatter
+    assert (found.all_reduce.lower, found.all_reduce.upper) == (bus * GB, bus * GB)
     assert found.all_reduce_algorithm.upper == pytest.approx(bus * GB * found.chips / (2 * (found.chips - 1)))
     assert (found.ring_all_reduce.lower if found.ring_all_reduce else None) == (None if ring is None else ring * GB)
     assert sum(link.bandwidth for link in found.all_gather.links) == bus * GB
@@ -123,6 +126,35 @@ def test_rings_pass_every_chip_and_share_no_link(fleet: Fleet) -> None:
     assert len(used) == len(set(used))
     assert all(sorted(cycle) == chips and nx.is_simple_path(graph, cycle) for cycle in cycles)
     assert ring_rate(graph, cycles) == 512 * GB
+
+
+def test_a_chain_reduces_faster_than_it_gathers(fleet: Fleet) -> None:
+    """Three chips in a row: the ends stream into the middle, which adds and streams back, at a link's full rate."""
+    server = "trn2-16.48xlarge/d0/s0"
+    found = fleet.what_if([f"{server}/c{chip}" for chip in range(3, 16)]).collectives("trn2-16.48xlarge")
+    assert (found.all_gather.upper, found.all_gather.exact) == (128 * GB, True)
+    assert (found.all_reduce_algorithm.lower, found.all_reduce_algorithm.upper) == (96 * GB, 128 * GB)
+
+
+def test_a_cluster_of_which_little_is_left(databases: Databases) -> None:
+    with trninv.open(seed_clusters(databases.empty("sqlite"), {"trn2": 3})) as cluster:
+        one = cluster.what_if(["c-trn2/d1", "c-trn2/d2"]).collectives("c-trn2")
+        assert (one.chips, one.all_gather.upper) == (16, 512 * GB)
+        none = cluster.what_if([f"c-trn2/d{domain}" for domain in range(3)]).collectives("c-trn2")
+        assert (none.chips, none.all_to_all.upper, none.all_reduce.upper) == (0, 0, 0)
+        alone = cluster.what_if(["c-trn2/d1", "c-trn2/d2", *(f"c-trn2/d0/s0/c{chip}" for chip in range(1, 16))])
+        assert (alone.collectives("c-trn2").chips, alone.collectives("c-trn2").all_gather.upper) == (1, 0)
+        # its own NIC is down, so a chip's traffic goes out over its four slow links
+        chip = "c-trn2/d0/s0/c0"
+        slow = {f"{chip}--c-trn2/d0/s0/c{near}": 0.01 for near in (1, 3, 4, 12)}
+        found = cluster.what_if(["c-trn2/d0/s0/efa0"], slow).collectives("c-trn2")
+        assert found.all_to_all.lower <= found.all_to_all.upper <= 4 * 1.28 * GB * (1 + 1e-9)
+
+
+def test_transit_lets_a_slice_leave_by_the_others_nics(databases: Databases) -> None:
+    with trninv.open(seed_clusters(databases.empty("sqlite"), {"u-trn2x64": 2})) as cluster:
+        half = cluster.bisection("c-u-trn2x64", ["c-u-trn2x64/d0/s0", "c-u-trn2x64/d1/s0"], transit=True)
+        assert half.lower <= half.upper == sum(link.bandwidth for link in half.cut) == 1_600 * GB
 
 
 def test_of_one_chip_there_is_nothing_to_limit(fleet: Fleet) -> None:

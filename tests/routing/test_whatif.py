@@ -68,6 +68,12 @@ def test_scenarios_add_up_and_leave_the_fleet_open(fleet: Fleet) -> None:
     assert fleet.path(f"{U}/s0/c0", f"{U}/s0/c5").paths[0].hops == 2
 
 
+def test_what_is_derated_to_nothing_is_gone(fleet: Fleet) -> None:
+    link = f"{U}/s0/c0--{U}/s0/c1"
+    thin = fleet.what_if(derate={link: 0.000001}).what_if(derate={f"{U}/s0/c0": 0.000001})
+    assert thin.path(f"{U}/s0/c0", f"{U}/s0/c1", "time", message=10).paths[0].time is not None
+
+
 def test_a_whole_rack_can_be_supposed_down(fleet: Fleet) -> None:
     half = fleet.what_if("trn3-gen2/r1").memory_pool("trn3-gen2/d0/s0/c0")
     assert half.chips == 72

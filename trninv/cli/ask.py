@@ -13,7 +13,6 @@ from trninv.cli.output import Progress, counted, footnotes, format_option, rows,
 from trninv.errors import LimitError, UsageError, WorkerError
 from trninv.routing.fleet import Fleet
 from trninv.routing.results import (
-    UNJOINED,
     Answer,
     BandwidthAnswer,
     BisectionAnswer,
@@ -52,11 +51,11 @@ def asking(database: str, down: tuple[str, ...], derate: tuple[str, ...]) -> Ite
         if not (down or derate):
             yield fleet
             return
-        factors = {}
+        factors: dict[str, float] = {}
         for each in derate:
             address, _, factor = each.rpartition("=")
             try:
-                factors[address] = float(factor)
+                factors[address] = min(float(factor), factors.get(address, 1.0))
             except ValueError:
                 raise LimitError(f"--derate {each}: write ADDRESS=FACTOR, such as u-trn2x64/d0/s0/c0=0.5") from None
         yield fleet.what_if(down, factors)
@@ -280,8 +279,10 @@ def place(  # one parameter an option
     help="What is measured.",
 )
 @click.option("--pairs", is_flag=True, help="Every two of them together.")
-@click.option("--limit", default=2_000, show_default=True, help="Classes of failures that may be solved.")
-@click.option("--top", default=20, show_default=True, help="Rows that a table shows.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=2_000, show_default=True, help="Classes of failures that may be solved."
+)
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Rows that a table shows.")
 @click.option("--journal", type=click.Path(dir_okay=False, path_type=FilePath), help="Keep results; go on from them.")
 @click.option("--scheduler", metavar="TCP://…", help="A Dask cluster that does the work (pip install trninv[dask]).")
 @supposing
@@ -432,6 +433,8 @@ def _print_distances(answer: DistanceAnswer) -> None:
         rows(["hops", "pairs"], ([hops, f"{pairs:,}"] for hops, pairs in answer.by_hops))
     if answer.unreachable:
         click.echo(f"{counted(answer.unreachable, 'pair')} not joined")
+    if answer.baseline and answer.baseline.mean is not None:
+        click.echo(f"as it is: diameter {answer.baseline.diameter}, mean {answer.baseline.mean:.3f}")
     footnotes(answer)
 
 
@@ -442,6 +445,8 @@ def _print_cut_tree(answer: CutTreeAnswer) -> None:
         click.echo(f"worst connected: {answer.a} and {answer.b}, {answer.worst} one direction")
         click.echo(f"cut off by it: {', '.join(answer.cut_off[:8])}{' …' * (len(answer.cut_off) > 8)}")  # noqa: PLR2004
         _print_cut("minimum cut", answer.cut, len(answer.cut))
+    if answer.baseline:
+        click.echo(f"as it is: {answer.baseline.worst}")
     footnotes(answer)
 
 
@@ -457,6 +462,9 @@ def _print_collectives(answer: CollectivesAnswer) -> None:
     if answer.ring_all_reduce:
         named["all-reduce on rings, bus"] = answer.ring_all_reduce
     rows(["collective", "limit", "why"], ([name, _limit(limit), limit.method] for name, limit in named.items()))
+    if answer.baseline:
+        before = answer.baseline
+        click.echo(f"as it is: all-to-all {_limit(before.all_to_all)}, all-gather {_limit(before.all_gather)}")
     footnotes(answer)
 
 
@@ -473,6 +481,8 @@ def _print_placement(answer: PlacementAnswer) -> None:
     if answer.narrowest is not None:
         click.echo(f"widest paths of {answer.narrowest} or more; the others deliver {answer.delivery} at once")
     click.echo(f"chips: {', '.join(answer.chips)}")
+    if answer.baseline:
+        click.echo(f"as it is: {answer.baseline.place}, within {answer.baseline.radius} hops")
     footnotes(answer)
 
 
@@ -506,12 +516,16 @@ def _print_sweep(answer: SweepAnswer, top: int) -> None:
 
 
 def _measured(answer: SweepAnswer, value: SweepAnswer | SweepClass) -> str:
-    if answer.measure != "DIAMETER":
-        return _span([Bandwidth(value.lower), Bandwidth(value.upper)])
-    return "not all joined" if value.upper == UNJOINED else counted(value.upper, "hop")
+    if value.lower is None or value.upper is None:
+        return "not all joined"
+    if answer.measure == "DIAMETER":
+        return counted(value.upper, "hop")
+    return _span([Bandwidth(value.lower), Bandwidth(value.upper)])
 
 
 def _change(answer: SweepAnswer, row: SweepClass) -> str:
+    if row.change is None:
+        return ""
     if answer.measure == "DIAMETER":
-        return "" if row.upper == UNJOINED else f"{row.change:+d} hops"
+        return f"{row.change:+d} hops"
     return f"{row.change / 10**9:+,g} GB/s" + (f" ({row.change / answer.upper:+.1%})" if answer.upper else "")

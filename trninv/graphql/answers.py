@@ -48,7 +48,7 @@ class Answer:
 
 @strawberry.type(description="A node of a path, or the link to the next one.")
 class PathStep:
-    kind: str = strawberry.field(description="chip, switch or link.")
+    kind: str = strawberry.field(description="chip, switch, nic, network_node or link.")
     address: Address = strawberry.field(description="Its address.")
     bandwidth: Bandwidth | None = strawberry.field(description="Of a link, one direction.")
 

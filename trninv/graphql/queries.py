@@ -200,7 +200,9 @@ class Query(Questions):
             list[Derating] | None, strawberry.argument(description="Places and links that carry a part.")
         ] = None,
     ) -> Scenario:
-        factors = {str(each.address): each.factor for each in derate or ()}
+        factors: dict[str, float] = {}
+        for each in derate or ():
+            factors[str(each.address)] = min(each.factor, factors.get(str(each.address), 1.0))
         return Scenario(fleet=info.context.fleet.what_if([str(address) for address in down or ()], factors))
 
     @strawberry.field(description="Every system that can be seeded.")

@@ -22,6 +22,7 @@ PATH = {
     Metric.TIME: "least latency of its links + bytes / narrowest link, then fewest links, ties by address; one message "
     "alone on the wiring; bandwidth of one direction",
 }
+DISJOINT = (Shape.LINK_DISJOINT, Shape.NODE_DISJOINT)
 _SHAPED = {
     Shape.BEST: "",
     Shape.ALL: "; a link's share is what equal-cost multipath sends over it, each node splitting evenly",
@@ -71,14 +72,16 @@ class Ends:
 def path_answer(  # one parameter of the question each
     reader: Reader, source: str, target: str, rule: Rule, k: int, avoid: Sequence[str], shape: Shape
 ) -> PathAnswer:
-    """The k best paths; of shape ALL the graph of all best ones beside, of others as many as are disjoint."""
+    """The k best paths; of shape ALL the graph of all best ones beside; of `DISJOINT` ones all for k = 1."""
     ends = Ends.of(reader, source, target, avoid)
     nodes, links = ends.wiring.nodes, ends.wiring.links
     if rule.metric is Metric.TIME:
         _need_latencies(ends.wiring)
     places = links, ends.sources, ends.targets
-    if shape in (Shape.LINK_DISJOINT, Shape.NODE_DISJOINT):
-        found = disjoint(*places, nodes=shape is Shape.NODE_DISJOINT)[:k]
+    if shape in DISJOINT:
+        if ends.sources & ends.targets:
+            raise SamePlaceError(f"{source} and {target} share chips: disjoint paths are between two separate places")
+        found = disjoint(*places, nodes=shape is Shape.NODE_DISJOINT, most=k if k > 1 else len(links))
     else:
         found = list(islice(best_paths(*places, rule), k))
     ways = equally_good(*places, rule)

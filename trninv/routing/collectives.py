@@ -16,8 +16,9 @@ from trninv.errors import ScopeTooLargeError
 from trninv.routing import evidence
 from trninv.routing.cluster import Kind, kinds_of
 from trninv.routing.collective import Gather, concurrent, gather, ring_rate, rings
+from trninv.routing.cuttree import cut_tree, worst_pair
 from trninv.routing.graph import Graph, capacities, cut_links
-from trninv.routing.quotient import Island, without_exits
+from trninv.routing.quotient import Island, own_exits, without_exits
 from trninv.routing.results import CollectivesAnswer, Limit, LinkRef
 from trninv.routing.scope import Inside, Scope
 from trninv.routing.split import capacity
@@ -48,36 +49,58 @@ def collectives_answer(reader: Reader, of: str) -> CollectivesAnswer:
     if len(scope.domains) == 1:
         inside = scope.inside(reader, "this")
         graphs, chips = [inside.graph], len(inside.ends)
-        to_all, gathered, ring = _of_domain(inside)
+        to_all, gathered, ring, most = _of_domain(inside)
     else:
         if scope.members is not None:
             raise ScopeTooLargeError(f"{of} has chips of several domains: name a domain or less, or the cluster")
-        kinds = kinds_of(reader, scope)
+        kinds = [kind for kind in kinds_of(reader, scope) if kind.island.size]
         graphs, chips = [kind.island.graph for kind in kinds], sum(k.island.size * len(k.domains) for k in kinds)
-        to_all, gathered, ring = *_of_cluster(kinds, chips), None
+        if sum(len(kind.domains) for kind in kinds) > 1:
+            (to_all, gathered, most), ring = _of_cluster(kinds, chips), None
+        else:  # what is left lies in one domain, or nothing is
+            graph, ends = (without_exits(kinds[0].island.graph), kinds[0].island.chips) if kinds else (Graph(), ())
+            to_all, gathered, ring, most = _of_domain(Inside(graph, list(ends), 0))
     nodes = [of for graph in graphs for of in graph.nodes.values()]
     links = (of for graph in graphs for of in graph.edges.values())
-    algorithm = Fraction(chips, 2 * (chips - 1)) if chips > 1 else Fraction(0)
+    reduced, algorithm = _all_reduce(gathered, most, chips)
     return CollectivesAnswer(
         of=scope.place.address,
         chips=chips,
         all_to_all=to_all,
         all_gather=gathered,
         reduce_scatter=gathered,
-        all_reduce=gathered,
-        all_reduce_algorithm=Limit(
-            Bandwidth(floor(gathered.lower * algorithm)),
-            Bandwidth(ceil(gathered.upper * algorithm)),
-            f"bus bandwidth × {chips} / (2 × {max(chips - 1, 0)})",
-            gathered.links,
-        ),
+        all_reduce=reduced,
+        all_reduce_algorithm=algorithm,
         ring_all_reduce=ring,
         definition=_COLLECTIVES,
         facts=evidence.of_wiring(reader.connection, nodes, links),
     )
 
 
-def _of_domain(inside: Inside) -> tuple[Limit, Limit, Limit | None]:
+def _all_reduce(gathered: Limit, most: Fraction, chips: int) -> tuple[Limit, Limit]:
+    """Bus bandwidth, and data over time: from below a reduce-scatter and an all-gather, from above ``most``."""
+    if chips < 2:  # noqa: PLR2004 # nobody to reduce with
+        return gathered, gathered
+    bus = Fraction(2 * (chips - 1), chips)
+    upper = max(most * bus, Fraction(gathered.lower))
+    reached = "a reduce-scatter and an all-gather reach the lower bound"
+    over = "every cut is crossed by the whole result both ways, and all chips send 2(n - 1) times the data at least"
+    reduced = Limit(gathered.lower, Bandwidth(ceil(upper)), f"{reached}; {over}", gathered.links)
+    data = Limit(
+        Bandwidth(floor(gathered.lower / bus)),
+        Bandwidth(ceil(upper / bus)),
+        f"bus bandwidth × {chips} / (2 × {chips - 1})",
+        gathered.links,
+    )
+    return reduced, data
+
+
+def _ports(graph: Graph, chips: Sequence[int]) -> list[int]:
+    """What each chip can send."""
+    return [capacity(graph, {chip}) for chip in chips]
+
+
+def _of_domain(inside: Inside) -> tuple[Limit, Limit, Limit | None, Fraction]:
     graph, ends = inside.graph, inside.ends
     weights = dict.fromkeys(ends, 1)
     theta, best = concurrent(graph, weights), gather(graph, weights)
@@ -85,7 +108,11 @@ def _of_domain(inside: Inside) -> tuple[Limit, Limit, Limit | None]:
     tight = tuple(link_ref(graph.nodes, graph.adj, a, b) for a, b in theta.tight)
     to_all = Limit(Bandwidth(floor(theta.lower * others)), Bandwidth(ceil(theta.upper * others)), _ALL_TO_ALL, tight)
     gathered = _gathered(best, others, graph)
-    return to_all, gathered, _ring(graph, ends, gathered)
+    most = Fraction(0)
+    if others > 0:
+        worst, _ = worst_pair(cut_tree(graph), set(ends))
+        most = min(Fraction(worst), Fraction(sum(_ports(graph, ends)), 2 * others))
+    return to_all, gathered, _ring(graph, ends, gathered), most
 
 
 def _gathered(best: Gather | None, others: int, graph: Graph) -> Limit:
@@ -113,16 +140,19 @@ class _Bounds:
     links: tuple[LinkRef, ...]
 
 
-def _of_cluster(kinds: Sequence[Kind], chips: int) -> tuple[Limit, Limit]:
-    islands = sorted((kind.island for kind in kinds if kind.island.size), key=_least_port)
+def _of_cluster(kinds: Sequence[Kind], chips: int) -> tuple[Limit, Limit, Fraction]:
+    islands = sorted((kind.island for kind in kinds), key=_least_port)
     to_all = [_to_all(island, chips, solve=at < MAX_KINDS) for at, island in enumerate(islands)]
     gathers = [_gather(island, chips, solve=at < MAX_KINDS) for at, island in enumerate(islands)]
     fabric = "; the fabric does not block, and one island decides"
-    return _least(to_all, chips - 1, _ALL_TO_ALL + fabric), _least(gathers, chips - 1, _GATHER + fabric)
+    sent = sum(sum(_ports(kind.island.graph, kind.island.chips)) * len(kind.domains) for kind in kinds)
+    narrowest = min(min(_least_port(island), island.exit) for island in islands)
+    most = min(Fraction(narrowest), Fraction(sent, 2 * (chips - 1)))
+    return _least(to_all, chips - 1, _ALL_TO_ALL + fabric), _least(gathers, chips - 1, _GATHER + fabric), most
 
 
 def _least_port(island: Island) -> int:
-    return min(capacity(island.graph, {chip}) for chip in island.chips)
+    return min(_ports(island.graph, island.chips))
 
 
 def _least(bounds: Sequence[_Bounds], others: int, method: str) -> Limit:
@@ -141,7 +171,8 @@ def _to_all(island: Island, chips: int, *, solve: bool) -> _Bounds:
     alone = without_exits(island.graph)
     narrowest = min((carries for _, _, carries in capacities(alone)), default=0)
     inner = Fraction(narrowest, island.size**2) if nx.is_connected(alone) else Fraction(0)
-    if island.ratio * island.size == island.exit and (bound <= inner or island.size == 1):
+    own = None if island.above is None else own_exits(island.graph, island.chips, island.above)
+    if own and min(own) == max(own) and (bound <= inner or island.size == 1):
         return _Bounds(bound, bound, links)  # within, the shortest paths of all pairs fill no link before
     if not solve or island.above is None:
         return _Bounds(Fraction(0), bound, links)

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from trninv.errors import LimitError
 from trninv.inventory.address import Address, chips_of, parse, resolve
-from trninv.routing.between import ACROSS, PATH, bandwidth_answer, path_answer
+from trninv.routing.between import ACROSS, DISJOINT, PATH, bandwidth_answer, path_answer
 from trninv.routing.express import Express
 from trninv.routing.paths import Rule
 from trninv.routing.results import (
@@ -47,6 +47,8 @@ MAX_PATHS = 100
 
 MAX_CLASSES = 2_000
 """Classes of failures that a sweep solves unless told to."""
+
+MOST_MEMORY = 2**63
 
 MAX_MESSAGE = 2**50
 """Bytes of one message."""
@@ -130,8 +132,8 @@ class Fleet:
         message
             Bytes that are to be sent, for "time".
         shape
-            "best"; "all", the graph of all that are as good as the best beside; "link_disjoint" or "node_disjoint", up
-            to k that share no link or no node.
+            "best"; "all", the graph of all that are as good as the best beside; "link_disjoint" or "node_disjoint",
+            by hops: k that share no link or no node, as many as there are for k = 1.
 
         Raises
         ------
@@ -143,6 +145,8 @@ class Fleet:
             raise LimitError(f"{k} paths: ask for 1 to {MAX_PATHS}")
         if (message and metric is not Metric.TIME) or not 0 <= message <= MAX_MESSAGE:
             raise LimitError(f"a message of 0 to {MAX_MESSAGE:,} bytes counts for paths by time")
+        if form in DISJOINT and metric is not Metric.HOPS:
+            raise LimitError("disjoint paths are by hops")
         plain = k == 1 and not avoid and form is Shape.BEST and self._scenario is None
         if plain and (known := self._known_path(parse(source), parse(target), metric)):
             return known
@@ -229,8 +233,8 @@ class Fleet:
         from trninv.routing.placement import placement_answer  # noqa: PLC0415
 
         wanted = Capacity.parse(memory) if isinstance(memory, str) else Capacity(memory)
-        if wanted <= 0:
-            raise LimitError("ask for more than 0 bytes")
+        if not 0 < wanted < MOST_MEMORY:
+            raise LimitError(f"ask for 1 to {MOST_MEMORY - 1:,} bytes")
         return self._ask(partial(placement_answer, of=of, wanted=wanted, best=best))
 
     def sweep(  # all but the scope have a default
@@ -245,7 +249,7 @@ class Fleet:
         journal: Path | None = None,
         progress: "Callable[[str, int, int], None]" = lambda *_: None,
     ) -> SweepAnswer:
-        """Every failure of one thing in a scope within a domain, or of two, ranked by damage.
+        """Every failure of one thing in a scope within a domain, or of two, ranked by damage; no baseline beside.
 
         Parameters
         ----------
@@ -281,7 +285,8 @@ class Fleet:
                 progress=progress,
             )
 
-        return self._ask(ask)
+        with self._wirings.reading() as reader:
+            return ask(reader.supposing(self._scenario) if self._scenario else reader)
 
     def graph(self, scope: str) -> "Graph":
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.

@@ -118,8 +118,10 @@ def equally_good(links: Links, sources: Collection[int], targets: Collection[int
     return Ways(sum(behind[node] for node in search.targets), through, shares)
 
 
-def disjoint(links: Links, sources: Collection[int], targets: Collection[int], *, nodes: bool) -> list[NodePath]:
-    """As many paths as there are that share no link, or no node but their ends; together as short as can be.
+def disjoint(
+    links: Links, sources: Collection[int], targets: Collection[int], *, nodes: bool, most: int
+) -> list[NodePath]:
+    """Up to ``most`` paths that share no link, or no node but their ends; together as short as so many can be.
 
     Ends of several nodes are joined, so that paths may begin and end at different ones. A flow of least cost over unit
     capacities (Menger 1927; Suurballe, Networks 4, 1974).
@@ -140,7 +142,8 @@ def disjoint(links: Links, sources: Collection[int], targets: Collection[int], *
                 graph.add_edge(leaves, other if other in outer else (other, "in"), capacity=1, weight=1)
     graph.add_edges_from(("source", node, {"weight": 0}) for node in ends[0])
     graph.add_edges_from((node, "target", {"weight": 0}) for node in ends[1])
-    flow = nx.max_flow_min_cost(graph, "source", "target")
+    graph.add_edge("most", "source", capacity=most, weight=0)
+    flow = nx.max_flow_min_cost(graph, "most", "target")
     found = []
     while any(flow["source"].values()):
         walk: list[object] = ["source"]

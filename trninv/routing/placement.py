@@ -24,7 +24,8 @@ def placement_answer(reader: Reader, of: str, wanted: int, *, best: bool) -> Pla
     """The fewest chips that hold so many bytes around a place, or around the best chip of a scope.
 
     Best is the chip with the nearest such chips (least radius, then least sum of hops), then the widest paths, then the
-    fastest delivery; ties by address. Of a cluster one domain of each kind is tried, MAX_DOMAINS kinds at most.
+    fastest delivery; ties by address. Of a cluster one domain of each kind is tried, MAX_DOMAINS kinds at most, and of
+    ties the kind of most domains is taken.
     """
     connection = reader.connection
     place = resolve(connection, of)

@@ -3,7 +3,12 @@
 Trees of `trninv.routing.packing` hold it up from below.
 """
 
+import ctypes
+import os
+import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from math import ceil, inf
 
 import numpy as np
@@ -47,13 +52,14 @@ def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArra
         (dict(enumerate(cost)), known.lower / unit, known.upper / unit - 1),
         *(({nodes + int(at): float(tree[at]) for at in np.flatnonzero(tree)}, need, inf) for tree in trees),
     ]
-    result = milp(
-        c=cost,
-        integrality=np.concatenate([problem.weight, np.zeros(len(problem.carries), dtype=np.int64)]),
-        bounds=Bounds(0, 1),
-        constraints=_matrix(rows, len(cost)),
-        options={"time_limit": seconds},
-    )
+    with _stdout_elsewhere():
+        result = milp(
+            c=cost,
+            integrality=np.concatenate([problem.weight, np.zeros(len(problem.carries), dtype=np.int64)]),
+            bounds=Bounds(0, 1),
+            constraints=_matrix(rows, len(cost)),
+            options={"time_limit": seconds, "mip_rel_gap": 0.0},
+        )
     if result.status == _INFEASIBLE:
         return Split(known.upper, known.upper, known.side, f"{_METHOD}: no split cuts less")
     lower, upper, side = max(_bound(result) * unit, known.lower), known.upper, known.side
@@ -62,6 +68,33 @@ def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArra
         upper, side = problem.cut(found), problem.members(found)
     ended = "solved" if lower >= upper else f"proven bounds after {seconds:.1f} s"
     return Split(min(lower, upper), upper, side, f"{_METHOD}: {ended}")
+
+
+_redirected = threading.Lock()
+_within = 0
+_stdout = -1
+
+
+@contextmanager
+def _stdout_elsewhere() -> Iterator[None]:
+    """Send what HiGHS prints of its own accord to stderr: a program may be reading our stdout."""
+    global _within, _stdout  # noqa: PLW0603 # the file descriptor is the process's
+    with _redirected:
+        if not _within:
+            if sys.stdout:
+                sys.stdout.flush()
+            _stdout = os.dup(1)
+            os.dup2(2, 1)
+        _within += 1
+    try:
+        yield
+    finally:
+        with _redirected:
+            _within -= 1
+            if not _within:
+                ctypes.CDLL(None).fflush(None)
+                os.dup2(_stdout, 1)
+                os.close(_stdout)
 
 
 def _cut_rows(problem: Problem) -> Iterator[Row]:

@@ -68,7 +68,7 @@ class Island:
         """See an island's graph so; ``cut_off`` says that the fabric above its network node is damaged."""
         ends = tuple(sorted(chips))
         node = above if above in graph else None
-        own = _own_exits(graph, ends, node) if node is not None and ends else None
+        own = own_exits(graph, ends, node) if node is not None and ends else None
         leaves = sum(own) if own else minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
         if cut_off or node is None or not leaves:
             return cls(graph, ends, node, leaves, Fraction(0), Fraction(0))
@@ -94,15 +94,15 @@ class Island:
         return self.chips[:size]
 
 
-def _own_exits(graph: Graph, chips: Sequence[int], above: int) -> list[int] | None:
-    """What each chip sends to the network node through NICs of its own; None if a NIC is shared."""
+def own_exits(graph: Graph, chips: Sequence[int], above: int) -> list[int] | None:
+    """What each chip sends to the network node through NICs of its own; None if a NIC is another's too, or only."""
     own = dict.fromkeys(chips, 0)
     for nic, of in graph.nodes(data=True):
         if of["kind"] == "nic":
             users = [near for near in graph[nic] if near != above]
-            if len(users) > 1:
+            if len(users) > 1 or not own.keys() >= set(users):
                 return None
-            if users and users[0] in own and graph.has_edge(nic, above):
+            if users and graph.has_edge(nic, above):
                 own[users[0]] += min(graph.edges[nic, end]["capacity"] for end in (users[0], above))
     return list(own.values())
 

@@ -11,7 +11,6 @@ from typing import Self
 from trninv.units import Bandwidth, Capacity, Duration
 
 __all__ = [
-    "UNJOINED",
     "Answer",
     "Balance",
     "BandwidthAnswer",
@@ -543,10 +542,6 @@ class PlacementAnswer(Answer):
     tried: int
 
 
-UNJOINED = 2**31
-"""Diameter of chips that are not all joined."""
-
-
 @dataclass(frozen=True, slots=True)
 class SweepClass:
     """Failures that a symmetry of the wiring maps onto each other.
@@ -558,17 +553,17 @@ class SweepClass:
     count
         How many there are.
     lower, upper
-        Proven bounds of the measure.
+        Proven bounds of the measure; None for the diameter of chips that are not all joined.
     change
-        Upper bound less that of the wiring as it is.
+        Upper bound less that of the wiring as it is, where both are numbers.
 
     """
 
     failed: tuple[str, ...]
     count: int
-    lower: int
-    upper: int
-    change: int
+    lower: int | None
+    upper: int | None
+    change: int | None
 
     @property
     def exact(self) -> bool:
@@ -581,7 +576,7 @@ class SweepAnswer(Answer):
 
     of: str
     measure: str
-    lower: int
-    upper: int
+    lower: int | None
+    upper: int | None
     failures: int
     classes: tuple[SweepClass, ...]

@@ -6,26 +6,27 @@ Failures that a symmetry of the wiring maps onto each other are solved once. The
 
 import hashlib
 import json
+import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 from math import ceil, floor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trninv.errors import LimitError, WorkerError
+from trninv.errors import LimitError, UsageError, WorkerError
 from trninv.routing import evidence
 from trninv.routing.bisection import bisect
 from trninv.routing.collective import concurrent, gather
 from trninv.routing.cuttree import cut_tree, worst_pair
 from trninv.routing.graph import Graph
 from trninv.routing.pool import hops_from
-from trninv.routing.results import UNJOINED, SweepAnswer, SweepClass
+from trninv.routing.results import SweepAnswer, SweepClass
 from trninv.routing.scope import Inside, Scope
 from trninv.routing.symmetry import Failure, classes, symmetries
 from trninv.routing.wiring import Reader
@@ -69,10 +70,17 @@ _MEANING = {
 }
 
 
+_UNJOINED = 2**31
+"""Diameter of chips that are not all joined."""
+_THROUGH_OTHERS = (Measure.WORST_FLOW, Measure.DIAMETER)
+"""Measured on the whole domain, as `cut_tree` and `distances` do: other chips may forward."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """A wiring and what to measure of it, in plain values that travel to other processes."""
 
+    ends: tuple[int, ...]
     nodes: tuple[tuple[int, str, tuple[int, ...] | None], ...]
     edges: tuple[tuple[int, int, int], ...]
     lost: int
@@ -90,13 +98,15 @@ class Task:
             for a, b, of in graph.edges(data=True)
             if not gone & {a, b} and frozenset((a, b)) not in cut
         )
-        chips = sum(graph.nodes[node]["kind"] == "chip" for node in gone)
-        return cls(tuple(sorted(nodes)), tuple(sorted(edges)), inside.lost + chips, measure, seconds)
+        ends = tuple(end for end in inside.ends if end not in gone)
+        lost = inside.lost + len(inside.ends) - len(ends)
+        return cls(ends, tuple(sorted(nodes)), tuple(sorted(edges)), lost, measure, seconds)
 
     @property
     def key(self) -> str:
         """The same for the same task in any run."""
-        return hashlib.sha256(repr((self.nodes, self.edges, self.lost, self.measure.value)).encode()).hexdigest()[:24]
+        said = repr((self.ends, self.nodes, self.edges, self.lost, self.measure.value))
+        return hashlib.sha256(said.encode()).hexdigest()[:24]
 
 
 def solve(task: Task) -> tuple[int, int]:
@@ -106,7 +116,7 @@ def solve(task: Task) -> tuple[int, int]:
         graph.add_node(node, kind=kind, position=position)
     for a, b, carries in task.edges:
         graph.add_edge(a, b, capacity=carries)
-    chips = [node for node, kind, _ in task.nodes if kind == "chip"]
+    chips = list(task.ends)
     others = len(chips) - 1
     match task.measure:
         case Measure.BISECTION | Measure.NOMINAL:
@@ -125,7 +135,7 @@ def solve(task: Task) -> tuple[int, int]:
             return worst, worst
         case Measure.DIAMETER:
             hops = [hops_from(graph, [chip]) for chip in chips]
-            farthest = max((reached.get(other, UNJOINED) for reached in hops for other in chips), default=0)
+            farthest = max((reached.get(other, _UNJOINED) for reached in hops for other in chips), default=0)
             return farthest, farthest
 
 
@@ -153,25 +163,26 @@ def sweep_answer(  # what it is made of
 
     """
     scope = Scope.of(reader, of)
-    inside = scope.inside(reader, "a sweep")
-    single = _failures(inside, fail)
+    single = _failures(scope.inside(reader, "a sweep"), fail)
+    inside = replace(scope, transit=measure in _THROUGH_OTHERS).inside(reader, "a sweep")
     failures = [tuple(sorted((*a, *b))) for a, b in combinations(single, 2)] if pairs else single
     found = classes(failures, symmetries(inside.graph))
     if len(found) > most:
         raise LimitError(
-            f"{len(failures):,} failures of {len(found):,} classes: allow as many (limit), or narrow the scope"
+            f"{len(failures):,} failures of {len(found):,} kinds: allow as many (limit), or narrow the scope"
         )
     tasks = {failure[0]: Task.of(inside, failure[0], measure, seconds) for failure in found}
     whole = Task.of(inside, (), measure, seconds)
     values = _solved([whole, *tasks.values()], executor, journal, progress)
-    low, high = values[whole.key]
+    worst_first = -1 if measure is Measure.DIAMETER else 1
+    found.sort(key=lambda alike: (worst_first * values[tasks[alike[0]].key][1], -len(alike), alike))
+    low, high = _joined(values[whole.key])
     listed = []
     for alike in found:
-        lower, upper = values[tasks[alike[0]].key]
+        lower, upper = _joined(values[tasks[alike[0]].key])
         names = tuple(_name(inside.graph, part) for part in alike[0])
-        listed.append(SweepClass(names, len(alike), lower, upper, upper - high))
-    worst_first = -1 if measure is Measure.DIAMETER else 1
-    listed.sort(key=lambda row: (worst_first * row.upper, -row.count, row.failed))
+        change = None if upper is None or high is None else upper - high
+        listed.append(SweepClass(names, len(alike), lower, upper, change))
     return SweepAnswer(
         of=scope.place.address,
         measure=measure.value,
@@ -182,6 +193,10 @@ def sweep_answer(  # what it is made of
         definition=_SWEEP + _MEANING[measure],
         facts=evidence.of_wiring(reader.connection, inside.graph.nodes.values(), inside.graph.edges.values()),
     )
+
+
+def _joined(bounds: tuple[int, int]) -> tuple[int | None, int | None]:
+    return (None, None) if bounds[1] == _UNJOINED else bounds
 
 
 def _failures(inside: Inside, fail: Fail) -> list[Failure]:
@@ -200,19 +215,26 @@ def _solved(
 ) -> dict[str, tuple[int, int]]:
     """Values by task; what a journal has is not solved again, and each new one is added to it at once."""
     wanted = {task.key: task for task in tasks}
-    values = {key: value for key, value in _read(journal).items() if key in wanted}
+    kept = _read(journal)
+    values = {
+        key: (lower, upper)
+        for key, task in wanted.items()
+        for lower, upper, seconds in kept.get(key, ())
+        if lower == upper or seconds >= task.seconds
+    }
     left = [task for key, task in wanted.items() if key not in values]
     with _pool(executor, len(left)) as pool:
         waiting: dict[Future[tuple[int, int]], str] = {pool.submit(solve, task): task.key for task in left}
         try:
             for done in as_completed(waiting):
                 values[waiting[done]] = done.result()
-                lower, upper = values[waiting[done]]
-                _append(journal, json.dumps({"task": waiting[done], "lower": lower, "upper": upper}))
+                task, (lower, upper) = wanted[waiting[done]], values[waiting[done]]
+                row = {"task": task.key, "lower": lower, "upper": upper, "seconds": task.seconds}
+                _append(journal, json.dumps(row))
                 progress("failures", len(values), len(wanted))
         except BrokenProcessPool:
-            kept = f"run it again: {journal} has what was solved" if journal else "a journal would keep what is solved"
-            raise WorkerError(f"a worker process died (out of memory?): {kept}") from None
+            again = f"run it again: {journal} has what was solved" if journal else "a journal would keep what is solved"
+            raise WorkerError(f"a worker process died (out of memory?): {again}") from None
         finally:
             for future in waiting:
                 future.cancel()
@@ -225,21 +247,40 @@ def _pool(executor: Executor | None, tasks: int) -> "Iterator[Executor]":
         yield executor
         return
     with ProcessPoolExecutor(max_workers=max(min(os.cpu_count() or 1, tasks), 1)) as own:
-        yield own
+        try:
+            yield own
+        except BaseException:
+            own.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()  # a solver may be at work for seconds yet
+            raise
 
 
-def _read(journal: Path | None) -> dict[str, tuple[int, int]]:
-    if journal is None or not journal.exists():
-        return {}
-    found = {}
-    text = journal.read_text("utf-8")
+def _read(journal: Path | None) -> dict[str, list[tuple[int, int, float]]]:
+    """Bounds by task with the time that they were given; what is not a result of a sweep is passed over.
+
+    Raises
+    ------
+    UsageError
+        The file can't be read or written.
+
+    """
+    found: dict[str, list[tuple[int, int, float]]] = {}
+    if journal is None:
+        return found
+    try:
+        journal.touch()
+        text = journal.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"can't keep a journal in {journal}: {error.strerror}") from None
     if text and not text.endswith("\n"):  # a kill cut the last line short
         _append(journal, "")
     for line in text.splitlines():
         try:
             row = json.loads(line)
-            found[str(row["task"])] = int(row["lower"]), int(row["upper"])
-        except (ValueError, KeyError, TypeError):
+            bounds = int(row["lower"]), int(row["upper"]), float(row["seconds"])
+            found.setdefault(str(row["task"]), []).append(bounds)
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
     return found
 

@@ -5,21 +5,38 @@ switched domain) and each is checked on the graph as it is, link by link; what f
 that a symmetry maps onto each other have equal answers, whatever the state of the wiring.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, permutations, product
 
 from trninv.routing.graph import Graph, capacities
 
 Position = tuple[int, ...]
 Permutation = Mapping[int, int]
+Move = tuple[Sequence[int], Sequence[int], Sequence[int]]
+"""Of a torus: which axis becomes each axis, mirrored (-1) or not, shifted by how much."""
 Failure = tuple[tuple[int, ...], ...]
 """What fails together: nodes as (id,), links as (low id, high id); in rising order."""
 
 
 def symmetries(graph: Graph) -> list[Permutation]:
-    """The candidates that are symmetries, without the identity."""
+    """Candidates that are symmetries, without the identity: enough to make up all that there are of the pattern."""
     at = {of["position"]: node for node, of in graph.nodes(data=True) if of.get("position") is not None}
-    candidates = _of_torus(at) if len(at) == len(graph) else _of_switches(graph)
+    if len(at) != len(graph):
+        return _kept(graph, _of_switches(graph))
+    sides = [max(axis) + 1 for axis in zip(*at, strict=True)]
+    axes, still = range(len(sides)), (0,) * len(sides)
+    ahead, order = (1,) * len(sides), tuple(range(len(sides)))
+    one = [tuple(int(i == axis) for i in axes) for axis in axes]
+    steps = [_moved(at, sides, (order, ahead, shift)) for shift in one]
+    steps += [_moved(at, sides, (order, tuple(1 - 2 * i for i in mirror), still)) for mirror in one]
+    orders = [o for o in permutations(axes) if all(sides[i] == sides[o[i]] for i in axes)]
+    if len(_kept(graph, steps)) == sum(map(_moves, steps)):  # then these and orders of the axes make up all others
+        return _kept(graph, [*steps, *(_moved(at, sides, (each, ahead, still)) for each in orders)])
+    every = product(orders, product((1, -1), repeat=len(sides)), product(*map(range, sides)))
+    return _kept(graph, (_moved(at, sides, move) for move in every))
+
+
+def _kept(graph: Graph, candidates: Iterable[Permutation]) -> list[Permutation]:
     carries = {frozenset((a, b)): capacity for a, b, capacity in capacities(graph)}
     kind = dict(graph.nodes(data="kind"))
 
@@ -28,22 +45,23 @@ def symmetries(graph: Graph) -> list[Permutation]:
             carries.get(frozenset(image[node] for node in edge)) == capacity for edge, capacity in carries.items()
         )
 
-    found = (image for image in candidates if any(node != to for node, to in image.items()))
+    found = (image for image in candidates if _moves(image))
     return [image for image in found if len(image) == len(graph) == len(set(image.values())) and keeps(image)]
 
 
-def _of_torus(at: Mapping[Position, int]) -> Iterator[Permutation]:
-    """Shifts along each axis, mirrored or not, axes of equal length in any order."""
-    sides = [max(axis) + 1 for axis in zip(*at, strict=True)]
-    axes = range(len(sides))
-    orders = [order for order in permutations(axes) if all(sides[i] == sides[order[i]] for i in axes)]
-    for order, signs, shift in product(orders, product((1, -1), repeat=len(sides)), product(*map(range, sides))):
-        image = {}
-        for position, node in at.items():
-            moved = tuple((signs[i] * position[order[i]] + shift[i]) % sides[i] for i in axes)
-            if moved in at:
-                image[node] = at[moved]
-        yield image
+def _moved(at: Mapping[Position, int], sides: Sequence[int], move: Move) -> Permutation:
+    """Each chip to where its position is moved to, as far as there are chips."""
+    order, signs, shift = move
+    image = {}
+    for position, node in at.items():
+        to = tuple((signs[i] * position[order[i]] + shift[i]) % sides[i] for i in range(len(sides)))
+        if to in at:
+            image[node] = at[to]
+    return image
+
+
+def _moves(image: Permutation) -> bool:
+    return any(node != to for node, to in image.items())
 
 
 def _of_switches(graph: Graph) -> Iterator[Permutation]:

@@ -71,8 +71,8 @@ class Wiring:
             factor = changes.of_link(of["id"], a, b)
             if factor == PPM:
                 links[a][b] = links[b][a] = of
-            elif factor:
-                links[a][b] = links[b][a] = of | {"capacity": of["capacity"] * factor // PPM}
+            elif left := of["capacity"] * factor // PPM:
+                links[a][b] = links[b][a] = of | {"capacity": left}
         lost = {node for node in down & self.nodes.keys() if self.nodes[node]["kind"] == "chip"}
         return Wiring(nodes, links, self.failed | lost)
 
@@ -202,6 +202,8 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
         if row.a_id in nodes and row.b_id in nodes:
             ends = (degraded[end] for end in (row.a_id, row.b_id) if end in degraded)
             capacity = carried(row.bandwidth_bytes_per_s, Condition(row.state, row.factor_ppm), *ends)
+            if not capacity:
+                continue
             links[row.a_id][row.b_id] = links[row.b_id][row.a_id] = {
                 "id": row.id,
                 "capacity": capacity,
