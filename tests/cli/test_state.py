@@ -1,0 +1,95 @@
+"""set and events, as an operator types them; and the questions' options of what if."""
+
+import json
+
+import pytest
+
+from conftest import Databases, Run
+
+U = "u-trn2x64/d0"
+
+
+@pytest.fixture
+def own(databases: Databases) -> str:
+    return databases.seeded("sqlite")
+
+
+def test_a_state_is_set_heeded_told_and_taken_back(run: Run, own: str) -> None:
+    chip, link = f"{U}/s1/c5", f"{U}/s0/c0--{U}/s1/c0"
+    assert run("set", chip, "down", "--why", "ticket 4711", "--who", "ops", database=own)[:2] == (
+        0,
+        f"{chip}: up → down\n",
+    )
+    assert run("set", chip, "down", "--why", "again", database=own)[1] == "it is down already\n"
+    degraded = ["set", link, "degraded", "--factor", "0.5", "--why", "lanes", "--who", "ops", "--format", "json"]
+    status, out, _ = run(*degraded, database=own)
+    assert (status, json.loads(out)) == (0, [{"address": link, "before": "up", "after": "degraded to 0.5"}])
+    assert "32 GB/s" in run("path", f"{U}/s0/c0", f"{U}/s1/c0", database=own)[1]
+    shown = run("show", chip, database=own)[1]
+    assert "state" in shown
+    assert "down" in shown
+    assert "by ops: ticket 4711" in shown
+    assert f"{chip} (down)" in run("show", U, database=own)[1]
+    found = json.loads(run("events", "--format", "json", database=own)[1])
+    assert [(event["address"], event["who"], event["why"]) for event in found] == [
+        (link, "ops", "lanes"),
+        (chip, "ops", "ticket 4711"),
+    ]
+    assert run("set", chip, link, "up", "--why", "fixed", database=own)[0] == 0
+    assert len(json.loads(run("events", chip, "--format", "json", database=own)[1])) == 2
+    assert run("verify", database=own)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["set", f"{U}/s0/c0", "down"], 2, "--why"),
+        (["set", f"{U}/s0/c0", "broken", "--why", "x"], 2, "broken"),
+        (["set", f"{U}/s0/c0", "degraded", "--why", "x"], 2, "has a factor"),
+        (["set", f"{U}/s0/c0", "up", "--factor", "0.5", "--why", "x"], 2, "has a factor"),
+        (["set", U, "down", "--why", "x"], 2, "is a domain"),
+        (["set", f"{U}/s0/c0", f"{U}/s0/c77", "down", "--why", "x"], 1, "c77"),
+        (["set", f"{U}/s0/c0", "down", "--why", " "], 2, "who and why"),
+        (["events", "--last", "0"], 2, "ask for 1 or more"),
+        (["events", "?"], 2, "is not an address"),
+        (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--derate", f"{U}/s0/c0"], 2, "ADDRESS=FACTOR"),
+        (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--link-disjoint", "--by", "time"], 2, "by hops"),
+        (["path", f"{U}/s0/c0", f"{U}/s0/c0", "--node-disjoint"], 2, "separate places"),
+        (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--bytes", "5"], 2, "by time"),
+        (["place", U, "0 B"], 2, "ask for 1 to"),
+        (["draw", U, "-o", "-", "--bisection", "--path", f"{U}/s0/c0", f"{U}/s0/c1"], 2, "choose one"),
+        (["sweep", "trn1.32xlarge", "--pairs", "--limit", "3"], 2, "496 failures of 11 kinds"),
+    ],
+)
+def test_what_is_wrong_is_one_line(run: Run, own: str, arguments: list[str], status: int, says: str) -> None:
+    ended, _, error = run(*arguments, database=own)
+    assert ended == status
+    assert says in error
+
+
+def test_of_two_factors_the_lesser_holds_in_any_order(run: Run) -> None:
+    a, b = f"{U}/s0/c0", f"{U}/s0/c1"
+    for one, other in (("0.5", "0.75"), ("0.75", "0.5")):
+        out = run("path", a, b, "--derate", f"{a}={one}", "--derate", f"{a}={other}")[1]
+        assert "64 GB/s" in out
+        assert "against the wiring as it is: +0 hops, -64 GB/s" in out
+
+
+def test_every_way_of_asking_prints_something(run: Run) -> None:
+    lost = ["--down", f"{U}/s0/c1"]
+    for arguments, says in (
+        (["path", f"{U}/s0/c0", f"{U}/s0/c5", "--all"], "share"),
+        (["path", f"{U}/s0/c0", f"{U}/s0/c5", "--by", "time", "--bytes", "1 MiB"], "for the message alone"),
+        (["distances", "trn1.32xlarge"], "mean 2.133"),
+        (["cut-tree", U, *lost], "worst connected"),
+        (["profile", "trn2-16.48xlarge"], "1,024 GB/s"),
+        (["collectives", "trn2-16.48xlarge"], "all-to-all"),
+        (["place", U, "1,000 GiB", *lost], "within 2 hops"),
+        (["sweep", "trn1.32xlarge", "--fail", "chip", "--measure", "nominal"], "16 failures of 1 kind"),
+    ):
+        status, out, error = run(*arguments)
+        assert (status, error) == (0, "")
+        assert says in out
+    status, out, _ = run("place", "trn1.32xlarge", "1,000 GiB")
+    assert status == 1
+    assert "no chip reaches 1,000 GiB" in out
