@@ -236,3 +236,17 @@ def test_the_same_damage_elsewhere_is_known(fleet: Fleet) -> None:
     again = bisect(moved, chips_in(moved), seconds=0.001)
     assert (again.lower, again.upper, again.method) == (first.lower, first.upper, first.method)
     check(moved, chips_in(moved), again)
+
+
+def test_chips_without_a_link_fill_up_the_halves(fleet: Fleet) -> None:
+    """Exact at once, where the rest of a torus has a packing."""
+    graph = domain(fleet, "u-trn2x64").copy()
+    lonely = chips_in(graph)[21]
+    graph.remove_edges_from(list(graph.edges(lonely)))
+    split = bisect(graph, chips_in(graph), seconds=60)
+    assert split.lower == split.upper
+    check(graph, chips_in(graph), split)
+    assert (
+        split.upper
+        == bisect(without(graph, [lonely], []), chips_in(graph)[:21] + chips_in(graph)[22:], fillers=1).upper
+    )

@@ -71,6 +71,13 @@ def search(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: floa
     """
     from trninv.routing import packing  # noqa: PLC0415 # the solver is slow to import and seldom needed
 
+    alone = [end for end in ends if not graph[end]]
+    if 0 < len(alone) < len(ends):  # they fill up either side and cost nothing
+        joined = [end for end in ends if graph[end]]
+        rest = Graph(graph.subgraph(set(graph).difference(alone)))
+        found = search(rest, joined, max(low - len(alone), 0), min(high, len(joined)), seconds)
+        lacking = max(low - len(found.side.intersection(joined)), 0)
+        return replace(found, side=found.side.union(alone[:lacking]))
     problem = packing.Problem.of(graph, ends)
     key = problem.key, low, high
     if known := _KNOWN.get(key):
