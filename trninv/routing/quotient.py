@@ -14,6 +14,7 @@ upper  whole islands chosen by a knapsack, at most one of them split, summed in 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 
 import networkx as nx
@@ -35,7 +36,7 @@ _MOST_TRIED = 2_000
 """Islands × sizes of their parts that are tried for the one that is split."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Island:
     """A domain as the rest of the cluster sees it.
 
@@ -47,8 +48,6 @@ class Island:
         Capacity from all its chips to the network node.
     ratio
         λ: the least exit capacity a chip of any set of its chips; 0 where the fabric above is damaged.
-    spread
-        c: its cut of a chips from its others is at least c·a·(size - a), and its EFA links alone carry λ a chip.
 
     """
 
@@ -57,7 +56,20 @@ class Island:
     above: int | None
     exit: int
     ratio: Fraction
-    spread: Fraction
+
+    @cached_property
+    def spread(self) -> Fraction:
+        """A c such that its cut of a chips from its others is at least c·a·(size - a), its EFA links carrying λ a chip.
+
+        0 where these alone don't carry as much.
+        """
+        if self.above is None or not self.ratio:
+            return Fraction(0)
+        nics = {near for near, of in self.graph.nodes(data=True) if of["kind"] == "nic"}
+        exits = Graph(self.graph)
+        exits.remove_edges_from([edge for edge in self.graph.edges if nics.isdisjoint(edge)])
+        private = _ratio(exits, self.chips, self.above) >= self.ratio
+        return _spread(self.graph, self.chips) if private else Fraction(0)
 
     @property
     def size(self) -> int:
@@ -71,15 +83,10 @@ class Island:
         own = own_exits(graph, ends, node) if node is not None and ends else None
         leaves = sum(own) if own else minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
         if cut_off or node is None or not leaves:
-            return cls(graph, ends, node, leaves, Fraction(0), Fraction(0))
+            return cls(graph, ends, node, leaves, Fraction(0))
         if own and min(own) == max(own):  # a set's chips leave by their own, and no other link leads out
-            return cls(graph, ends, node, leaves, Fraction(own[0]), _spread(graph, ends))
-        ratio = _ratio(graph, ends, node)
-        nics = {near for near, of in graph.nodes(data=True) if of["kind"] == "nic"}
-        exits = Graph(graph)
-        exits.remove_edges_from([edge for edge in graph.edges if nics.isdisjoint(edge)])
-        private = _ratio(exits, ends, node) >= ratio
-        return cls(graph, ends, node, leaves, ratio, _spread(graph, ends) if private else Fraction(0))
+            return cls(graph, ends, node, leaves, Fraction(own[0]))
+        return cls(graph, ends, node, leaves, _ratio(graph, ends, node))
 
     def split(self, chips: Collection[int]) -> int:
         """Cost of having these of its chips on side A."""
