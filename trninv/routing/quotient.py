@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv.routing import enumeration
-from trninv.routing.bisection import bisect as bisect_island
 from trninv.routing.bisection import closed_form
+from trninv.routing.bisection import part as part_of
 from trninv.routing.flow import minimum_cut
 from trninv.routing.graph import Graph, capacities
 
@@ -32,7 +32,9 @@ Pick = tuple[int, int, NDArray[np.bool_]]
 """Kind of island, how many of it together, and for which numbers of chips before them taking them pays."""
 
 _FAR = 2**62
-_MOST_TRIED = 2_000
+_REFINED, _SECONDS = 3, 3.0
+"""Ways to split one island that are looked at closely, and how long each."""
+_MOST_TRIED = 200
 """Islands × sizes of their parts that are tried for the one that is split."""
 
 
@@ -94,11 +96,10 @@ class Island:
         return minimum_cut(self.graph, chips, rest)[0] if chips and rest else 0
 
     def corner(self, size: int) -> tuple[int, ...]:
-        """Chips that are cheap to split off together: half of a proven bisection, else the first by address."""
-        if 2 * size == self.size:
-            half = bisect_island(without_exits(self.graph), self.chips).side
-            return tuple(end for end in self.chips if end in half)
-        return self.chips[:size]
+        """Chips that are cheap to split off together: a part with bounds of its own, in `_SECONDS` at most."""
+        found = part_of(without_exits(self.graph), self.chips, size, size, _SECONDS).side
+        inside = tuple(end for end in self.chips if end in found)
+        return inside if len(inside) == size else tuple(end for end in self.chips if end not in found)
 
 
 def own_exits(graph: Graph, chips: Sequence[int], above: int) -> list[int] | None:
@@ -193,7 +194,7 @@ def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient
         return Quotient(min(ceil(filled), upper), upper, _unpack(kinds, picks, size), None)
     # no whole islands make up any size of the range, so each that can be split spans it all: its least is at either
     # end, and the ends are each other's complement
-    best: Quotient | None = None
+    tried: list[tuple[int, int, int, tuple[int, ...], int]] = []
     extra: list[Fraction] = []
     for kind, (island, _) in enumerate(kinds):
         if len(extra) >= _MOST_TRIED:  # of many kinds the others only lower the bound
@@ -205,13 +206,19 @@ def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient
             if part > low or cost[low - part] == _FAR:
                 continue
             extra.append(island.spread * part * (island.size - part))
-            corner = island.corner(part)
-            upper = int(cost[low - part]) + island.split(corner)
-            if best is None or upper < best.upper:
-                best = Quotient(0, upper, _unpack(others, picks, low - part), (kind, corner))
-    if best is None:
+            whole, rest = _unpack(others, picks, low - part), int(cost[low - part])
+            tried.append((rest + island.split(island.chips[:part]), kind, part, whole, rest))
+    if not tried:
         raise AssertionError("some island can always be split")
-    return Quotient(min(ceil(filled + min(extra)), best.upper), best.upper, best.whole, best.part)
+    best: Quotient | None = None
+    for _, kind, part, whole, rest in sorted(tried)[:_REFINED]:
+        corner = kinds[kind][0].corner(part)
+        upper = rest + kinds[kind][0].split(corner)
+        if best is None or upper < best.upper:
+            best = Quotient(min(ceil(filled + min(extra)), upper), upper, whole, (kind, corner))
+    if best is None:
+        raise AssertionError("something was tried")
+    return best
 
 
 def _cheapest(kinds: Sequence[tuple[Island, int]], chips: int) -> Fraction:
