@@ -393,7 +393,7 @@ def main() -> None:
         )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"database: {megabytes:,.0f} MB; this process with its baselines: {peak:,.0f} MB\n")
-        Path(__file__).with_name(f"{section}-{given.domains}.json").write_text(
+        Path(__file__).with_name(f"results-{section}-{given.domains}.json").write_text(
             json.dumps({"domains": given.domains, "rows": [asdict(r) | {"ratio": r.ratio} for r in rows]}, indent=2)
             + "\n"
         )
