@@ -8,6 +8,8 @@ from sqlalchemy.exc import DBAPIError
 
 import trninv
 from trninv.errors import LimitError, UnknownAddressError, WrongLevelError
+from trninv.inventory import stamp
+from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import STATES
 from trninv.inventory.state import PPM, UP, Condition, carried, events, set_state, worst
@@ -108,9 +110,6 @@ def test_a_condition_that_can_not_be_is_refused(state: str, factor: float | None
 
 
 def test_a_cluster_with_a_state_can_be_removed_and_its_events_stay(seeded: str) -> None:
-    from trninv.inventory import stamp  # noqa: PLC0415
-    from trninv.inventory.address import resolve  # noqa: PLC0415
-
     with connect(seeded) as engine:
         _set(engine, [f"{U}/s0"], "down")
         with writing(engine) as connection:

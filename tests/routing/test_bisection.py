@@ -1,12 +1,15 @@
 """Bisection: known values, brute force, and methods against each other."""
 
+import os
 import random
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import OptimizeResult, milp
 
 from graphs import chips_in, domain, graphs, without
 from oracles import brute_force
@@ -250,3 +253,17 @@ def test_chips_without_a_link_fill_up_the_halves(fleet: Fleet) -> None:
         split.upper
         == bisect(without(graph, [lonely], []), chips_in(graph)[:21] + chips_in(graph)[22:], fillers=1).upper
     )
+
+
+def test_what_the_solver_prints_does_not_reach_stdout(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def chatty(**given: Any) -> OptimizeResult:  # noqa: ANN401 # passed on
+        os.write(1, b"HiGHS says hello")
+        return milp(**given)
+
+    monkeypatch.setattr(program, "milp", chatty)
+    graph = torus_graph((4, 4), (1, 1))
+    assert by_program(graph, sorted(graph)).upper == 8
+    out, err = capfd.readouterr()
+    assert (out, "HiGHS says hello" in err) == ("", True)

@@ -19,7 +19,7 @@ from graphs import domain
 from trninv.errors import LimitError, UsageError, WorkerError
 from trninv.routing.fleet import Fleet
 from trninv.routing.graph import capacities
-from trninv.routing.results import SweepAnswer
+from trninv.routing.surveys import SweepAnswer
 from trninv.routing.symmetry import classes, symmetries
 
 GB = 10**9

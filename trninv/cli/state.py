@@ -5,11 +5,18 @@ import getpass
 import click
 
 from trninv.cli.output import format_option, rows, show
-from trninv.errors import LimitError
+from trninv.errors import LimitError, UsageError
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import STATES
 from trninv.inventory.state import Condition, condition_of, set_state
 from trninv.inventory.state import events as listed
+
+
+def _you() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        raise UsageError("your user has no name here: say --who") from None
 
 
 @click.command("set")
@@ -17,7 +24,7 @@ from trninv.inventory.state import events as listed
 @click.argument("state", type=click.Choice(STATES))
 @click.option("--why", required=True, help="The reason, kept with the change.")
 @click.option("--factor", type=float, metavar="F", help="Of what is degraded: the part that still carries, as 0.5.")
-@click.option("--who", default=getpass.getuser, show_default="you", help="Who says so.")
+@click.option("--who", default=_you, show_default="you", help="Who says so.")
 @format_option
 @click.pass_obj
 def set_(  # one parameter an option

@@ -6,7 +6,7 @@ from trninv.graphql.connections import DEFAULT_PAGE, Connection, window
 from trninv.graphql.facts import AppInfo, Fact
 from trninv.graphql.inventory import After, First, Link
 from trninv.graphql.scalars import Address, Bandwidth, BigInt, Capacity, Duration
-from trninv.routing import results
+from trninv.routing import results, surveys
 
 strawberry.enum(results.Metric, name="PathMetric", description="What makes a path good.")
 strawberry.enum(results.Shape, name="PathShape", description="Which paths.")
@@ -206,7 +206,7 @@ class DistanceAnswer(Answer):
     baseline: "DistanceAnswer | None" = strawberry.field(description="The answer without whatIf.")
 
     @strawberry.field(description="The distribution.")
-    def by_hops(parent: strawberry.Parent[results.DistanceAnswer]) -> list[HopCount]:
+    def by_hops(parent: strawberry.Parent[surveys.DistanceAnswer]) -> list[HopCount]:
         return [HopCount(hops=hops, pairs=BigInt(pairs)) for hops, pairs in parent.by_hops]
 
 
@@ -228,7 +228,7 @@ class CutTreeAnswer(Answer):
     baseline: "CutTreeAnswer | None" = strawberry.field(description="The answer without whatIf.")
 
     @strawberry.field(description="Their minimum cut.")
-    async def cut(parent: strawberry.Parent[results.CutTreeAnswer], info: AppInfo) -> list[Link]:
+    async def cut(parent: strawberry.Parent[surveys.CutTreeAnswer], info: AppInfo) -> list[Link]:
         return await _links(info, parent.cut)
 
 
@@ -240,7 +240,7 @@ class Limit:
     method: str = strawberry.field(description="Why they hold.")
 
     @strawberry.field(description="Links that allow no more.")
-    async def links(parent: strawberry.Parent[results.Limit], info: AppInfo) -> list[Link]:
+    async def links(parent: strawberry.Parent[surveys.Limit], info: AppInfo) -> list[Link]:
         return await _links(info, parent.links)
 
 

@@ -17,7 +17,7 @@ from trninv.graphql.answers import (
 )
 from trninv.graphql.facts import AppInfo
 from trninv.graphql.scalars import Address, BandwidthInput, BigInt
-from trninv.routing import results
+from trninv.routing import results, surveys
 from trninv.routing.fleet import Fleet
 
 From = Annotated[Address, strawberry.argument(name="from", description="Chip, core, server, rack, domain or switch.")]
@@ -90,21 +90,21 @@ class Questions:
         description="For each i up to half of a scope's chips the least capacity that parts i from the others.",
         graphql_type=ProfileAnswer,
     )
-    async def split_profile(self, info: AppInfo, of: Within) -> results.ProfileAnswer:
+    async def split_profile(self, info: AppInfo, of: Within) -> surveys.ProfileAnswer:
         return await info.context.ask(_fleet(self, info).profile, of)
 
     @strawberry.field(description="How many hops apart a scope's chips are.", graphql_type=DistanceAnswer)
-    async def distances(self, info: AppInfo, of: Of) -> results.DistanceAnswer:
+    async def distances(self, info: AppInfo, of: Of) -> surveys.DistanceAnswer:
         return await info.context.ask(_fleet(self, info).distances, of)
 
     @strawberry.field(
         description="The Gomory-Hu tree of a scope: which pair of chips is worst connected.", graphql_type=CutTreeAnswer
     )
-    async def cut_tree(self, info: AppInfo, of: Within) -> results.CutTreeAnswer:
+    async def cut_tree(self, info: AppInfo, of: Within) -> surveys.CutTreeAnswer:
         return await info.context.ask(_fleet(self, info).cut_tree, of)
 
     @strawberry.field(description="What the wiring allows collectives at most.", graphql_type=CollectivesAnswer)
-    async def collectives(self, info: AppInfo, of: Of) -> results.CollectivesAnswer:
+    async def collectives(self, info: AppInfo, of: Of) -> surveys.CollectivesAnswer:
         return await info.context.ask(_fleet(self, info).collectives, of)
 
     @strawberry.field(description="The fewest, nearest chips that hold so much memory.", graphql_type=PlacementAnswer)
@@ -116,7 +116,7 @@ class Questions:
         best: Annotated[
             bool, strawberry.argument(description="Around the best chip of the place; else around the place itself.")
         ] = True,
-    ) -> results.PlacementAnswer:
+    ) -> surveys.PlacementAnswer:
         ask = _fleet(self, info).placement
         return await info.context.ask(lambda: ask(of, int(bytes), best=best))
 

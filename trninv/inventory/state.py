@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, select, update
+from sqlalchemy import Connection, Table, bindparam, insert, select, update
 
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, nodes_of, parse, resolve, resolve_link
@@ -210,5 +210,5 @@ def _server_of(connection: Connection, place: Place) -> Condition:
 
 
 def _write(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        connection.execute(update(table).where(table.c.id == row.pop("key")).values(row))
+    if rows:
+        connection.execute(update(table).where(table.c.id == bindparam("key")), rows)

@@ -4,7 +4,7 @@ A damaged domain is a healthy one less what is not up, in local numbers: ids of 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -120,12 +120,12 @@ def kinds_of(reader: Reader, scope: Scope) -> list[Kind]:
     for domain in domains:
         if domain not in apart:
             groups.setdefault(patterns.get(domain, ()), []).append(domain)
-    whole = groups.get((), [])
-    for pattern, alike in groups.items():
-        kinds.append(
-            _less(reader, scope, whole[-1], pattern, alike) if pattern and whole else _read(reader, alike, scope)
-        )
-    return kinds
+    if () not in groups:
+        return kinds + [_read(reader, alike, scope) for alike in groups.values()]
+    healthy = groups[()][-1]
+    wiring = reader.load([healthy], fabric=True)
+    first = {table: _starts(connection, table, [healthy])[healthy] for table in ("node", "link")}
+    return kinds + [_kind(_less(wiring, first, pattern), alike, scope) for pattern, alike in groups.items()]
 
 
 def bisect_kinds(kinds: Sequence[Kind], low: int, high: int) -> Quotient:
@@ -148,14 +148,12 @@ def _read(reader: Reader, domains: Sequence[int], scope: Scope, *, cut_off: bool
     return _kind(reader.load([domains[-1]], fabric=True), domains, scope, cut_off=cut_off)
 
 
-def _less(reader: Reader, scope: Scope, healthy: int, pattern: Pattern, domains: Sequence[int]) -> Kind:
-    """The kind of damaged domains, as a healthy one less its damage."""
-    wiring = reader.load([healthy], fabric=True)
-    first = {table: _starts(reader.connection, table, [healthy])[healthy] for table in ("node", "link")}
+def _less(wiring: Wiring, first: Mapping[str, int], pattern: Pattern) -> Wiring:
+    """A healthy domain's wiring, whose nodes and links begin at these ids, less some damage."""
     lacks = Changes()
     for table, local, factor in pattern:
         (lacks.nodes if table == "node" else lacks.links)[first[table] + local] = factor
-    return _kind(wiring.changed(lacks), domains, scope)
+    return wiring.changed(lacks)
 
 
 def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, *, cut_off: bool = False) -> Kind:
@@ -184,8 +182,8 @@ def _patterns(connection: Connection, cluster_id: int) -> dict[int, Pattern]:
         rows = [row for row in connection.execute(query) if row.domain_id is not None]
         starts = _starts(connection, table, {row.domain_id for row in rows})
         for row in rows:
-            damage = table, row.id - starts[row.domain_id], carried(PPM, condition_of(row))
-            found.setdefault(row.domain_id, []).append(damage)
+            if (left := carried(PPM, condition_of(row))) < PPM:
+                found.setdefault(row.domain_id, []).append((table, row.id - starts[row.domain_id], left))
     return {domain: tuple(sorted(listed)) for domain, listed in found.items()}
 
 

@@ -18,15 +18,13 @@ from math import gcd
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
 
 from trninv.routing.graph import Graph, capacities
 from trninv.routing.split import capacity
-
-Floats = NDArray[np.float64]
+from trninv.routing.trees import Floats, Ints, below, network
 
 _ROUNDS = 200
 _CLOSE = 1e-9
@@ -126,16 +124,15 @@ def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
     """All-to-all's θ; 0 where some pair is not connected."""
     nodes = sorted(graph)
     index = {node: i for i, node in enumerate(nodes)}
-    edges = [(index[a], index[b], carries) for a, b, carries in capacities(graph) if carries]
-    ends = np.array([index[node] for node in sorted(weights)])
-    weight = np.array([weights[nodes[end]] for end in ends], dtype=float)
-    if len(ends) < 2 or not edges:  # noqa: PLR2004 # nobody to send to
+    edges = [(index[a], index[b], carries) for a, b, carries in capacities(graph)]
+    if len(weights) < 2 or not edges:  # noqa: PLR2004 # nobody to send to
         return Concurrent(0.0, 0.0, ())
-    a, b, carries = (np.array(column) for column in zip(*edges, strict=True))
-    unit = float(carries.max())
-    routes = _Routes(len(nodes), a, b, ends, weight)
-    solver = _Master(2 * carries / unit, len(ends))
-    centre = prices = 1 / solver.capacity / len(a)
+    table = np.array(edges)
+    carries, unit = table[:, 2], float(table[:, 2].max())
+    weight = np.array([float(weights.get(node, 0)) for node in nodes])
+    routes = _Routes(table[:, :2], np.flatnonzero(weight), weight)
+    solver = _Master(2 * carries / unit, len(weights))
+    centre = prices = 1 / solver.capacity / len(edges)
     lower, upper = 0.0, np.inf
     for _ in range(_ROUNDS):
         loads = routes.cheapest(centre)
@@ -148,49 +145,27 @@ def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
             break
         centre = _KEPT * centre + (1 - _KEPT) * prices
     filled = np.flatnonzero(prices > _CLOSE * prices.max())
-    return Concurrent(lower * unit, upper * unit, tuple((nodes[a[at]], nodes[b[at]]) for at in filled))
+    return Concurrent(lower * unit, upper * unit, tuple((nodes[edges[at][0]], nodes[edges[at][1]]) for at in filled))
 
 
 @dataclass(frozen=True, slots=True)
 class _Routes:
-    """Cheapest-path trees from every endpoint to all the others."""
+    """Cheapest-path trees from every endpoint to all the others; ``edges`` (edges × 2), ``weight`` of the nodes."""
 
-    count: int
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    edges: Ints
+    ends: Ints
     weight: Floats
-
-    def _network(self, prices: Floats) -> csr_array:
-        both = np.r_[self.a, self.b], np.r_[self.b, self.a]
-        return csr_array((np.r_[prices, prices], both), shape=(self.count, self.count))
 
     def cost(self, prices: Floats) -> float:
         """Price of all demands by θ = 1; links may cost nothing."""
-        distance = dijkstra(self._network(prices), indices=self.ends)[:, self.ends]
-        return float(self.weight @ distance @ self.weight)
+        distance = dijkstra(network(self.edges, prices, len(self.weight)), indices=self.ends)[:, self.ends]
+        return float(self.weight[self.ends] @ distance @ self.weight[self.ends])
 
     def cheapest(self, prices: Floats) -> Floats | None:
         """Loads of the edges (endpoints × edges) by θ = 1; None if some endpoints are not connected."""
         least = prices.max() * _LEAST  # so that of free ways the one with fewer links is taken
-        distance, before = dijkstra(
-            self._network(np.maximum(prices, least)), indices=self.ends, return_predecessors=True
-        )
-        if np.isinf(distance[:, self.ends]).any():
-            return None
-        edge_of = np.zeros((self.count, self.count), dtype=np.int64)
-        edge_of[self.a, self.b] = edge_of[self.b, self.a] = np.arange(len(self.a))
-        below = np.zeros((len(self.ends), self.count))
-        below[:, self.ends] = self.weight
-        loads = np.zeros((len(self.ends), len(self.a)))
-        tree = np.arange(len(self.ends))
-        for node in np.argsort(-np.where(np.isinf(distance), -1, distance), axis=1).T:  # the farthest first
-            parent = before[tree, node]
-            inner = parent >= 0
-            row, child, up = tree[inner], node[inner], parent[inner]
-            loads[row, edge_of[up, child]] += below[row, child] * self.weight[row]
-            below[row, up] += below[row, child]
-        return loads
+        found = below(self.edges, np.maximum(prices, least), self.ends, self.weight)
+        return None if found is None else found * self.weight[self.ends][:, None]
 
 
 class _Master:

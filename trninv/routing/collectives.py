@@ -19,9 +19,10 @@ from trninv.routing.collective import Gather, concurrent, gather, ring_rate, rin
 from trninv.routing.cuttree import cut_tree, worst_pair
 from trninv.routing.graph import Graph, capacities, cut_links
 from trninv.routing.quotient import Island, own_exits, without_exits
-from trninv.routing.results import CollectivesAnswer, Limit, LinkRef
+from trninv.routing.results import LinkRef
 from trninv.routing.scope import Inside, Scope
 from trninv.routing.split import capacity
+from trninv.routing.surveys import CollectivesAnswer, Limit
 from trninv.routing.wiring import Reader, link_ref
 from trninv.units import Bandwidth
 

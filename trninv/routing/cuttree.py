@@ -4,8 +4,8 @@ import networkx as nx
 
 from trninv.routing import evidence
 from trninv.routing.graph import Graph, cut_links
-from trninv.routing.results import CutTreeAnswer, TreeEdge
 from trninv.routing.scope import Scope
+from trninv.routing.surveys import CutTreeAnswer, TreeEdge
 from trninv.routing.wiring import Reader
 from trninv.units import Bandwidth
 

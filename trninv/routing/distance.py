@@ -4,7 +4,7 @@ Across domains a path climbs the fabric's tree to the lowest network node above 
 counted from how many chips of each domain are how far below its network node: products of such counts, tier by tier.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,12 @@ from sqlalchemy import func, select
 
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.routing import cluster, evidence
+from trninv.routing.graph import Graph
 from trninv.routing.pool import hops_from
 from trninv.routing.quotient import Island, without_exits
-from trninv.routing.results import DistanceAnswer
+from trninv.routing.results import CitedFact
 from trninv.routing.scope import Scope
+from trninv.routing.surveys import DistanceAnswer
 from trninv.routing.wiring import Reader
 
 _DISTANCE = (
@@ -29,16 +31,22 @@ Counts = NDArray[np.int64]
 def distance_answer(reader: Reader, of: str) -> DistanceAnswer:
     """The distances within a scope: of a domain or less on its wiring, of a cluster across the fabric too."""
     scope = Scope.of(reader, of, transit=True)
+    if len(scope.domains) == 1:
+        inside = scope.inside(reader, "this")
+        return _answer(scope, len(inside.ends), _within(inside.graph, inside.ends), _DISTANCE, ())
     kinds = cluster.kinds_of(reader, scope)
     chips = sum(kind.island.size * len(kind.domains) for kind in kinds)
-    found = _sum(_within(kind.island) * len(kind.domains) for kind in kinds)
-    several = len(scope.domains) > 1
-    if several:
-        below = {domain: counts for kind in kinds for counts in [_below(kind.island)] for domain in kind.domains}
-        found = _sum([found, *_across(reader, scope, below)])
+    within = [_within(without_exits(kind.island.graph), kind.island.chips) * len(kind.domains) for kind in kinds]
+    below = {domain: counts for kind in kinds for counts in [_below(kind.island)] for domain in kind.domains}
+    models = {of["domain"] for kind in kinds for of in kind.island.graph.nodes.values() if of["domain"]}
+    found = _sum([*within, *_across(reader, scope, below)])
+    facts = evidence.of_fabric(reader.connection, models)
+    return _answer(scope, chips, found, f"{_DISTANCE}; over the EFA fabric between domains", facts)
+
+
+def _answer(scope: Scope, chips: int, found: Counts, definition: str, facts: tuple[CitedFact, ...]) -> DistanceAnswer:
     pairs, reached = chips * (chips - 1) // 2, int(found.sum())
     by_hops = tuple((int(hops), int(found[hops])) for hops in np.flatnonzero(found))
-    models = {of["domain"] for kind in kinds for of in kind.island.graph.nodes.values() if of["domain"]}
     return DistanceAnswer(
         of=scope.place.address,
         chips=chips,
@@ -47,8 +55,8 @@ def distance_answer(reader: Reader, of: str) -> DistanceAnswer:
         diameter=by_hops[-1][0] if by_hops else None,
         mean=sum(hops * count for hops, count in by_hops) / reached if reached else None,
         by_hops=by_hops,
-        definition=_DISTANCE + ("; over the EFA fabric between domains" if several else ""),
-        facts=evidence.of_fabric(reader.connection, models) if several else (),
+        definition=definition,
+        facts=facts,
     )
 
 
@@ -60,14 +68,13 @@ def _sum(parts: Iterable[Counts]) -> Counts:
     return total
 
 
-def _within(island: Island) -> Counts:
-    """Pairs of an island's chips, by hops within it."""
-    alone = without_exits(island.graph)
+def _within(graph: Graph, chips: Sequence[int]) -> Counts:
+    """Pairs of chips, by hops over a graph."""
     hops = [
         reached[other]
-        for end in island.chips
-        for reached in [hops_from(alone, [end])]
-        for other in island.chips
+        for end in chips
+        for reached in [hops_from(graph, [end])]
+        for other in chips
         if other > end and other in reached
     ]
     return np.bincount(np.array(hops, dtype=np.int64))

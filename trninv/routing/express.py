@@ -9,16 +9,15 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import select
 
 from trninv.inventory.address import Address
 from trninv.inventory.database import reading
-from trninv.inventory.revision import Revision
 from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
 from trninv.routing.paths import NodePath, Rule, best_paths, count_best
 from trninv.routing.results import CitedFact, LinkRef, Metric, Path
-from trninv.routing.wiring import Wiring, link_ref, load
+from trninv.routing.wiring import Reader, Wiring, Wirings, link_ref
 from trninv.units import Bandwidth
 
 _T = TABLES
@@ -84,14 +83,11 @@ class _Memory:
 
 
 class Express:
-    """Remembers the domains of an engine's database; thread safe."""
+    """Remembers the domains of a database; thread safe."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self._revision = engine, Revision(engine)
+    def __init__(self, wirings: Wirings) -> None:
+        self._wirings, self._revision = wirings, wirings.revision
         self._memory = _Memory(None)
-
-    def close(self) -> None:
-        self._revision.close()
 
     def path(self, source: Address, target: Address, metric: Metric) -> tuple[Path, int, tuple[CitedFact, ...]] | None:
         """The best path, how many are as good, and its facts; None where the graph of both domains must be asked."""
@@ -139,8 +135,8 @@ class Express:
     def _domain(self, memory: _Memory, address: Address) -> _Domain | None:
         key = address.cluster, address.steps[0][1]
         if key not in memory.domains:
-            with reading(self._engine) as connection:
-                memory.domains[key] = _read(connection, memory, *key)
+            with self._wirings.reading() as reader:
+                memory.domains[key] = _read(reader, memory, *key)
         return memory.domains[key]
 
     def _facts(
@@ -150,7 +146,7 @@ class Express:
         models = {links[a][b]["model"] for links, nodes in parts for a, b in pairwise(nodes)}
         key = frozenset(models), frozenset((one.model, other.model))
         if key not in memory.facts:
-            with reading(self._engine) as connection:
+            with reading(self._wirings.engine) as connection:
                 memory.facts[key] = evidence.of_links(connection, models) + evidence.of_fabric(connection, key[1])
         return memory.facts[key]
 
@@ -174,15 +170,15 @@ def _links(domain: _Domain, nodes: NodePath) -> list[LinkRef]:
     return found
 
 
-def _read(connection: Connection, memory: _Memory, cluster: str, ordinal: int) -> _Domain | None:
+def _read(reader: Reader, memory: _Memory, cluster: str, ordinal: int) -> _Domain | None:
     """A domain as the tables have it; None if it has not just one network node above it."""
     table, clusters, models = _T["domain"], _T["cluster"], _T["domain_model"]
     query = select(table.c.id, models.c.slug).join(clusters, clusters.c.id == table.c.cluster_id)
     query = query.join(models, models.c.id == table.c.domain_model_id)
-    row = connection.execute(query.where(clusters.c.slug == cluster, table.c.ordinal == ordinal)).first()
+    row = reader.connection.execute(query.where(clusters.c.slug == cluster, table.c.ordinal == ordinal)).first()
     if row is None:
         return None
-    wiring = load(connection, [row.id], fabric=True)
+    wiring = reader.load([row.id], fabric=True)
     nodes, links = wiring.nodes, wiring.links
     fabric = {node for node, of in nodes.items() if of["kind"] == "network_node"}
     inside = [node for node in nodes if node not in fabric]

@@ -17,22 +17,16 @@ from trninv.inventory.address import Address, chips_of, parse, resolve
 from trninv.routing.between import ACROSS, DISJOINT, PATH, bandwidth_answer, path_answer
 from trninv.routing.express import Express
 from trninv.routing.paths import Rule
-from trninv.routing.results import (
-    Answer,
-    BandwidthAnswer,
-    BisectionAnswer,
+from trninv.routing.results import Answer, BandwidthAnswer, BisectionAnswer, Metric, PathAnswer, PoolAnswer, Shape
+from trninv.routing.scenario import Scenario, listed
+from trninv.routing.surveys import (
     CollectivesAnswer,
     CutTreeAnswer,
     DistanceAnswer,
-    Metric,
-    PathAnswer,
     PlacementAnswer,
-    PoolAnswer,
     ProfileAnswer,
-    Shape,
     SweepAnswer,
 )
-from trninv.routing.scenario import Scenario, listed
 from trninv.routing.wiring import Reader, Wirings, domains_of, load
 from trninv.settings import Settings
 from trninv.units import Bandwidth, Capacity
@@ -68,7 +62,8 @@ class Fleet:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._express, self._wirings = Express(engine), Wirings(engine)
+        self._wirings = Wirings(engine)
+        self._express = Express(self._wirings)
         self._scenario: Scenario | None = None
 
     def __enter__(self) -> Self:
@@ -82,7 +77,6 @@ class Fleet:
     def close(self) -> None:
         if self._scenario is not None:
             return  # the database is another's
-        self._express.close()
         self._wirings.close()
         self.engine.dispose()
 

@@ -16,18 +16,15 @@ from math import ceil, gcd, inf
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from trninv.routing.graph import Graph, capacities
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from trninv.routing.trees import Floats, Ints, below
 
 _ROUNDS = 40
 """Times that trees are added."""
 _SCALE = 2**40
 _ENOUGH = 1e-7
+_LEAST = 1e-12
 _KEPT = 0.6
 """Of the old prices, when new ones come: it keeps them from swinging."""
 _PROGRESS, _PATIENCE = 1e-3, 3
@@ -104,8 +101,8 @@ class Packing:
 def pack(problem: Problem, need: int, enough: int, end: float = inf) -> Packing:
     """Least capacity that any cut with ``need`` endpoints or more on either side must have, as far as trees prove it.
 
-    Column generation with smoothed prices; it ends when ``enough`` is proven, or at a time (monotonic). A graph that
-    is not connected has no spanning tree, and the bound is 0.
+    Column generation with smoothed prices; it ends when ``enough`` is proven, or at a time (monotonic). Where
+    endpoints are not connected there is no tree, and the bound is 0.
     """
     rows: Ints = np.zeros((0, len(problem.carries)), dtype=np.int64)
     if need <= 0 or not len(problem.carries):
@@ -154,25 +151,9 @@ def _proven(problem: Problem, rows: Ints, weights: Floats, need: int) -> int:
 
 
 def trees(problem: Problem, prices: Floats, need: int) -> Ints | None:
-    """Cheapest-path trees from every endpoint, as coefficients of the edges; None if the graph is not connected."""
-    count = len(problem.nodes)
-    a, b = problem.ends.T
-    roots = np.flatnonzero(problem.weight)
-    price = np.maximum(prices, 1e-12)
-    network = csr_array((np.r_[price, price], (np.r_[a, b], np.r_[b, a])), shape=(count, count))
-    distance, before = dijkstra(network, indices=roots, return_predecessors=True)
-    if np.isinf(distance).any():
-        return None
-    edge_of = np.zeros((count, count), dtype=np.int64)
-    edge_of[a, b] = edge_of[b, a] = np.arange(len(a))
-    below = np.repeat(problem.weight[None, :], len(roots), axis=0)
-    rows = np.zeros((len(roots), len(a)), dtype=np.int64)
-    tree = np.arange(len(roots))
-    for node in np.argsort(-distance, axis=1).T[:-1]:  # leaves first, the root last
-        parent = before[tree, node]
-        rows[tree, edge_of[parent, node]] = np.minimum(below[tree, node], need)
-        below[tree, parent] += below[tree, node]
-    return rows
+    """Cheapest-path trees from every endpoint, as coefficients of the edges; None if no tree reaches all of them."""
+    found = below(problem.ends, np.maximum(prices, _LEAST), np.flatnonzero(problem.weight), problem.weight)
+    return None if found is None else np.minimum(found, need)
 
 
 def search(problem: Problem, size: int, starts: Sequence[NDArray[np.bool_]], steps: int = 120) -> NDArray[np.bool_]:

@@ -9,8 +9,8 @@ from trninv.inventory.address import Place, chips_of, resolve
 from trninv.routing import evidence, pool
 from trninv.routing.cluster import kinds_of
 from trninv.routing.graph import Graph
-from trninv.routing.results import PlacementAnswer
 from trninv.routing.scope import Scope
+from trninv.routing.surveys import PlacementAnswer
 from trninv.routing.wiring import MAX_DOMAINS, Reader, Wiring, domains_of
 from trninv.units import Bandwidth, Capacity
 

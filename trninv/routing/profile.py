@@ -4,8 +4,8 @@ import time
 
 from trninv.routing import enumeration, evidence
 from trninv.routing.bisection import search
-from trninv.routing.results import ProfileAnswer, SplitCost
 from trninv.routing.scope import Inside, Scope
+from trninv.routing.surveys import ProfileAnswer, SplitCost
 from trninv.routing.wiring import Reader
 from trninv.settings import Settings
 from trninv.units import Bandwidth

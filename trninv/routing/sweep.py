@@ -8,7 +8,7 @@ import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -17,7 +17,6 @@ from enum import StrEnum
 from itertools import combinations
 from math import ceil, floor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trninv.errors import LimitError, UsageError, WorkerError
 from trninv.routing import evidence
@@ -26,13 +25,10 @@ from trninv.routing.collective import concurrent, gather
 from trninv.routing.cuttree import cut_tree, worst_pair
 from trninv.routing.graph import Graph
 from trninv.routing.pool import hops_from
-from trninv.routing.results import SweepAnswer, SweepClass
 from trninv.routing.scope import Inside, Scope
+from trninv.routing.surveys import SweepAnswer, SweepClass
 from trninv.routing.symmetry import Failure, classes, symmetries
 from trninv.routing.wiring import Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Progress = Callable[[str, int, int], None]
 
@@ -242,7 +238,7 @@ def _solved(
 
 
 @contextmanager
-def _pool(executor: Executor | None, tasks: int) -> "Iterator[Executor]":
+def _pool(executor: Executor | None, tasks: int) -> Iterator[Executor]:
     if executor is not None:
         yield executor
         return

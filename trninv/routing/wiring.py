@@ -94,19 +94,19 @@ class Wirings:
     """Reads wirings of an engine's database, and remembers domains for as long as it stays as it is; thread safe."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self._revision, self._lock = engine, Revision(engine), Lock()
+        self.engine, self.revision, self._lock = engine, Revision(engine), Lock()
         self._known: tuple[Hashable, OrderedDict[tuple[int, bool], Wiring]] = None, OrderedDict()
 
     def close(self) -> None:
-        self._revision.close()
+        self.revision.close()
 
     @contextmanager
     def reading(self) -> "Iterator[Reader]":
         """One state of the database."""
-        before = self._revision.current()
+        before = self.revision.current()
         with reading(self.engine) as connection:
             # nothing changed while the connection's state was fixed, so that is the state of this revision
-            known = self._of(before) if before is not None and before == self._revision.current() else OrderedDict()
+            known = self._of(before) if before is not None and before == self.revision.current() else OrderedDict()
             yield Reader(connection, known, self._lock, Changes())
 
     def _of(self, revision: Hashable) -> "OrderedDict[tuple[int, bool], Wiring]":
@@ -137,7 +137,7 @@ class Reader:
         changed = self.changes.nodes or self.changes.links
         return found.changed(self.changes) if changed else found
 
-    def _domain(self, domain: int, fabric: bool) -> Wiring:  # part of a key
+    def _domain(self, domain: int, fabric: bool) -> Wiring:
         key = domain, fabric
         found = self._known.get(key) or load(self.connection, [domain], fabric=fabric)
         with self._lock:
