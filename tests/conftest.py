@@ -1,10 +1,14 @@
 """Databases for the tests: each test has its own, made from one seeded template of its worker."""
 
+import asyncio
 import itertools
+import json
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -18,6 +22,7 @@ from trninv.catalog.models import systems
 from trninv.inventory import migrate, stamp
 from trninv.inventory.database import connect, writing
 from trninv.routing.fleet import Fleet
+from trninv.settings import Settings
 
 BACKENDS = ["sqlite", "postgresql"]
 
@@ -139,3 +144,28 @@ def run(lite: str, capfd: pytest.CaptureFixture[str]) -> Run:
         return int(str(ended.value.code)), out, err
 
     return call
+
+
+Ask = Callable[..., dict[str, Any]]
+
+
+def both_ways(fleet: Fleet) -> Ask:
+    """Runs a document compiled and field by field: the same bytes; data and errors as a client sees them."""
+    from trninv.graphql.service import Request, Service  # noqa: PLC0415 # only where it is used
+
+    ways = [Service(fleet, Settings(database_url=str(fleet.engine.url), compiled=how)) for how in (True, False)]
+
+    def run(document: str, **variables: object) -> dict[str, Any]:
+        request = Request(document, dict(variables))
+        compiled, executed = (asyncio.run(service.run(request)) for service in ways)
+        unnamed = [re.sub(rb"[0-9a-f]{16}", b"", answer.body) for answer in (compiled, executed)]
+        assert unnamed[0] == unnamed[1]
+        return {"data": None, "errors": [], **json.loads(compiled.body)}
+
+    return run
+
+
+@pytest.fixture
+def ask(fleet: Fleet) -> Ask:
+    """Run a document on a fleet that no test changes, on either backend."""
+    return both_ways(fleet)

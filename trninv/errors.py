@@ -7,13 +7,25 @@ TrninvError
 │   ├── WrongLevelError       WRONG_LEVEL
 │   ├── SamePlaceError        SAME_PLACE
 │   ├── LimitError            BAD_LIMIT
-│   └── FilterError           BAD_FILTER
+│   ├── FilterError           BAD_FILTER
+│   ├── DocumentError         BAD_DOCUMENT
+│   ├── VariablesError        BAD_VARIABLES
+│   ├── SqlError              BAD_SQL
+│   └── RequestError          BAD_REQUEST
 ├── NotFoundError             exit 1: well asked, nothing there
 │   ├── UnknownAddressError   UNKNOWN_ADDRESS
 │   ├── UnknownSystemError    UNKNOWN_SYSTEM
-│   └── UnknownFactError      UNKNOWN_FACT
+│   ├── UnknownFactError      UNKNOWN_FACT
+│   ├── UnknownDocumentError  UNKNOWN_DOCUMENT
+│   ├── UnknownReportError    UNKNOWN_REPORT
+│   └── UnknownTokenError     UNKNOWN_TOKEN
+├── AccessError               exit 1: not allowed
+│   ├── UnauthenticatedError  UNAUTHENTICATED
+│   └── ForbiddenError        FORBIDDEN
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
 ├── CostLimitError            COST_LIMIT
+├── TimeLimitError            TIME_LIMIT
+├── InternalError             INTERNAL
 ├── CatalogError              BAD_CATALOG
 ├── WorkerError               WORKER_DIED
 └── DatabaseError             exit 1: the database is not as it must be
@@ -26,24 +38,36 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "AccessError",
     "AddressError",
     "CatalogError",
     "ClusterExistsError",
     "CostLimitError",
     "DatabaseError",
+    "DocumentError",
     "FilterError",
+    "ForbiddenError",
+    "InternalError",
     "LimitError",
     "NotFoundError",
     "NotMigratedError",
     "NotReachableError",
+    "RequestError",
     "SamePlaceError",
     "ScopeTooLargeError",
+    "SqlError",
+    "TimeLimitError",
     "TrninvError",
+    "UnauthenticatedError",
     "UnitError",
     "UnknownAddressError",
+    "UnknownDocumentError",
     "UnknownFactError",
+    "UnknownReportError",
     "UnknownSystemError",
+    "UnknownTokenError",
     "UsageError",
+    "VariablesError",
     "WorkerError",
     "WrongLevelError",
     "nearest",
@@ -91,6 +115,22 @@ class FilterError(UsageError):
     code = "BAD_FILTER"
 
 
+class DocumentError(UsageError):
+    code = "BAD_DOCUMENT"
+
+
+class VariablesError(UsageError):
+    code = "BAD_VARIABLES"
+
+
+class SqlError(UsageError):
+    code = "BAD_SQL"
+
+
+class RequestError(UsageError):
+    code = "BAD_REQUEST"
+
+
 class NotFoundError(TrninvError):
     code = "NOT_FOUND"
 
@@ -107,12 +147,44 @@ class UnknownFactError(NotFoundError):
     code = "UNKNOWN_FACT"
 
 
+class UnknownDocumentError(NotFoundError):
+    code = "UNKNOWN_DOCUMENT"
+
+
+class UnknownReportError(NotFoundError):
+    code = "UNKNOWN_REPORT"
+
+
+class UnknownTokenError(NotFoundError):
+    code = "UNKNOWN_TOKEN"
+
+
+class AccessError(TrninvError):
+    code = "NOT_ALLOWED"
+
+
+class UnauthenticatedError(AccessError):
+    code = "UNAUTHENTICATED"
+
+
+class ForbiddenError(AccessError):
+    code = "FORBIDDEN"
+
+
 class ScopeTooLargeError(TrninvError):
     code = "SCOPE_TOO_LARGE"
 
 
 class CostLimitError(TrninvError):
     code = "COST_LIMIT"
+
+
+class TimeLimitError(TrninvError):
+    code = "TIME_LIMIT"
+
+
+class InternalError(TrninvError):
+    code = "INTERNAL"
 
 
 class CatalogError(TrninvError):

@@ -1,42 +1,128 @@
 """Settings from the environment (prefix TRNINV_) and where the program's own files are."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from trninv.errors import UsageError
-
-_DATABASE = "TRNINV_DATABASE_URL"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment decides.
+    """What the environment decides: each attribute is the variable TRNINV_NAME.
 
     Attributes
     ----------
     database_url
-        Any SQLAlchemy URL of SQLite or PostgreSQL (TRNINV_DATABASE_URL).
+        Any SQLAlchemy URL of SQLite or PostgreSQL.
     bisection_seconds
-        How long one bisection may search before it answers with proven bounds (TRNINV_BISECTION_SECONDS).
+        How long one bisection may search before it answers with proven bounds.
+    request_seconds
+        How long one request to the service may take.
+    max_cost
+        What one GraphQL document may cost.
+    auth
+        "tokens": every request needs one; "": none does.
+    documents
+        Directory of persisted documents (NAME.graphql).
+    persisted_only
+        Whether no others are answered.
+    introspection, graphiql
+        Whether the service tells its schema, and has the page that asks for it.
+    cors_origins
+        Web pages of other origins that may ask, separated by commas.
+    reports
+        Directory of the user's own reports (NAME.sql).
+    log
+        "json", "text" or "off": a line a request on stderr.
+    compiled
+        Whether plain inventory is compiled; else all is executed field by field.
 
     """
 
     database_url: str
-    bisection_seconds: float
+    bisection_seconds: float = 10.0
+    request_seconds: float = 30.0
+    max_cost: int = 100_000
+    auth: str = ""
+    documents: Path | None = None
+    persisted_only: bool = False
+    introspection: bool = True
+    graphiql: bool = True
+    cors_origins: tuple[str, ...] = ()
+    reports: Path | None = None
+    log: str = "json"
+    compiled: bool = True
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
-        seconds = environ.get("TRNINV_BISECTION_SECONDS", "10")
-        try:
-            limit = float(seconds)
-        except ValueError:
-            limit = 0.0
-        if not 0 < limit < inf:
-            raise UsageError(f"TRNINV_BISECTION_SECONDS={seconds!r} is not a number of seconds above 0")
-        return cls(database_url=environ.get(_DATABASE) or default_database(), bisection_seconds=limit)
+        """From the environment.
+
+        Raises
+        ------
+        UsageError
+            A variable has no such value.
+
+        """
+        given = {name: environ.get(f"TRNINV_{name.upper()}", "").strip() for name in cls.__annotations__}
+        read = {name: _READ[name](name, text) for name, text in given.items() if text and name in _READ}
+        return cls(database_url=given["database_url"] or default_database(), **read)
+
+
+def _seconds(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < inf:
+        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a number of seconds above 0")
+    return value
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 0 < int(text[:19]) == int(text)):
+        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _switch(name: str, text: str) -> bool:
+    if text not in ("0", "1"):
+        raise UsageError(f"TRNINV_{name.upper()}={text!r} is neither 0 nor 1")
+    return text == "1"
+
+
+def _directory(name: str, text: str) -> Path:
+    if not Path(text).is_dir():
+        raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a directory")
+    return Path(text)
+
+
+def _one_of(*known: str) -> Callable[[str, str], str]:
+    def read(name: str, text: str) -> str:
+        if text not in known:
+            raise UsageError(f"TRNINV_{name.upper()}={text!r} is not {' or '.join(known)}")
+        return text
+
+    return read
+
+
+_READ: Mapping[str, Callable[[str, str], Any]] = {
+    "bisection_seconds": _seconds,
+    "request_seconds": _seconds,
+    "max_cost": _number,
+    "auth": _one_of("tokens", "none"),
+    "documents": _directory,
+    "persisted_only": _switch,
+    "introspection": _switch,
+    "graphiql": _switch,
+    "cors_origins": lambda _, text: tuple(origin.strip() for origin in text.split(",")),
+    "reports": _directory,
+    "log": _one_of("json", "text", "off"),
+    "compiled": _switch,
+}
 
 
 def default_database() -> str:

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from trninv.graphql.app import MAX_BODY, WEB, app
+from trninv.graphql.app import WEB, app
+from trninv.graphql.http import MAX_BODY
 
 
 @pytest.fixture
@@ -26,14 +27,18 @@ def client(lite: str) -> Iterator[TestClient]:
 def test_post_and_get(client: TestClient) -> None:
     document = '{ bisection(of: "u-trn2x64") { upper { gigabytesPerSecond } exact } }'
     wanted = {"data": {"bisection": {"upper": {"gigabytesPerSecond": 2048.0}, "exact": True}}}
-    assert client.post("/graphql", json={"query": document}).json() == wanted
-    assert client.get("/graphql", params={"query": document}).json() == wanted
+    for answer in (
+        client.post("/graphql", json={"query": document}),
+        client.get("/graphql", params={"query": document}),
+    ):
+        assert answer.json() == {**wanted, "extensions": {"cost": {"spent": 4002, "limit": 100_000}}}
 
 
 def test_healthz(client: TestClient, tmp_path: Path) -> None:
-    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/healthz").json() == client.get("/readyz").json() == {"status": "ok"}
     with TestClient(app(f"sqlite:///{tmp_path / 'empty.db'}")) as other:
-        answer = other.get("/healthz")
+        assert other.get("/healthz").status_code == 200
+        answer = other.get("/readyz")
     assert answer.status_code == 503
     assert "sqlite" not in answer.text
 

@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import sys
+from dataclasses import replace
 
 import click
 import uvicorn
@@ -12,10 +13,10 @@ from uvicorn.supervisors import Multiprocess
 
 import trninv
 from trninv.errors import UsageError
-from trninv.graphql.context import Context, Threads
 from trninv.graphql.schema import schema as api
+from trninv.graphql.service import Request, Service
 from trninv.inventory.database import connect, display, reading
-from trninv.routing.fleet import Fleet
+from trninv.settings import Settings
 
 
 @click.command()
@@ -79,20 +80,19 @@ def query(database: str, document: str, variables: str) -> None:
         values = json.loads(variables)
     except json.JSONDecodeError as error:
         raise UsageError(f"--variables is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise UsageError('--variables is not a JSON object, such as {"a": "u-trn2x64/d0"}')
     source = sys.stdin.read() if document == "-" else document
     if not source.strip():
         raise UsageError("the document is empty: write a GraphQL query such as '{ clusters { slug } }'")
     with trninv.open(database) as fleet:
         with reading(fleet.engine):
             pass
-        result = asyncio.run(_execute(fleet, source, values))
+        settings = replace(Settings.load(), database_url=database)
+        answer = asyncio.run(Service(fleet, settings).run(Request(source, values)))
+    for failure in answer.failures:
+        raise failure
+    result = json.loads(answer.body)
     click.echo(json.dumps(result, indent=2, ensure_ascii=False))
     if "errors" in result:
         raise click.exceptions.Exit(1)
-
-
-async def _execute(fleet: Fleet, source: str, values: dict[str, object]) -> dict[str, object]:
-    context = Context(fleet, Threads())
-    result = await api().execute(source, variable_values=values, context_value=context)
-    errors = {"errors": [error.formatted for error in result.errors]} if result.errors else {}
-    return {"data": result.data, **errors}

@@ -1,11 +1,14 @@
 """Types of the routing answers; their fields are read from the frozen values of trninv.routing.results."""
 
+from typing import Any
+
 import strawberry
 
-from trninv.graphql.connections import DEFAULT_PAGE, Connection, window
-from trninv.graphql.facts import AppInfo, Fact
-from trninv.graphql.inventory import After, First, Link
+from trninv.graphql.context import AppInfo, Below
+from trninv.graphql.lazy import lazy, lazy_list
 from trninv.graphql.scalars import Address, Bandwidth, BigInt, Capacity, Duration
+from trninv.graphql.types import listed, made
+from trninv.inventory.kinds import KINDS
 from trninv.routing import results, surveys
 
 strawberry.enum(results.Metric, name="PathMetric", description="What makes a path good.")
@@ -13,9 +16,8 @@ strawberry.enum(results.Shape, name="PathShape", description="Which paths.")
 strawberry.enum(results.Balance, name="Balance", description="What a bisection halves.")
 
 
-async def _links(info: AppInfo, found: tuple[results.LinkRef, ...]) -> list[Link]:
-    info.context.spend(found)
-    return [Link(row=await info.context.row("link", link.id)) for link in found]
+async def _links(info: AppInfo, found: tuple[results.LinkRef, ...]) -> list[Any]:
+    return [made("link", await info.context.row("link", link.id)) for link in found]
 
 
 @strawberry.type(
@@ -40,10 +42,9 @@ class Answer:
     assumed: bool = strawberry.field(description="Whether a fact that it rests on is said by no document.")
     difference: Difference | None = strawberry.field(description="What whatIf changes; null outside of it.")
 
-    @strawberry.field(description="What it rests on.")
-    async def facts(parent: strawberry.Parent[results.Answer], info: AppInfo) -> list[Fact]:
-        info.context.spend(parent.facts)
-        return [Fact(row=await info.context.model("fact", fact.id)) for fact in parent.facts]
+    @strawberry.field(description="What it rests on.", graphql_type=lazy_list("Fact"))
+    async def facts(parent: strawberry.Parent[results.Answer], info: AppInfo) -> list[Any]:
+        return [made("fact", await info.context.row("fact", fact.id)) for fact in parent.facts]
 
 
 @strawberry.type(description="A node of a path, or the link to the next one.")
@@ -62,8 +63,8 @@ class Path:
     steps: list[PathStep] = strawberry.field(description="Node, link, node, … in order.")
     time: Duration | None = strawberry.field(description="What the message takes, by TIME.")
 
-    @strawberry.field(description="All links as narrow as the narrowest.")
-    async def bottlenecks(parent: strawberry.Parent[results.Path], info: AppInfo) -> list[Link]:
+    @strawberry.field(description="All links as narrow as the narrowest.", graphql_type=lazy_list("Link"))
+    async def bottlenecks(parent: strawberry.Parent[results.Path], info: AppInfo) -> list[Any]:
         return await _links(info, parent.bottlenecks)
 
 
@@ -74,8 +75,8 @@ class LinkShare:
     paths: int = strawberry.field(description="How many of the best paths take it.")
     share: float = strawberry.field(description="Its part of the traffic under equal-cost multipath.")
 
-    @strawberry.field(description="The link.")
-    async def link(parent: strawberry.Parent[results.LinkShare], info: AppInfo) -> Link:
+    @strawberry.field(description="The link.", graphql_type=lazy("Link"))
+    async def link(parent: strawberry.Parent[results.LinkShare], info: AppInfo) -> Any:  # noqa: ANN401
         return (await _links(info, (parent.link,)))[0]
 
 
@@ -101,8 +102,11 @@ class BandwidthAnswer(Answer):
     both_directions: Bandwidth = strawberry.field(description="Twice the maximum flow.")
     baseline: "BandwidthAnswer | None" = strawberry.field(description="The answer without whatIf.")
 
-    @strawberry.field(description="Links whose capacities sum to the maximum flow and whose loss parts the places.")
-    async def minimum_cut(parent: strawberry.Parent[results.BandwidthAnswer], info: AppInfo) -> list[Link]:
+    @strawberry.field(
+        description="Links whose capacities sum to the maximum flow and whose loss parts the places.",
+        graphql_type=lazy_list("Link"),
+    )
+    async def minimum_cut(parent: strawberry.Parent[results.BandwidthAnswer], info: AppInfo) -> list[Any]:
         return await _links(info, parent.minimum_cut)
 
 
@@ -156,21 +160,13 @@ class BisectionAnswer(Answer):
     nominal: Bounds | None = strawberry.field(description="With failed chips as fillers; null where none has failed.")
     baseline: "BisectionAnswer | None" = strawberry.field(description="The answer without whatIf.")
 
-    @strawberry.field(description="Links that are cut, in a cluster the first 1,000; all sum to upper.")
-    async def cut(
-        parent: strawberry.Parent[results.BisectionAnswer],
-        info: AppInfo,
-        first: First = DEFAULT_PAGE,
-        after: After = None,
-    ) -> Connection[Link]:
-        size, start = window(first, after)
-        wanted = [link.id for link in parent.cut if link.id > start][: size + 1]
-        rows = [await info.context.row("link", key) for key in wanted]
-
-        async def count() -> int:
-            return parent.cut_size
-
-        return Connection.of(rows, lambda row: Link(row=row), size, start, count)
+    cut = listed(
+        KINDS["link"],
+        lambda info, parent: Below(
+            info.context, KINDS["link"], tuple(sorted(link.id for link in parent.cut)), size=parent.cut_size
+        ),
+        "Links that are cut, in a cluster the first 1,000; all sum to upper.",
+    )
 
 
 @strawberry.type(description="What parts so many chips from the others, one direction.")
@@ -227,8 +223,8 @@ class CutTreeAnswer(Answer):
     tree: list[TreeEdge] = strawberry.field(description="The tree, switches included.")
     baseline: "CutTreeAnswer | None" = strawberry.field(description="The answer without whatIf.")
 
-    @strawberry.field(description="Their minimum cut.")
-    async def cut(parent: strawberry.Parent[surveys.CutTreeAnswer], info: AppInfo) -> list[Link]:
+    @strawberry.field(description="Their minimum cut.", graphql_type=lazy_list("Link"))
+    async def cut(parent: strawberry.Parent[surveys.CutTreeAnswer], info: AppInfo) -> list[Any]:
         return await _links(info, parent.cut)
 
 
@@ -239,8 +235,8 @@ class Limit:
     exact: bool = strawberry.field(description="Whether they agree to nine digits.")
     method: str = strawberry.field(description="Why they hold.")
 
-    @strawberry.field(description="Links that allow no more.")
-    async def links(parent: strawberry.Parent[surveys.Limit], info: AppInfo) -> list[Link]:
+    @strawberry.field(description="Links that allow no more.", graphql_type=lazy_list("Link"))
+    async def links(parent: strawberry.Parent[surveys.Limit], info: AppInfo) -> list[Any]:
         return await _links(info, parent.links)
 
 

@@ -1,33 +1,39 @@
-"""The service: GraphQL over HTTP at /graphql, GraphiQL at the same address for a browser, /healthz."""
+"""The service: /graphql with GraphiQL for a browser, /healthz, /readyz, /metrics."""
 
-from collections.abc import AsyncIterator
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from cross_web import HTTPException
+from anyio import to_thread
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocket
-from strawberry.asgi import GraphQL
 
 import trninv
-from trninv.errors import TrninvError
-from trninv.graphql.context import Context, Threads
-from trninv.graphql.schema import schema
+from trninv.errors import ForbiddenError, InternalError, RequestError, TrninvError, UnauthenticatedError
+from trninv.graphql import http
+from trninv.graphql.service import Service
+from trninv.graphql.statements import counted
+from trninv.graphql.telemetry import Metrics, count_statements, logger
+from trninv.inventory import token
 from trninv.inventory.database import reading
-from trninv.routing.fleet import Fleet
-
-MAX_BODY = 1_000_000
+from trninv.settings import Settings
 
 WEB = Path(trninv.__file__).parent / "web"
+GZIP_FROM = 1_000
+"""Bytes of an answer that is worth compressing."""
 
 _OWN_FILES_ONLY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -35,78 +41,214 @@ _OWN_FILES_ONLY = (
 )
 """Content-Security-Policy of the pages: no request leaves for another host."""
 
+_OPEN = token.Holder("", "admin")
+"""Whom a request stands for where no tokens are asked for."""
 
-class _Endpoint(GraphQL[Context, None]):
-    def __init__(self, fleet: Fleet) -> None:
-        super().__init__(schema(), graphql_ide="graphiql", subscription_protocols=())
-        self.fleet = fleet
-        self.threads = Threads()
-
-    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:  # noqa: ARG002
-        return Context(self.fleet, self.threads)
-
-    def decode_json(self, data: str | bytes) -> object:
-        try:
-            decoded = super().decode_json(data)
-        except (ValueError, RecursionError):  # bytes that are no UTF-8 among them
-            decoded = None
-        if not isinstance(decoded, dict | list):
-            raise HTTPException(400, "the body is not a JSON object with a query")
-        return decoded
-
-    async def render_graphql_ide(self, request: Request) -> Response:  # noqa: ARG002
-        return Response((WEB / "graphiql" / "index.html").read_bytes(), media_type="text/html")
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class _Guard:
-    """ASGI middleware: bodies of at most MAX_BODY bytes in, the Content-Security-Policy out."""
+    """ASGI middleware: bodies of at most MAX_BODY bytes in; headers, a log line and metrics out."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, served: "_Served") -> None:
+        self._app, self._served = app, served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        received = 0
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        received, status, start = 0, 500, time.perf_counter()
+        reference = secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = reference
 
         async def read() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > MAX_BODY:
-                raise HTTPException(413, f"a request has at most {MAX_BODY:,} bytes")
+            if received > http.MAX_BODY:
+                raise HTTPException(413, f"a request has at most {http.MAX_BODY:,} bytes")
             return message
 
         async def write(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["Content-Security-Policy"] = _OWN_FILES_ONLY
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["Content-Security-Policy"] = _OWN_FILES_ONLY
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers["X-Request-Id"] = reference
             await send(message)
 
-        await self._app(scope, read, write)
-
-
-def app(url: str | None = None) -> Starlette:
-    """The ASGI application over a database (its URL, or the default one)."""
-    fleet = trninv.open(url)
-
-    @asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        yield
-        fleet.close()
-
-    def healthz(_request: Request) -> Response:
         try:
-            with reading(fleet.engine) as connection:
-                connection.execute(text("SELECT count(*) FROM cluster"))
+            await self._app(scope, read, write)
+        finally:
+            self._served.note(scope, status, time.perf_counter() - start, reference)
+
+
+class _Served:
+    """What the routes share."""
+
+    def __init__(self, url: str | None, settings: Settings) -> None:
+        self.settings = settings
+        self.fleet = trninv.open(url or settings.database_url)
+        self.service = Service(self.fleet, settings)
+        self.metrics, self.log = Metrics(), logger(settings.log)
+        self.process = secrets.token_hex(8)
+        count_statements(self.fleet.engine)
+
+    def note(self, scope: Scope, status: int, seconds: float, reference: str) -> None:
+        path = scope["path"] if scope["path"] in _PATHS else "other"
+        self.metrics.requests.labels(path, str(status)).inc()
+        self.metrics.seconds.labels(path).observe(seconds)
+        said = {key: value for key, value in scope["state"].items() if key in ("who", "cost", "statements", "code")}
+        self.log.info(
+            "request",
+            method=scope["method"],
+            path=scope["path"],
+            status=status,
+            ms=round(seconds * 1000, 2),
+            request_id=reference,
+            **said,
+        )
+
+    async def holder(self, request: Request, scope: str) -> token.Holder:
+        """Whom a request stands for.
+
+        Raises
+        ------
+        UnauthenticatedError
+            Tokens are asked for, and it has none that is worth anything.
+        ForbiddenError
+            Its scope does not allow this.
+
+        """
+        if self.settings.auth != "tokens":
+            return _OPEN
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not given:
+            raise UnauthenticatedError("send a token: Authorization: Bearer trninv_…")
+
+        def find() -> token.Holder:
+            with reading(self.fleet.engine) as connection:
+                return token.holder(connection, given.strip())
+
+        found = await to_thread.run_sync(find, limiter=self.service.threads.reading)
+        if not found.may(scope):
+            raise ForbiddenError(f"{request.url.path} wants a token of scope {scope}")
+        request.state.who = found.name
+        return found
+
+    async def graphql(self, request: Request) -> Response:
+        graphql = http.accepts_graphql(request.headers)
+        if request.method == "GET" and self._wants_page(request):
+            return Response((WEB / "graphiql" / "index.html").read_bytes(), media_type="text/html")
+        if http.unacceptable(request.headers):
+            return http.refusal(RequestError(f"take application/json or {http.GRAPHQL}"), 406, graphql=graphql)
+        holder = await self.holder(request, "read")
+        asked = await http.asked(request)
+        etag = None
+        if request.method == "GET":
+            revision = await to_thread.run_sync(self.fleet.revision, limiter=self.service.threads.reading)
+            etag = http.etag_of(asked, revision, self.process, holder.name, graphql=graphql)
+            if etag is not None and etag in request.headers.get("if-none-match", ""):
+                return Response(status_code=304, headers={"ETag": etag, "Cache-Control": "private, no-cache"})
+        seen = counted.set([0])
+        try:
+            answer = await self.service.run(
+                asked,
+                reads_only=request.method == "GET",
+                who=holder.name,
+                scope=holder.scope,
+                while_waited_for=lambda: http.while_waited_for(request),
+            )
+            request.state.cost, request.state.statements = answer.cost, (counted.get() or [0])[0]
+        finally:
+            counted.reset(seen)
+        self.metrics.cost.observe(answer.cost)
+        self.metrics.statements.observe(request.state.statements)
+        if answer.code:
+            request.state.code = answer.code
+            self.metrics.errors.labels(answer.code).inc()
+        for failure in answer.failures:
+            self.log.error("failure", request_id=answer.reference, exc_info=failure)
+        return http.sent(answer, graphql=graphql, etag=None if answer.code else etag)
+
+    def _wants_page(self, request: Request) -> bool:
+        asks = "query" in request.query_params or "documentId" in request.query_params
+        return self.settings.graphiql and not asks and "text/html" in request.headers.get("accept", "")
+
+    def _cluster_count(self) -> None:
+        with reading(self.fleet.engine) as connection:
+            connection.execute(text("SELECT count(*) FROM cluster"))
+
+    async def readyz(self, _request: Request) -> Response:
+        try:
+            await to_thread.run_sync(self._cluster_count, limiter=self.service.threads.reading)
         except (TrninvError, SQLAlchemyError):
             return JSONResponse({"status": "the database does not answer"}, status_code=503)
         return JSONResponse({"status": "ok"})
 
+    async def healthz(self, _request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def prometheus(self, request: Request) -> Response:
+        await self.holder(request, "read")
+        return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+_PATHS = ("/graphql", "/healthz", "/readyz", "/metrics", "/")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """An expected failure outside of a document."""
+    assert isinstance(error, TrninvError)
+    statuses = {UnauthenticatedError: 401, ForbiddenError: 403, RequestError: 400}
+    request.state.code = error.code
+    answer = http.refusal(error, statuses.get(type(error), 500), graphql=http.accepts_graphql(request.headers))
+    if isinstance(error, UnauthenticatedError):
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    return answer
+
+
+async def _failed(request: Request, error: Exception) -> Response:  # noqa: ARG001 # starlette's signature
+    reference = request.state.request_id
+    told = InternalError(f"internal error: see the server's log for request {reference}")
+    return http.refusal(told, 500)
+
+
+async def _left(_request: Request, _error: Exception) -> Response:
+    return Response(status_code=499)
+
+
+def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
+    """The ASGI application over a database (its URL, or the default one)."""
+    settings = settings or Settings.load()
+    served = _Served(url, settings)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        served.fleet.close()
+
+    origins = settings.cors_origins
     return Starlette(
         routes=[
             Route("/", lambda _request: RedirectResponse("/graphql")),
-            Route("/healthz", healthz),
-            Route("/graphql", _Endpoint(fleet)),
+            Route("/healthz", served.healthz),
+            Route("/readyz", served.readyz),
+            Route("/metrics", served.prometheus),
+            Route("/graphql", served.graphql, methods=["GET", "POST"]),
             Mount("/static", StaticFiles(directory=WEB)),
         ],
-        middleware=[Middleware(_Guard)],
+        middleware=[
+            Middleware(_Guard, served=served),
+            *(
+                [Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])]
+                if origins
+                else []
+            ),
+            Middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=5),
+        ],
+        exception_handlers={TrninvError: _refused, ClientDisconnect: _left, Exception: _failed},
         lifespan=lifespan,
     )

@@ -3,32 +3,32 @@
 Every statement and every routing question runs in a worker thread, so that the event loop stays free.
 """
 
-from collections.abc import Callable, Hashable, Sequence, Sized
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, select
 from strawberry.dataloader import DataLoader
+from strawberry.types import Info
 
-from trninv.errors import CostLimitError
-from trninv.inventory import listing
+from trninv.graphql import rows
+from trninv.graphql.arguments import Asked
+from trninv.graphql.rows import Row
 from trninv.inventory.database import reading
+from trninv.inventory.fields import Kind, Many
+from trninv.inventory.fields import rows as rows_of
+from trninv.inventory.kinds import KINDS
 from trninv.inventory.schema import TABLES
 from trninv.routing.fleet import Fleet
 
 T = TypeVar("T")
-Row = listing.Row
 
 MAX_THREADS = 8
 """Threads of one process that read the inventory; each holds a connection, as each that routes, of a pool of 15."""
 
 MAX_ROUTING_THREADS = 4
-
-MAX_OBJECTS = 20_000
-"""Items of lists that one request may ask for, however nested."""
-
-MAX_QUESTIONS = 20
-"""Routing questions of one request."""
 
 
 class Threads:
@@ -42,17 +42,16 @@ class Threads:
 class Context:
     """One request's view; loaders live as long as the request."""
 
-    def __init__(self, fleet: Fleet, threads: Threads) -> None:
-        self.fleet = fleet
+    made: ClassVar[Callable[[str, Row], Any]]
+    """Makes an object of a row; trninv.graphql.types has the types."""
+
+    def __init__(self, fleet: Fleet, threads: Threads, who: str = "") -> None:
+        self.fleet, self.who = fleet, who
         self._threads = threads
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
-        self._objects, self._questions = MAX_OBJECTS, MAX_QUESTIONS
 
     async def ask(self, question: Callable[..., T], *args: Any) -> T:  # noqa: ANN401 # passed on
         """Run a routing question in a thread."""
-        self._questions -= 1
-        if self._questions < 0:
-            raise CostLimitError(f"one request may ask {MAX_QUESTIONS} routing questions: ask the others in another")
         return await to_thread.run_sync(question, *args, limiter=self._threads.routing)
 
     async def read(self, query: Callable[..., T], *args: Any) -> T:  # noqa: ANN401 # passed on
@@ -64,79 +63,94 @@ class Context:
 
         return await to_thread.run_sync(run, limiter=self._threads.reading)
 
-    def spend(self, items: Sized) -> None:
-        """Count the items of a list; refuses the request that asks for more than MAX_OBJECTS."""
-        self._objects -= len(items)
-        if self._objects < 0:
-            raise CostLimitError(f"more than {MAX_OBJECTS:,} objects in one answer: nest less, or page with first")
-
     async def row(self, kind: str, key: int) -> Row:
-        """A row of the inventory by its kind and id."""
-        found: Row = await self._loader((kind,), lambda keys: self._in_order(listing.by_ids, keys, kind)).load(key)
+        """A thing by its kind and id."""
+
+        def query(connection: Connection, keys: Sequence[int]) -> list[Row]:
+            found = rows.by_ids(connection, KINDS[kind], keys)
+            return [found[key] for key in keys]
+
+        found: Row = await self.load((kind,), query, key)
         return found
 
-    async def model(self, table: str, key: int) -> Row:
-        """A row of a plain table by its id: a model, a fact, a source, a tray."""
-        found: Row = await self._loader((table, "row"), lambda keys: self._in_order(_rows, keys, TABLES[table])).load(
-            key
-        )
+    async def kind_of(self, node: int) -> str:
+        """What kind of thing a node is."""
+
+        def query(connection: Connection, keys: Sequence[int]) -> list[str]:
+            table = TABLES["node"]
+            found = {row.id: row.kind for row in connection.execute(select(table).where(table.c.id.in_(keys)))}
+            return [found[key] for key in keys]
+
+        found: str = await self.load(("kind of node",), query, node)
         return found
 
-    async def end(self, node: int) -> tuple[str, Row]:
-        """A node by its id: its kind, and its row of that kind."""
-        kind = (await self.model("node", node))["kind"]
-        return kind, await self.row(kind, node)
+    async def fact(self, subject: str, attribute: str) -> Row | None:
+        """The fact that counts, if there is one."""
 
-    async def children(self, kind: str, parent: str, key: int, first: int, after: int) -> list[Row]:
-        """A page of what is below a parent."""
+        def query(connection: Connection, keys: Sequence[tuple[str, str]]) -> list[Row | None]:
+            table = TABLES["fact"]
+            about = table.c.subject.in_({subject for subject, _ in keys})
+            query = rows_of(KINDS["fact"]).where(about, table.c.preference == 0)
+            found = {(row["subject"], row["attribute"]): row for row in connection.execute(query).mappings()}
+            return [found.get(key) for key in keys]
 
-        async def load(keys: Sequence[int]) -> list[list[Row]]:
-            pages = await self.read(listing.pages_of, kind, parent, list(keys), first, after)
-            return [pages[key] for key in keys]
-
-        found: list[Row] = await self._loader((kind, parent, first, after), load).load(key)
-        self.spend(found)
+        found: Row | None = await self.load(("fact",), query, (subject, attribute))
         return found
 
-    async def size(self, kind: str, parent: str, key: int) -> int:
-        """How many of a kind are below a parent."""
+    async def load(self, loader: Hashable, query: Callable[[Connection, Sequence[Any]], list[Any]], key: Any) -> Any:  # noqa: ANN401
+        """What a query finds for a key, asked for together with the other keys of its loader."""
+        if loader not in self._loaders:
 
-        async def load(keys: Sequence[int]) -> list[int]:
-            sizes = await self.read(listing.counts_of, kind, parent, list(keys))
-            return [sizes[key] for key in keys]
+            async def load(keys: list[Any]) -> list[Any]:
+                return await self.read(query, keys)
 
-        found: int = await self._loader((kind, parent, "size"), load).load(key)
+            self._loaders[loader] = DataLoader(load_fn=load)
+        return await self._loaders[loader].load(key)
+
+
+AppInfo = Info[Context, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A list: of a kind, below a parent, of some ids, or of all.
+
+    Attributes
+    ----------
+    size
+        How many there are in all, where that is known.
+
+    """
+
+    context: Context
+    kind: Kind
+    among: rows.Among = None
+    parent: Any = 0
+    size: int | None = None
+
+    async def page(self, asked: Asked) -> list[Row]:
+        """Its rows in the direction in which the page is read, with one more where there is another page."""
+        found: list[Row] = await self._load("page", asked, partial(rows.pages, asked=asked))
         return found
 
-    async def facts_about(self, key: tuple[str, str | None]) -> list[Row]:
-        """Facts of a subject, or of one attribute of it, the picked one first."""
-        found: list[Row] = await self._loader(("facts",), self._facts).load(key)
-        self.spend(found)
+    async def count(self, asked: Asked) -> int:
+        if self.size is not None and not asked.tests:
+            return self.size
+        number: int = await self._load("count", asked, partial(rows.counts, asked=asked))
+        return number
+
+    async def sums(self, asked: Asked, by: tuple[str, ...]) -> list[Row]:
+        found: list[Row] = await self._load(f"sums {by}", asked, partial(rows.sums, asked=asked, by=by))
         return found
 
-    async def _facts(self, keys: Sequence[tuple[str, str | None]]) -> list[list[Row]]:
-        subjects = sorted({subject for subject, _ in keys})
-        rows = await self.read(_facts_of, subjects)
-        return [
-            [row for row in rows if row["subject"] == subject and attribute in (None, row["attribute"])]
-            for subject, attribute in keys
-        ]
+    async def all(self) -> list[Row]:
+        found: list[Row] = await self._load("all", None, rows.all_below)
+        return found
 
-    async def _in_order(self, query: Callable[..., dict[int, T]], keys: Sequence[int], *args: Any) -> list[T]:  # noqa: ANN401
-        found = await self.read(lambda connection: query(connection, *args, list(keys)))
-        return [found[key] for key in keys]
+    async def _load(self, what: str, asked: Asked | None, query: Callable[..., dict[Any, Any]]) -> Any:  # noqa: ANN401
+        def run(connection: Connection, keys: Sequence[Any]) -> list[Any]:
+            found = query(connection, self.kind, self.among, list(keys))
+            return [found[key] for key in keys]
 
-    def _loader(self, key: Hashable, load: Callable[[Sequence[Any]], Any]) -> DataLoader[Any, Any]:
-        if key not in self._loaders:
-            self._loaders[key] = DataLoader(load_fn=load)
-        return self._loaders[key]
-
-
-def _rows(connection: Connection, table: Table, keys: Sequence[int]) -> dict[int, Row]:
-    return {row["id"]: row for row in connection.execute(select(table).where(table.c.id.in_(keys))).mappings()}
-
-
-def _facts_of(connection: Connection, subjects: Sequence[str]) -> list[Row]:
-    fact = TABLES["fact"]
-    query = select(fact).where(fact.c.subject.in_(subjects))
-    return list(connection.execute(query.order_by(fact.c.subject, fact.c.attribute, fact.c.preference)).mappings())
+        among = id(self.among) if isinstance(self.among, Many) else self.among
+        return await self.context.load((what, self.kind.name, among, repr(asked)), run, self.parent)

@@ -15,7 +15,7 @@ from trninv.graphql.answers import (
     PoolAnswer,
     ProfileAnswer,
 )
-from trninv.graphql.facts import AppInfo
+from trninv.graphql.context import AppInfo
 from trninv.graphql.scalars import Address, BandwidthInput, BigInt
 from trninv.routing import results, surveys
 from trninv.routing.fleet import Fleet

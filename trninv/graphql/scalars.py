@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Mapping
-from typing import NewType
+from typing import Any, NewType
 
 import strawberry
 from graphql import GraphQLError
+from strawberry.types import Info
 from strawberry.types.scalar import ScalarDefinition
 
+from trninv import units
 from trninv.errors import LimitError
+from trninv.graphql.lazy import lazy
 
 Address = NewType("Address", str)
 BigInt = NewType("BigInt", int)
@@ -19,9 +22,9 @@ _WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, int | str) and _WHOLE.fullmatch(str(value)):
+    if isinstance(value, int | str) and _WHOLE.fullmatch(str(value)) and abs(int(value)) < 2**63:
         return int(value)
-    raise GraphQLError(f"BigInt is a whole number as a decimal string, not {str(value)[:40]!r}")
+    raise GraphQLError(f"BigInt is a whole number below 2^63 as a decimal string, not {str(value)[:40]!r}")
 
 
 def _text(value: object) -> str:
@@ -45,8 +48,34 @@ SCALARS: Mapping[object, ScalarDefinition] = {
 }
 
 
+class Documented:
+    """A quantity of the inventory that says which fact it rests on."""
+
+    about: tuple[str, str] | None = None
+
+
+class Rate(units.Bandwidth, Documented):
+    pass
+
+
+class Size(units.Capacity, Documented):
+    pass
+
+
+async def _fact(parent: strawberry.Parent[Documented], info: Info[Any, None]) -> Any:  # noqa: ANN401 # a Fact
+    about = getattr(parent, "about", None)
+    row = about and await info.context.fact(*about)
+    return row and info.context.made("fact", row)
+
+
+def _cited() -> Any:  # noqa: ANN401 # as strawberry.field
+    says = "The fact that it rests on; null of what is computed from several."
+    return strawberry.field(resolver=_fact, description=says, graphql_type=lazy("Fact") | None)
+
+
 @strawberry.type(description="What a link, path, flow or cut carries in one direction.")
 class Bandwidth:
+    fact: Any = _cited()
     bytes_per_second: BigInt = strawberry.field(description="Exact bytes per second, one direction.")
     gigabytes_per_second: float = strawberry.field(description="10⁹ bytes per second, one direction.")
     gigabits_per_second: float = strawberry.field(description="10⁹ bits per second, one direction.")
@@ -54,6 +83,7 @@ class Bandwidth:
 
 @strawberry.type(description="A size of memory.")
 class Capacity:
+    fact: Any = _cited()
     bytes: BigInt = strawberry.field(description="Exact bytes.")
     gibibytes: float = strawberry.field(description="2³⁰ bytes.")
 
@@ -79,3 +109,9 @@ class BandwidthInput:
         if not abs(gigabytes) < MOST_GIGABYTES:
             raise LimitError(f"a bandwidth is below {MOST_GIGABYTES:,} GB/s")
         return round(gigabytes * 10**9)
+
+
+@strawberry.input(one_of=True, description="A size of memory, in the unit of the field that is given.")
+class CapacityInput:
+    bytes: strawberry.Maybe[BigInt]
+    gibibytes: strawberry.Maybe[float]

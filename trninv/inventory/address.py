@@ -4,17 +4,16 @@ cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/
 A--B (a link)
 """
 
-import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, Text, case, cast, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, select
 
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
 from trninv.inventory.schema import NODE_KINDS, TABLES
+from trninv.inventory.template import Template
 
 _T = TABLES
 _MAX_LENGTH = 200
@@ -233,9 +232,8 @@ def node_addresses() -> Select[Any]:
 
 
 def words(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
-    """Text and ordinals joined, as both databases do it."""
-    first, *rest = (literal(part, Text) if isinstance(part, str) else cast(part, Text) for part in parts)
-    return reduce(operator.add, rest, first)
+    """Constant text and ordinals joined, as both databases do it."""
+    return Template(parts)
 
 
 def _query(address: Address, *, siblings: bool = False) -> Select[Any]:

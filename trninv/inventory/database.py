@@ -11,6 +11,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, Programm
 from sqlalchemy.exc import DatabaseError as SqlDatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from trninv.deadline import check, is_over
 from trninv.errors import DatabaseError, NotMigratedError, NotReachableError, UsageError
 from trninv.inventory.schema import narrow_on_postgresql
 from trninv.settings import bundle
@@ -122,6 +123,7 @@ def failing(engine: Engine) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
+        check()
         raise DatabaseError(f"{display(str(engine.url))} refused: {_reason(error)}") from error
 
 
@@ -162,7 +164,7 @@ def make_directory(engine: Engine) -> None:
 def _prepare_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # transactions begin where SQLAlchemy says, DDL included
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.set_progress_handler(lambda: 0, 100_000)  # Python sees a Ctrl-C within a long statement
+    connection.set_progress_handler(is_over, 100_000)  # and Python sees a Ctrl-C within a long statement
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, or_, select
+from sqlalchemy import ColumnElement, Connection, literal, or_, select
 
 from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render
 from trninv.catalog.models import COMPUTE
 from trninv.inventory.address import Place, node_addresses
-from trninv.inventory.listing import LISTINGS
+from trninv.inventory.fields import in_cluster
+from trninv.inventory.fields import rows as rows_of
+from trninv.inventory.kinds import KINDS
 from trninv.inventory.record import compute_column
 from trninv.inventory.schema import CARRYING, NODE_KINDS, TABLES, is_not_up
 from trninv.inventory.state import condition_of, events
@@ -246,9 +248,13 @@ def _not_up(connection: Connection, place: Place) -> Iterator[str]:
     }.get(place.level)
     if within is None:
         return
-    servers = LISTINGS["server"]
-    out = servers.query.where(is_not_up(server), servers.within[place.level] == place.id).limit(MAX_NOT_UP)
-    yield from (f"{row.address} ({condition_of(row)})" for row in connection.execute(out.order_by(servers.key)))
+    kind = KINDS["server"]
+    here = in_cluster(kind, server.c.id, literal(place.id))
+    if place.level != "cluster":
+        here = kind.within[place.level] == place.id
+    out = rows_of(kind).add_columns(server.c.factor_ppm).where(is_not_up(server), here).order_by(server.c.id)
+    for row in connection.execute(out.limit(MAX_NOT_UP)):
+        yield f"{row.address} ({condition_of(row)})"
     broken = _nodes(connection, within == place.id, is_not_up(node), limit=MAX_NOT_UP)
     yield from (f"{address} ({state})" for address, state in broken.values())
     wanted = select(link).where(is_not_up(link)).order_by(link.c.id).limit(MAX_NOT_UP)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, update
 
-from trninv.catalog.facts import Catalog
+from trninv.catalog.facts import Catalog, render
 from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, System
 from trninv.errors import DatabaseError
 from trninv.inventory.schema import TABLES
@@ -100,6 +100,7 @@ def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
                 "grounds": fact.grounds,
                 "formula": fact.formula,
                 "value": fact.value,
+                "shown": fact.written if fact.value is None else render(fact.value, fact.attribute.dimension),
                 "preference": catalog.of(*fact.key).index(fact),
                 "disputed": catalog.disputed(fact),
                 "note": catalog.note(fact),

@@ -46,6 +46,9 @@ STATES = ("up", "degraded", "down", "maintenance")
 
 CARRYING = ("up", "degraded")
 
+TOKEN_SCOPES = ("read", "operate", "admin")
+"""Each may also do what those before it may."""
+
 NODE_KINDS = ("chip", "switch", "nic", "network_node")
 LINK_SCOPES = ("server", "rack", "domain", "host", "fabric")
 WIRINGS = ("single", "torus", "switched")
@@ -124,7 +127,7 @@ Table(
     UniqueConstraint("slug"),
 )
 
-# One number as one document gives it; ``value`` is exact, in base units, one direction.
+# One number as one document gives it; ``value`` is exact, in base units, one direction, ``shown`` is it for people.
 Table(
     "fact",
     METADATA,
@@ -141,6 +144,7 @@ Table(
     Column("grounds", Text),
     Column("formula", Text),
     Column("value", BIG),
+    Column("shown", Text),
     required("preference", Integer),
     required("disputed", Boolean),
     Column("note", Text),
@@ -414,4 +418,20 @@ Table(
     *condition(),
     one_of("before", STATES),
     Index(None, "address"),
+)
+
+# A bearer token: only its digest is kept.
+Table(
+    "token",
+    METADATA,
+    key(),
+    required("name", Text),
+    required("sha256", String(64)),
+    required("scope", String(8)),
+    required("created", Text),
+    Column("expires", Text),
+    Column("revoked", Text),
+    one_of("scope", TOKEN_SCOPES),
+    UniqueConstraint("name"),
+    UniqueConstraint("sha256"),
 )

@@ -22,6 +22,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
 
+from trninv import deadline
 from trninv.routing.graph import Graph, capacities
 from trninv.routing.split import capacity
 from trninv.routing.trees import Floats, Ints, below, network
@@ -104,6 +105,7 @@ def _starved(graph: Graph, weights: Mapping[int, int], rate: Fraction, chip: int
 
 def _cut(arcs: Sequence[tuple[int, int, int]], source: int, target: int) -> tuple[int, set[int]]:
     """Maximum flow over directed arcs, and the target's side of a minimum cut."""
+    deadline.check()
     if sum(carries for _, _, carries in arcs) >= _INT32:
         network: nx.DiGraph[int] = nx.DiGraph()
         for a, b, carries in arcs:
@@ -135,6 +137,7 @@ def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
     centre = prices = 1 / solver.capacity / len(edges)
     lower, upper = 0.0, np.inf
     for _ in range(_ROUNDS):
+        deadline.check()
         loads = routes.cheapest(centre)
         if loads is None:
             return Concurrent(0.0, 0.0, ())
@@ -209,6 +212,7 @@ def rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, ...], ...]:
 def _peeled(graph: Graph, chips: Sequence[int], chance: random.Random) -> Iterator[tuple[int, ...]]:
     left = Graph(graph.subgraph(chips))
     while cycle := _widest_cycle(left, chips, chance):
+        deadline.check()
         yield cycle
         left.remove_edges_from(_closed(cycle))
 
@@ -244,6 +248,7 @@ def _cycle(near: Mapping[int, set[int]], chips: Sequence[int], chance: random.Ra
     path, on_path = [chips[0]], {chips[0]}
     stack = [onward()]
     for _ in range(_STEPS * len(chips)):
+        deadline.check()
         if len(path) == len(chips) and chips[0] in near[path[-1]]:
             return tuple(path)
         if not stack:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import func, select
 
+from trninv import deadline
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.routing import cluster, evidence
 from trninv.routing.graph import Graph
@@ -68,12 +69,17 @@ def _sum(parts: Iterable[Counts]) -> Counts:
     return total
 
 
+def _hops(graph: Graph, end: int) -> dict[int, int]:
+    deadline.check()
+    return hops_from(graph, [end])
+
+
 def _within(graph: Graph, chips: Sequence[int]) -> Counts:
     """Pairs of chips, by hops over a graph."""
     hops = [
         reached[other]
         for end in chips
-        for reached in [hops_from(graph, [end])]
+        for reached in [_hops(graph, end)]
         for other in chips
         if other > end and other in reached
     ]

@@ -12,6 +12,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from trninv import deadline
 from trninv.routing.graph import Graph, capacities
 from trninv.routing.split import Split
 
@@ -54,6 +55,7 @@ def _tables(
     chunk = max(_CELLS // largest, 1)
     edges = [(hubs.index(a), hubs.index(b), carries) for a, b, carries in capacities(graph.subgraph(hubs))]
     for at in range(0, len(sides), chunk):
+        deadline.check()
         some = sides[at : at + chunk]
         taken = np.array(some, dtype=np.int64).reshape(len(some), len(hubs))
         table = sum((carries * (taken[:, [a]] ^ taken[:, [b]]) for a, b, carries in edges), np.zeros((len(taken), 1)))

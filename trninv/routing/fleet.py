@@ -1,6 +1,6 @@
 """The questions, asked of a database: `Fleet` gives frozen answers for notebooks, the command line and GraphQL."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from enum import StrEnum
@@ -73,6 +73,10 @@ class Fleet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def revision(self) -> Hashable | None:
+        """Equal for equal states of the database; None where they can't be told apart."""
+        return self._wirings.revision.current()
 
     def close(self) -> None:
         if self._scenario is not None:

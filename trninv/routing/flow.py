@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import networkx as nx
 
+from trninv import deadline
 from trninv.routing.graph import Graph, capacities
 
 
@@ -20,6 +21,7 @@ def minimum_cut(graph: Graph, sources: Collection[int], targets: Collection[int]
     Bytes per second in one direction, and the nodes on the sources' side (Ford & Fulkerson 1956: flow = cut).
 
     """
+    deadline.check()
     joined = Graph(graph)
     ends = []
     for nodes in (sources, targets):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from trninv import deadline
 from trninv.routing.graph import Graph, capacities
 from trninv.routing.trees import Floats, Ints, below
 
@@ -112,6 +113,7 @@ def pack(problem: Problem, need: int, enough: int, end: float = inf) -> Packing:
     weights: Floats = np.zeros(0)
     proven, stalled = 0.0, 0
     for _ in range(_ROUNDS):
+        deadline.check()
         cheapest = trees(problem, centre, need)
         if cheapest is None:
             return Packing(0, rows)
@@ -197,6 +199,7 @@ def _swaps(problem: Problem, side: NDArray[np.bool_], steps: int) -> Iterator[ND
     value = least = 0
     yield side.copy()
     for step in range(steps):
+        deadline.check()
         inside, outside = np.flatnonzero(side), np.flatnonzero(~side)
         if not (len(inside) and len(outside)):
             return

@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import inf
 
+from trninv import deadline
 from trninv.routing.results import Metric
 from trninv.routing.wiring import Links
 
@@ -49,6 +50,7 @@ def best_paths(links: Links, sources: Collection[int], targets: Collection[int],
 
     consider(search.best((), frozenset()))
     while candidates:
+        deadline.check()
         _, path = heapq.heappop(candidates)
         yield path
         found.append(path)

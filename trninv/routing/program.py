@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csr_array
 
+from trninv import deadline
 from trninv.routing.packing import Problem
 from trninv.routing.split import Split
 
@@ -58,7 +59,7 @@ def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArra
             integrality=np.concatenate([problem.weight, np.zeros(len(problem.carries), dtype=np.int64)]),
             bounds=Bounds(0, 1),
             constraints=_matrix(rows, len(cost)),
-            options={"time_limit": seconds, "mip_rel_gap": 0.0},
+            options={"time_limit": deadline.remaining(seconds), "mip_rel_gap": 0.0},
         )
     if result.status == _INFEASIBLE:
         return Split(known.upper, known.upper, known.side, f"{_METHOD}: no split cuts less")

@@ -1,0 +1,10 @@
+"""Plain inventory compiled: a document's fields become one SQL statement that writes their JSON.
+
+What the statement looks like depends on the document and on the looks of its arguments; the values are bound, so that a
+plan serves every request that looks the same. What is not of the table of fields (routing questions, mutations,
+introspection) is left to the executor.
+"""
+
+from trninv.graphql.compile.plan import Outline, Plan
+
+__all__ = ["Outline", "Plan"]

@@ -1,0 +1,174 @@
+"""The JSON of connections: each member by a query of its own over the same rows, so that only what is asked costs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from graphql import GraphQLField
+from sqlalchemy import BigInteger, Integer, Select, Text, bindparam, case, cast, exists, func, literal_column, select
+
+from trninv.graphql.arguments import Asked, Binder, Page, conditions, cursor, order_by, sort_keys
+from trninv.graphql.compile.scope import Scope, or_null
+from trninv.graphql.rows import check_groups
+from trninv.graphql.text import NULL
+from trninv.inventory.fields import Form, Kind, Sql
+
+if TYPE_CHECKING:
+    from trninv.graphql.compile.objects import Below, Bound, Objects
+    from trninv.graphql.compile.selections import Nodes
+
+_ONE = literal_column("1", Integer)
+
+
+def connection(objects: "Objects", kind: Kind, definition: GraphQLField, nodes: "Nodes", below: "Below") -> Sql:
+    prefix = objects.prefix()
+
+    def bind(given: Mapping[str, Any]) -> "Bound":
+        asked = Asked.of(kind, given)
+        bound = {f"{prefix}{at}": value for at, value in enumerate((*asked.tests, *asked.ends))}
+        return asked.looks, {**bound, f"{prefix}size": asked.size}
+
+    looks = objects.call(definition, nodes, bind)
+    assert isinstance(looks, Page)
+    return _List(objects, kind, looks, prefix, below).json(nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    objects: "Objects"
+    kind: Kind
+    looks: Page
+    prefix: str
+    below: "Below"
+
+    def json(self, nodes: "Nodes") -> Sql:
+        runtime = self.objects.selections.type(f"{self.kind.type}Connection")
+        scope, writer = self._scope(), self.objects.writer
+        items: dict[int, Sql] = {}
+        for named in self.objects.selections.of(runtime, nodes).values():
+            if named[0].name.value == "nodes":
+                items[id(named[0])] = self.objects.thing(self.kind, scope, named)
+            elif named[0].name.value == "edges":
+                items[id(named[0])] = self._edge(scope, named)
+        listed = {key: sql.label(f"j{at}") for at, (key, sql) in enumerate(items.items())}
+        page = self._page(scope, list(listed.values())).subquery(f"l{next(self.objects.names)}") if listed else None
+
+        def member(name: str, named: "Nodes") -> Sql:
+            if page is not None and id(named[0]) in listed:
+                return writer.join(["[", writer.collect(page.c[listed[id(named[0])].name]), "]"])
+            match name:
+                case "pageInfo":
+                    return self._page_info(named)
+                case "totalCount":
+                    return self._count()
+            return self._aggregates(runtime.fields[name], named)
+
+        made = select(self.objects.fields(runtime, nodes, member))
+        return (made if page is None else made.select_from(page)).scalar_subquery()
+
+    def _scope(self) -> Scope:
+        return Scope(self.kind, self.objects.names)
+
+    def _where(self, scope: Scope, looks: Page) -> list[Sql]:
+        return [
+            *self.below(scope),
+            *conditions(self.kind, looks, scope.adapt, self.objects.writer, Binder(self.prefix)),
+        ]
+
+    def _keys(self, scope: Scope) -> list[tuple[Sql, bool]]:
+        return [*sort_keys(self.kind, self.looks, scope.adapt, self.objects.writer), (scope.key, False)]
+
+    def _size(self) -> Sql:
+        return bindparam(f"{self.prefix}size", type_=Integer)
+
+    def _page(self, scope: Scope, columns: list[Any]) -> Select[Any]:
+        """Rows of the page in their order."""
+        keys = self._keys(scope)
+        sorts = [key.label(f"s{at}") for at, (key, _) in enumerate(keys)] if self.looks.backwards else []
+        where = self._where(scope, self.looks)
+        way = order_by(self.kind, self.looks, scope.adapt, self.objects.writer)
+        query = scope.select(select(*columns, *sorts)).where(*where).order_by(*way).limit(self._size())
+        if not self.looks.backwards:
+            return query
+        inner = query.subquery(f"l{next(self.objects.names)}")
+        forth = [inner.c[f"s{at}"].desc() if down else inner.c[f"s{at}"].asc() for at, (_, down) in enumerate(keys)]
+        return select(*(inner.c[column.name] for column in columns)).order_by(*forth).limit(self._size())
+
+    def _cursor(self, scope: Scope) -> Sql:
+        return cursor(self.kind, self.looks, scope.adapt, self.objects.writer)
+
+    def _edge(self, scope: Scope, nodes: "Nodes") -> Sql:
+        def member(name: str, named: "Nodes") -> Sql:
+            if name == "node":
+                return self.objects.thing(self.kind, scope, named)
+            return self.objects.writer.quote(self._cursor(scope))
+
+        return self.objects.fields(self.objects.selections.type(f"{self.kind.type}Edge"), nodes, member)
+
+    def _page_info(self, nodes: "Nodes") -> Sql:
+        looks, writer = self.looks, self.objects.writer
+
+        def member(name: str, _: "Nodes") -> Sql:
+            if name in ("startCursor", "endCursor"):
+                return self._end(last=name == "endCursor")
+            if (name == "hasNextPage") == looks.backwards:  # the way back: told by the cursor that it was cut at
+                return writer.join(["true" if (looks.before if looks.backwards else looks.after) else "false"])
+            scope = self._scope()
+            where = self._where(scope, looks)
+            beyond = scope.select(select(_ONE)).where(*where).limit(_ONE).offset(self._size())
+            return writer.value(Form.YES, exists(beyond))
+
+        return self.objects.fields(self.objects.selections.type("PageInfo"), nodes, member)
+
+    def _end(self, *, last: bool) -> Sql:
+        """Cursor of the page's first or last row."""
+        scope = self._scope()
+        keys = self._keys(scope)
+        columns = [self._cursor(scope).label("cursor"), *(key.label(f"k{at}") for at, (key, _) in enumerate(keys))]
+        page = self._page(scope, columns).subquery(f"l{next(self.objects.names)}")
+        way = [page.c[f"k{at}"].desc() if down != last else page.c[f"k{at}"].asc() for at, (_, down) in enumerate(keys)]
+        return or_null(select(self.objects.writer.quote(page.c.cursor)).order_by(*way).limit(_ONE))
+
+    def _count(self) -> Sql:
+        scope = self._scope()
+        where = self._where(scope, Page(self.looks.filter))
+        return scope.select(select(cast(func.count(), Text))).where(*where).scalar_subquery()
+
+    def _aggregates(self, definition: GraphQLField, nodes: "Nodes") -> Sql:
+        def bind(given: Mapping[str, Any]) -> "Bound":
+            return check_groups(self.kind, (each.value for each in given.get("by") or ())), {}
+
+        groups = self.objects.call(definition, nodes, bind)
+        assert isinstance(groups, tuple)
+        scope, runtime = self._scope(), self.objects.selections.type("Aggregate")
+        sums = {name: scope.adapt(total) for name, total in self.kind.sums.items()}
+        by = {name: scope.adapt(self.kind.groups[name]) for name in groups}
+
+        def member(name: str, named: "Nodes") -> Sql:
+            if name == "teraflops":
+                return self._teraflops(runtime.fields[name], named, sums)
+            return self._aggregate(name, named, sums, by)
+
+        made = self.objects.fields(runtime, nodes, member)
+        query = scope.select(select(made.label("j"))).where(*self._where(scope, Page(self.looks.filter)))
+        if not by:
+            return self.objects.listed(query.having(func.count() > literal_column("0")))
+        ways = [self.objects.writer.ordered(each) for each in by.values()]
+        return self.objects.listed(query.group_by(*by.values()).order_by(*ways))
+
+    def _teraflops(self, definition: GraphQLField, nodes: "Nodes", sums: Mapping[str, Sql]) -> Sql:
+        wanted = str(self.objects.call(definition, nodes, lambda given: (given["type"].value, {})))
+        if wanted not in sums:
+            return NULL
+        total = func.sum(sums[wanted])
+        return case((total.is_(None), NULL), else_=self.objects.writer.decimal(total, 1000))
+
+    def _aggregate(self, name: str, nodes: "Nodes", sums: Mapping[str, Sql], by: Mapping[str, Sql]) -> Sql:
+        if name == "count":
+            return cast(func.count(), Text)
+        if name in by:
+            return self.objects.writer.value(Form.TEXT, by[name], null=True)
+        if name not in sums:
+            return NULL
+        form = Form.CAPACITY if name == "memory" else Form.BANDWIDTH
+        return self.objects.quantity(form, cast(func.sum(sums[name]), BigInteger), None, nodes)

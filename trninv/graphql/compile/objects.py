@@ -1,0 +1,173 @@
+"""The JSON of things, by the columns of their scopes."""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Final
+
+from graphql import GraphQLField, GraphQLObjectType
+from graphql.execution.values import VariableValues, get_argument_values
+from sqlalchemy import Text, case, func, literal_column, or_, select
+from strawberry.utils.str_converters import to_camel_case as camel
+
+from trninv.graphql.arguments import Binder
+from trninv.graphql.compile import lists
+from trninv.graphql.compile.scope import Scope, or_null
+from trninv.graphql.compile.selections import Nodes, Selections
+from trninv.graphql.text import NULL, Writer
+from trninv.inventory.fields import Field, Form, Kind, Many, One, Sql, in_cluster
+from trninv.inventory.kinds import KINDS
+from trninv.inventory.schema import TABLES
+
+Variables = VariableValues
+Bound = tuple[Hashable, dict[str, Any]]
+"""The look of a call's arguments, and the parameters that they bind."""
+Bind = Callable[[Mapping[str, Any]], Bound]
+Member = Callable[[str, Nodes], Sql]
+Below = Callable[[Scope], list[Sql]]
+"""The condition under which rows of a scope are those of a list."""
+
+_QUANTITIES: Final = {
+    "gigabytesPerSecond": 10**9,
+    "gigabitsPerSecond": 10**9 // 8,
+    "gibibytes": 2**30,
+}
+_MEMBERS: Final[Mapping[str, Mapping[str, Field | One | Many]]] = {
+    kind.name: {camel(member.name): member for member in kind.members} for kind in KINDS.values()
+}
+
+
+class Objects:
+    """Writes the JSON of objects, and notes how the arguments in them are bound.
+
+    Attributes
+    ----------
+    binders
+        What gives, for any variables, the look of each call's arguments and its parameters; in the order of the calls.
+
+    """
+
+    def __init__(self, selections: Selections, dialect: str, variables: Variables) -> None:
+        self.selections, self.writer = selections, Writer(dialect)
+        self.names = iter(range(10**6))
+        self.binders: list[Callable[[Variables], Bound]] = []
+        self._variables = variables
+
+    def call(self, definition: GraphQLField, nodes: Nodes, bind: Bind) -> Hashable:
+        """Note a call; returns the look of its arguments."""
+
+        def bound(variables: Variables) -> Bound:
+            return bind(get_argument_values(definition, nodes[0], variables))
+
+        self.binders.append(bound)
+        return bound(self._variables)[0]
+
+    def prefix(self) -> str:
+        """A name for parameters of one call."""
+        return f"p{next(self.names)}_"
+
+    def fields(self, runtime: GraphQLObjectType, nodes: Nodes, member: Member) -> Sql:
+        """An object of members."""
+        pieces: list[str | Sql] = ["{"]
+        for key, named in self.selections.of(runtime, nodes).items():
+            name = named[0].name.value
+            pieces += [f'{"," if pieces[1:] else ""}"{key}":']
+            pieces += [f'"{runtime.name}"' if name == "__typename" else member(name, named)]
+        return self.writer.join([*pieces, "}"])
+
+    def thing(self, kind: Kind, scope: Scope, nodes: Nodes) -> Sql:
+        """An object of the table of fields."""
+        runtime = self.selections.type(kind.type)
+
+        def member(name: str, named: Nodes) -> Sql:
+            found = _MEMBERS[kind.name][name]
+            if isinstance(found, Field):
+                return self._value(kind, found, scope, named)
+            if isinstance(found, One):
+                return self._one(found, scope, named)
+            return self._many(kind, found, runtime.fields[name], scope, named)
+
+        return self.fields(runtime, nodes, member)
+
+    def quantity(self, form: Form, sql: Sql, cited: tuple[Sql, str] | None, nodes: Nodes) -> Sql:
+        """A bandwidth or a capacity, and the fact that it rests on."""
+        runtime = self.selections.type("Capacity" if form is Form.CAPACITY else "Bandwidth")
+
+        def member(name: str, named: Nodes) -> Sql:
+            if name == "fact":
+                return self._fact(*cited, named) if cited else NULL
+            divisor = _QUANTITIES.get(name)
+            return self.writer.decimal(sql, divisor) if divisor else self.writer.value(Form.EXACT, sql)
+
+        return self.fields(runtime, nodes, member)
+
+    def every(self, kind: Kind, nodes: Nodes, below: Below) -> Sql:
+        """A list without pages."""
+        scope = Scope(kind, self.names)
+        made, where = self.thing(kind, scope, nodes), below(scope)
+        query = scope.select(select(made.label("j"))).where(*where).order_by(scope.key)
+        return self.listed(query)
+
+    def listed(self, query: Any) -> Sql:  # noqa: ANN401 # a select of j
+        """The items of a query as a JSON list."""
+        found = query.subquery(f"l{next(self.names)}")
+        return select(self.writer.join(["[", self.writer.collect(found.c.j), "]"])).scalar_subquery()
+
+    def _value(self, kind: Kind, found: Field, scope: Scope, nodes: Nodes) -> Sql:
+        sql = scope.adapt(found.sql)
+        if found.form in (Form.CAPACITY, Form.BANDWIDTH):
+            cited = (scope.adapt(found.fact[0]), found.fact[1]) if found.fact else None
+            return self.quantity(found.form, sql, cited, nodes)
+        return self.writer.value(found.form, sql, kind.name, null=found.null)
+
+    def _fact(self, subject: Sql, attribute: str, nodes: Nodes) -> Sql:
+        kind, table = KINDS["fact"], TABLES["fact"]
+        scope = Scope(kind, self.names)
+        query = scope.select(select(self.thing(kind, scope, nodes))).where(
+            scope.adapt(table.c.subject) == subject,
+            scope.adapt(table.c.attribute) == literal_column(f"'{attribute}'", Text),
+            scope.adapt(table.c.preference) == literal_column("0"),
+        )
+        return or_null(query)
+
+    def _one(self, one: One, scope: Scope, nodes: Nodes) -> Sql:
+        """Another thing: the same row where the scope has it, else found by its id."""
+        if not one.kinds[1:] and scope.has(KINDS[one.kinds[0]].table):
+            made = self.thing(KINDS[one.kinds[0]], scope, nodes)
+            return case((scope.adapt(one.key).is_(None), NULL), else_=made) if one.null else made
+        found = []
+        for kind in map(KINDS.__getitem__, one.kinds):
+            inner = Scope(kind, self.names)
+            query = inner.select(select(self.thing(kind, inner, nodes))).where(inner.key == scope.adapt(one.key))
+            found.append(query.scalar_subquery())
+        return func.coalesce(*found, NULL)
+
+    def _many(self, kind: Kind, many: Many, definition: GraphQLField, scope: Scope, nodes: Nodes) -> Sql:
+        child = KINDS[many.kind]
+        key, own = scope.adapt(many.key), scope.adapt(kind.key)
+
+        def below(inner: Scope) -> list[Sql]:
+            if not many.on:
+                return [in_cluster(child, inner.key, key)]
+            other = [] if many.but is None else [inner.adapt(many.but) != own]
+            return [or_(*(inner.adapt(column) == key for column in many.on)), *other]
+
+        if many.paged:
+            return lists.connection(self, child, definition, nodes, below)
+        if "attribute" in definition.args:
+            return self.every(child, nodes, self._of_attribute(definition, nodes, below))
+        return self.every(child, nodes, below)
+
+    def _of_attribute(self, definition: GraphQLField, nodes: Nodes, below: Below) -> Below:
+        prefix = self.prefix()
+
+        def bind(given: Mapping[str, Any]) -> Bound:
+            wanted = given.get("attribute")
+            return wanted is not None, {} if wanted is None else {f"{prefix}0": wanted}
+
+        if self.call(definition, nodes, bind) is False:
+            return below
+
+        def of_attribute(scope: Scope) -> list[Sql]:
+            column = scope.adapt(TABLES["fact"].c.attribute)
+            return [*below(scope), column == Binder(prefix).take(column)]
+
+        return of_attribute

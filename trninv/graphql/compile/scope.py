@@ -1,0 +1,57 @@
+"""A kind's tables under aliases of their own, joined as far as they are used."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import FromClause, Select, func
+from sqlalchemy.sql.visitors import replacement_traverse
+
+from trninv.graphql.text import NULL
+from trninv.inventory.fields import Kind, Sql
+
+
+class Scope:
+    """One appearance of a kind in a statement."""
+
+    def __init__(self, kind: Kind, names: Iterator[int]) -> None:
+        self.kind = kind
+        number = next(names)
+        self._aliases: dict[Any, FromClause] = {
+            table: table.alias(f"t{number}_{at}") for at, table in enumerate((kind.table, *kind.joins))
+        }
+        self._used: set[FromClause] = set()
+
+    def has(self, table: FromClause) -> bool:
+        return table in self._aliases
+
+    def adapt(self, sql: Sql) -> Sql:
+        """An expression on this scope's aliases."""
+
+        def replace(element: Any, **_: Any) -> Any:  # noqa: ANN401 # any part of an expression
+            table = getattr(element, "table", None)
+            if table is None or table not in self._aliases:
+                return None
+            self._used.add(table)
+            return self._aliases[table].c[element.key]
+
+        return replacement_traverse(sql, {}, replace)
+
+    @property
+    def key(self) -> Sql:
+        return self.adapt(self.kind.key)
+
+    def select(self, query: Select[Any]) -> Select[Any]:
+        """A query of columns that were adapted, from the tables that they need."""
+        joins = []
+        for table, (condition, outer) in reversed([*self.kind.joins.items()]):
+            if table in self._used:
+                joins.append((self._aliases[table], self.adapt(condition), outer))
+        source = self._aliases[self.kind.table]
+        for table, condition, outer in reversed(joins):
+            source = source.join(table, condition, isouter=outer)
+        return query.select_from(source).correlate_except(*self._aliases.values())
+
+
+def or_null(query: Select[Any]) -> Sql:
+    """What a query of JSON finds, else null."""
+    return func.coalesce(query.scalar_subquery(), NULL)

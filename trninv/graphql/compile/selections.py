@@ -1,0 +1,76 @@
+"""Which fields a document selects, for given variables; fragments and directives are worked in."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from graphql import (
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLIncludeDirective,
+    GraphQLObjectType,
+    GraphQLSchema,
+    GraphQLSkipDirective,
+    InlineFragmentNode,
+    NamedTypeNode,
+    SelectionSetNode,
+    is_abstract_type,
+)
+from graphql.execution.values import VariableValues, get_directive_values
+
+Nodes = list[FieldNode]
+
+
+class Selections:
+    """Collects fields as the GraphQL specification does (6.3.2, CollectFields)."""
+
+    def __init__(
+        self, schema: GraphQLSchema, fragments: Mapping[str, FragmentDefinitionNode], variables: VariableValues
+    ) -> None:
+        self._schema, self._fragments, self._variables = schema, fragments, variables
+
+    def type(self, name: str) -> GraphQLObjectType:
+        found = self._schema.type_map[name]
+        assert isinstance(found, GraphQLObjectType)
+        return found
+
+    def of(self, runtime: GraphQLObjectType, nodes: Nodes) -> dict[str, Nodes]:
+        """Fields below fields, by response key."""
+        return self.within(runtime, (node.selection_set for node in nodes if node.selection_set))
+
+    def within(self, runtime: GraphQLObjectType, selections: Iterable[SelectionSetNode]) -> dict[str, Nodes]:
+        found: dict[str, Nodes] = {}
+        seen: set[str] = set()
+        for selection_set in selections:
+            self._collect(found, seen, runtime, selection_set)
+        return found
+
+    def _collect(
+        self, found: dict[str, Nodes], seen: set[str], runtime: GraphQLObjectType, selections: SelectionSetNode
+    ) -> None:
+        for node in selections.selections:
+            if not self._included(node):
+                continue
+            if isinstance(node, FieldNode):
+                found.setdefault((node.alias or node.name).value, []).append(node)
+            elif isinstance(node, InlineFragmentNode):
+                if self._applies(runtime, node.type_condition):
+                    self._collect(found, seen, runtime, node.selection_set)
+            elif isinstance(node, FragmentSpreadNode) and node.name.value not in seen:
+                seen.add(node.name.value)
+                fragment = self._fragments[node.name.value]
+                if self._applies(runtime, fragment.type_condition):
+                    self._collect(found, seen, runtime, fragment.selection_set)
+
+    def _included(self, node: Any) -> bool:  # noqa: ANN401 # a selection
+        if not node.directives:
+            return True
+        skip = get_directive_values(GraphQLSkipDirective, node, self._variables)
+        include = get_directive_values(GraphQLIncludeDirective, node, self._variables)
+        return not (skip and skip["if"]) and not (include and not include["if"])
+
+    def _applies(self, runtime: GraphQLObjectType, condition: NamedTypeNode | None) -> bool:
+        if condition is None or condition.name.value == runtime.name:
+            return True
+        named = self._schema.type_map[condition.name.value]
+        return is_abstract_type(named) and self._schema.is_sub_type(named, runtime)

@@ -1,0 +1,17 @@
+"""Types of the table of fields, named before they are made."""
+
+from typing import Annotated, Any
+
+import strawberry
+
+
+def lazy(name: str) -> Any:  # noqa: ANN401 # a type for strawberry
+    return Annotated.__class_getitem__((name, strawberry.lazy("trninv.graphql.types")))  # type: ignore[attr-defined]
+
+
+def lazy_list(name: str) -> Any:  # noqa: ANN401 # a type for strawberry
+    return list_of(lazy(name))
+
+
+def list_of(of: Any) -> Any:  # noqa: ANN401 # a type for strawberry
+    return list.__class_getitem__(of)

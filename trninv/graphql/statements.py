@@ -1,0 +1,58 @@
+"""Single reading statements, straight to the driver: each sees one state of the database by itself."""
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from sqlalchemy import Engine
+
+from trninv import deadline
+from trninv.errors import DatabaseError
+from trninv.inventory.database import file_of, reading
+
+counted: ContextVar[list[int] | None] = ContextVar("statements", default=None)
+"""How many SQL statements the current request has sent, in its only item."""
+
+
+class Statements:
+    """Runs compiled statements of one row over an engine's pool; thread safe."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._file, self._checked = engine, file_of(engine), False
+
+    def one(self, sql: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The only row of a statement.
+
+        Raises
+        ------
+        TimeLimitError
+            It took too long.
+        DatabaseError
+            It failed, or the database is not one of this revision.
+
+        """
+        if not self._checked or (self._file and not self._file.exists()):
+            with reading(self._engine):
+                self._checked = True
+        pooled = self._engine.raw_connection()
+        try:
+            driver = pooled.driver_connection
+            assert driver is not None
+            if self._file is None:
+                driver.autocommit = True
+            cursor = pooled.cursor()
+            cursor.execute(sql, parameters)
+            row: tuple[Any, ...] = cursor.fetchone()  # type: ignore[assignment] # there is one
+            cursor.close()
+            if self._file is None:
+                driver.autocommit = False
+        except self._engine.dialect.loaded_dbapi.Error as error:
+            pooled.invalidate()
+            self._checked = False
+            deadline.check()
+            raise DatabaseError(f"the statement failed: {error}") from error
+        finally:
+            pooled.close()
+        if (seen := counted.get()) is not None:
+            seen[0] += 1
+        return row

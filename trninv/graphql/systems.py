@@ -1,0 +1,71 @@
+"""What can be seeded, from the catalog; and what documents disagree on."""
+
+from dataclasses import asdict
+from typing import Any
+
+import strawberry
+from sqlalchemy import Connection as Database
+from sqlalchemy import RowMapping, Text, cast, func, select
+
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import System as CatalogSystem
+from trninv.graphql.lazy import lazy, lazy_list
+from trninv.graphql.types import made
+from trninv.inventory.fields import rows
+from trninv.inventory.kinds import KINDS
+from trninv.inventory.schema import TABLES
+
+
+@strawberry.type(description="Facts of one subject and attribute that disagree.")
+class Conflict:
+    subject: str = strawberry.field(description="What they are about.")
+    attribute: str = strawberry.field(description="Which number.")
+    note: str | None = strawberry.field(description="How to read them.")
+    facts: list[Any] = strawberry.field(
+        description="All of them, the picked one first.", graphql_type=lazy_list("Fact")
+    )
+
+    @strawberry.field(description="The one that counts.", graphql_type=lazy("Fact"))
+    def picked(self) -> Any:  # noqa: ANN401
+        return self.facts[0]
+
+
+@strawberry.type(description="Something that can be seeded.")
+class System:
+    slug: str = strawberry.field(description="Name to seed it by.")
+    name: str = strawberry.field(description="What it is.")
+    aliases: list[str] = strawberry.field(description="Other names it answers to.")
+    chips: int = strawberry.field(description="Chips in all.")
+    servers: int = strawberry.field(description="Servers in all.")
+    domains: int = strawberry.field(description="Scale-up domains.")
+    sources: list[Any] = strawberry.field(description="Documents that it rests on.", graphql_type=lazy_list("Source"))
+
+    @classmethod
+    def of(cls, system: CatalogSystem) -> "System":
+        named = {name: getattr(system, name) for name in ("slug", "name", "chips", "servers", "domains")}
+        sources: list[Any] = [made("source", asdict(source)) for source in system.sources(catalog())]
+        return cls(**named, aliases=list(system.aliases), sources=sources)
+
+
+def conflicts(connection: Database) -> list[Conflict]:
+    """Every subject and attribute that documents disagree on, or that must be read otherwise than it is written."""
+    fact = TABLES["fact"]
+    said = func.coalesce(cast(fact.c.value, Text), fact.c.written)
+    differs = (func.count(said.distinct()) > 1) | ((func.count() > 1) & (func.count(fact.c.reading_unit) > 0))
+    both = fact.c.subject, fact.c.attribute
+    rivals = select(*both).group_by(*both).having(differs).subquery()
+    query = rows(KINDS["fact"]).join(
+        rivals, (rivals.c.subject == fact.c.subject) & (rivals.c.attribute == fact.c.attribute)
+    )
+    groups: dict[tuple[str, str], list[RowMapping]] = {}
+    for row in connection.execute(query.order_by(fact.c.id)).mappings():
+        groups.setdefault((row["subject"], row["attribute"]), []).append(row)
+    return [
+        Conflict(
+            subject=subject,
+            attribute=attribute,
+            note=found[0]["note"],
+            facts=[made("fact", row) for row in found],
+        )
+        for (subject, attribute), found in groups.items()
+    ]

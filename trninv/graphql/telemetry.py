@@ -1,0 +1,71 @@
+"""What an operator sees of the service: a JSON line a request, and Prometheus' metrics."""
+
+import logging
+import sys
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from sqlalchemy import Connection, Engine, event
+
+from trninv.graphql.statements import counted
+
+
+class Metrics:
+    """Counters of one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "trninv_requests_total", "Requests by path and status.", ["path", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "trninv_request_seconds", "Time from request to answer.", ["path"], registry=self.registry
+        )
+        self.cost = Histogram(
+            "trninv_document_cost",
+            "Cost of GraphQL documents.",
+            registry=self.registry,
+            buckets=(1, 10, 100, 1_000, 10_000, 100_000),
+        )
+        self.statements = Histogram(
+            "trninv_document_statements",
+            "SQL statements of GraphQL documents.",
+            registry=self.registry,
+            buckets=(1, 2, 3, 5, 10, 20, 50, 100),
+        )
+        self.errors = Counter(
+            "trninv_errors_total",
+            "GraphQL answers with errors, by the first one's code.",
+            ["code"],
+            registry=self.registry,
+        )
+
+    def text(self) -> bytes:
+        return generate_latest(self.registry)
+
+
+def count_statements(engine: Engine) -> None:
+    """Count every statement of an engine in the request that sends it."""
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def count(connection: Connection, *_: object) -> None:  # noqa: ARG001 # SQLAlchemy's signature
+        seen = counted.get()
+        if seen is not None:
+            seen[0] += 1
+
+
+def logger(style: str) -> structlog.typing.FilteringBoundLogger:
+    """A line a request on stderr: "json", "text" for people, or "off"."""
+    render = structlog.processors.JSONRenderer() if style == "json" else structlog.dev.ConsoleRenderer(colors=False)
+    level = logging.CRITICAL if style == "off" else logging.INFO
+    made: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+        structlog.PrintLogger(sys.stderr),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            render,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+    )
+    return made

@@ -1,0 +1,674 @@
+"""The table of fields: what can be asked of each kind of thing, in SQL.
+
+GraphQL's types, filters and orders are made from it, and so are the statements that documents are compiled to: a field
+is one line here. Expressions are written on the tables themselves; whoever uses them puts aliases in their place.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from sqlalchemy import FromClause, Integer, and_, case, func, literal_column, select, union_all
+
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import COMPUTE, systems
+from trninv.inventory.address import words
+from trninv.inventory.fields import Field, Form, Kind, Many, One, Sql
+from trninv.inventory.record import compute_column
+from trninv.inventory.schema import CARRYING, LINK_SCOPES, STATES, TABLES, WIRINGS
+from trninv.inventory.state import PPM
+
+_ppm = literal_column(str(PPM), Integer)
+
+_T = TABLES
+_cluster, _domain, _server, _rack, _tray = (_T[name] for name in ("cluster", "domain", "server", "rack", "tray"))
+_node, _chip, _switch, _nic, _above = (_T[name] for name in ("node", "chip", "switch", "nic", "network_node"))
+_core, _link, _fact, _source = (_T[name] for name in ("core", "link", "fact", "source"))
+_chips, _servers, _domains, _links = (_T[f"{name}_model"] for name in ("chip", "server", "domain", "link"))
+_end_a, _end_b = _node.alias("end_a"), _node.alias("end_b")
+
+_compute = union_all(
+    *(
+        select(
+            literal_column(str(at)).label("id"),
+            _chips.c.id.label("chip_model_id"),
+            literal_column(f"'{name.removesuffix('_compute')}'").label("type"),
+            _chips.c[compute_column(name)].label("giga"),
+        ).where(_chips.c[compute_column(name)].is_not(None))
+        for at, name in enumerate(COMPUTE)
+    )
+).subquery("compute")
+
+_SERVER: Final[dict[FromClause, tuple[Sql, bool]]] = {
+    _domain: (_domain.c.id == _server.c.domain_id, False),
+    _cluster: (_cluster.c.id == _domain.c.cluster_id, False),
+    _rack: (_rack.c.id == _server.c.rack_id, False),
+    _servers: (_servers.c.id == _server.c.server_model_id, False),
+    _domains: (_domains.c.id == _domain.c.domain_model_id, False),
+}
+
+_in_domain = words(_cluster.c.slug, "/d", _domain.c.ordinal)
+_in_server = words(_cluster.c.slug, "/d", _domain.c.ordinal, "/s", _server.c.ordinal)
+_WITHIN_SERVER = {"domain": _domain.c.id, "server": _server.c.id, "rack": _server.c.rack_id}
+
+
+def _node_address(end: Sql) -> Sql:
+    """Address of a vertex by its id, tried as each kind of vertex in turn."""
+    cluster, domain, server = (_T[name].alias(f"at_{name}") for name in ("cluster", "domain", "server"))
+
+    def on_server(name: str, letters: str) -> Sql:
+        table = _T[name].alias(f"at_{name}")
+        joined = (
+            table.join(server, server.c.id == table.c.server_id)
+            .join(domain, domain.c.id == server.c.domain_id)
+            .join(cluster, cluster.c.id == domain.c.cluster_id)
+        )
+        text = words(cluster.c.slug, "/d", domain.c.ordinal, "/s", server.c.ordinal, letters, table.c.ordinal)
+        found = select(text).select_from(joined).where(table.c.id == end)
+        return found.correlate_except(table, server, domain, cluster).scalar_subquery()
+
+    switch, above = _T["switch"].alias("at_switch"), _T["network_node"].alias("at_network_node")
+    node = _node.alias("at_node")
+    of_switch = select(words(cluster.c.slug, "/d", domain.c.ordinal, "/sw", switch.c.ordinal)).select_from(
+        switch.join(node, node.c.id == switch.c.id)
+        .join(domain, domain.c.id == node.c.domain_id)
+        .join(cluster, cluster.c.id == domain.c.cluster_id)
+    )
+    of_above = select(words(cluster.c.slug, "/fabric/t", above.c.tier, "/n", above.c.ordinal)).select_from(
+        above.join(node, node.c.id == above.c.id).join(cluster, cluster.c.id == node.c.cluster_id)
+    )
+    in_domain = of_switch.where(switch.c.id == end).correlate_except(switch, node, domain, cluster)
+    in_fabric = of_above.where(above.c.id == end).correlate_except(above, node, cluster)
+    return func.coalesce(
+        on_server("chip", "/c"), on_server("nic", "/efa"), in_domain.scalar_subquery(), in_fabric.scalar_subquery()
+    )
+
+
+def _carries(state: Sql, factor: Sql) -> Sql:
+    """Millionths that something in this condition carries."""
+    carrying: list[Sql] = [literal_column(f"'{each}'") for each in CARRYING]
+    return case((state.in_(carrying), func.coalesce(factor, _ppm)), else_=literal_column("0", Integer))
+
+
+def _least(first: Sql, *others: Sql) -> Sql:
+    """The least of several numbers, as both databases write it."""
+    for other in others:
+        first = case((first < other, first), else_=other)
+    return first
+
+
+_now = _least(*(_carries(of.c.state, of.c.factor_ppm) for of in (_link, _end_a, _end_b)))
+_nominal = _link.c.bandwidth_bytes_per_s
+_up = and_(*(of.c.state == literal_column("'up'") for of in (_link, _end_a, _end_b)))
+_bandwidth_now = case(  # the product might need more than 63 bits
+    (_up, _nominal), else_=_nominal // _ppm * _now + _nominal % _ppm * _now // _ppm
+)
+
+
+def _states() -> tuple[str, ...]:
+    return STATES
+
+
+@lru_cache(maxsize=1)
+def _models() -> dict[str, tuple[str, ...]]:
+    """Slugs of every model that a system is made of, and the generations."""
+    domains = [system.domain for system in systems().systems]
+    chips = [domain.server.chip for domain in domains]
+    links = [link for domain in domains for link in domain.links.values()]
+    return {
+        "chip": _unique(chip.slug for chip in chips),
+        "generation": _unique(chip.generation for chip in chips),
+        "server": _unique(domain.server.slug for domain in domains),
+        "domain": _unique(domain.name for domain in domains),
+        "technology": _unique(link.technology for link in links),
+        "subject": _unique(fact.subject for fact in catalog().facts),
+        "attribute": _unique(fact.attribute.name for fact in catalog().facts),
+    }
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _known(of: str) -> Callable[[], tuple[str, ...]]:
+    return lambda: _models()[of]
+
+
+def _id(table: FromClause) -> Field:
+    return Field("id", Form.ID, table.c.id, "Opaque id.", listed=False)
+
+
+def _address(sql: Sql) -> Field:
+    return Field("address", Form.ADDRESS, sql, "Its address.", listed=False)
+
+
+def _ordinal(table: FromClause, says: str = "Its number within what contains it.") -> Field:
+    return Field("ordinal", Form.WHOLE, table.c.ordinal, says)
+
+
+def _condition(table: FromClause) -> tuple[Field, Field]:
+    left = "The part that still carries, of what is degraded; null: all."
+    return (
+        Field("state", Form.WORD, table.c.state, "up, degraded, down or maintenance.", known=_states),
+        Field("factor", Form.MILLIONTHS, table.c.factor_ppm, left, null=True),
+    )
+
+
+_TO_CLUSTER = One("cluster", ("cluster",), _cluster.c.id, "The cluster it belongs to.")
+_TO_DOMAIN = One("domain", ("domain",), _domain.c.id, "The scale-up domain it belongs to.")
+_TO_RACK = One("rack", ("rack",), _rack.c.id, "The rack it stands in.")
+_TO_SERVER = One("server", ("server",), _server.c.id, "The server it belongs to.")
+_IN_SERVER = (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK, _TO_SERVER)
+
+
+def _links_of(table: FromClause) -> Many:
+    return Many("links", "link", (_link.c.a_id, _link.c.b_id), table.c.id, "Its links.")
+
+
+def _facts_of(subject: Sql, says: str) -> Many:
+    return Many("facts", "fact", (_fact.c.subject,), subject, says, paged=False)
+
+
+_CHIP_JOINS: dict[FromClause, tuple[Sql, bool]] = {
+    _node: (_node.c.id == _chip.c.id, False),
+    _server: (_server.c.id == _chip.c.server_id, False),
+    **_SERVER,
+    _chips: (_chips.c.id == _chip.c.chip_model_id, False),
+    _tray: (_tray.c.id == _chip.c.tray_id, True),
+}
+_host, _host_model = _link.alias("host_link"), _links.alias("host_model")
+_nic_subject = (
+    select(_host_model.c.slug)
+    .select_from(_host.join(_host_model, _host_model.c.id == _host.c.link_model_id))
+    .where(_host.c.b_id == _nic.c.id, _host.c.scope == literal_column("'host'"))
+    .limit(literal_column("1"))
+    .correlate_except(_host, _host_model)
+    .scalar_subquery()
+)
+_memory = _chips.c.device_memory_bytes
+_hbm = _chips.c.device_memory_bandwidth_bytes_per_s
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "cluster",
+            "Cluster",
+            "A named fleet: a single server, an UltraServer, an UltraCluster.",
+            _cluster,
+            {_domains: (_domains.c.id == _cluster.c.domain_model_id, False)},
+            (
+                _id(_cluster),
+                _address(_cluster.c.slug),
+                Field("slug", Form.WORD, _cluster.c.slug, "Its name."),
+                Field("system", Form.TEXT, _cluster.c.system, "The system it was seeded as."),
+            ),
+            (),
+            (
+                Many("domains", "domain", (), _cluster.c.id, "Its scale-up domains."),
+                Many("racks", "rack", (), _cluster.c.id, "Its racks."),
+                Many("chips", "chip", (), _cluster.c.id, "Its chips."),
+                _facts_of(_cluster.c.system, "What documents say of its system."),
+            ),
+        ),
+        Kind(
+            "domain",
+            "Domain",
+            "A NeuronLink scale-up domain: one server, or one UltraServer.",
+            _domain,
+            {
+                _cluster: (_cluster.c.id == _domain.c.cluster_id, False),
+                _domains: (_domains.c.id == _domain.c.domain_model_id, False),
+            },
+            (
+                _id(_domain),
+                _address(_in_domain),
+                _ordinal(_domain),
+                Field("model", Form.TEXT, _domains.c.name, "The vendor's name of its kind.", known=_known("domain")),
+                Field("wiring", Form.WORD, _domains.c.wiring, "single, torus or switched.", known=lambda: WIRINGS),
+            ),
+            (_TO_CLUSTER,),
+            (
+                Many("servers", "server", (_server.c.domain_id,), _domain.c.id, "Its servers, rack by rack."),
+                Many("switches", "switch", (_node.c.domain_id,), _domain.c.id, "Its switches."),
+                Many("links", "link", (_link.c.domain_id,), _domain.c.id, "Its links, those to NICs included."),
+                _facts_of(_domains.c.slug, "What documents say of domains of its kind."),
+            ),
+            "first_domain_id",
+            {"domain": _domain.c.id},
+            {"cluster": _cluster.c.slug, "model": _domains.c.slug},
+        ),
+        Kind(
+            "rack",
+            "Rack",
+            "A rack.",
+            _rack,
+            {_cluster: (_cluster.c.id == _rack.c.cluster_id, False)},
+            (
+                _id(_rack),
+                _address(words(_cluster.c.slug, "/r", _rack.c.ordinal)),
+                _ordinal(_rack),
+                Field("rack_units", Form.WHOLE, _rack.c.rack_units, "Its height."),
+            ),
+            (_TO_CLUSTER,),
+            (
+                Many("servers", "server", (_server.c.rack_id,), _rack.c.id, "The servers in it."),
+                _facts_of(literal_column("'rack'"), "What is said of racks."),
+            ),
+            "first_rack_id",
+            {"rack": _rack.c.id},
+            {"cluster": _cluster.c.slug},
+        ),
+        Kind(
+            "server",
+            "Server",
+            "A server: an EC2 instance of a rack.",
+            _server,
+            {**_SERVER, _chips: (_chips.c.id == _servers.c.chip_model_id, False)},
+            (
+                _id(_server),
+                _address(_in_server),
+                _ordinal(_server),
+                *_condition(_server),
+                Field(
+                    "model",
+                    Form.TEXT,
+                    _servers.c.slug,
+                    "Its model, the subject of its facts.",
+                    known=_known("server"),
+                ),
+                Field("vcpus", Form.WHOLE, _servers.c.vcpus, "Virtual CPUs of the host."),
+                Field(
+                    "host_memory",
+                    Form.CAPACITY,
+                    _servers.c.host_memory_bytes,
+                    "Memory of the host.",
+                    fact=(_servers.c.slug, "host_memory"),
+                ),
+            ),
+            (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK),
+            (
+                Many("chips", "chip", (_chip.c.server_id,), _server.c.id, "Its chips, by device number."),
+                Many("nics", "nic", (_nic.c.server_id,), _server.c.id, "Its EFA devices."),
+                _facts_of(_servers.c.slug, "What documents say of servers of its model."),
+            ),
+            "first_server_id",
+            _WITHIN_SERVER,
+            {
+                "cluster": _cluster.c.slug,
+                "model": _servers.c.slug,
+                "generation": _chips.c.generation,
+                "state": _server.c.state,
+            },
+            {"memory": _servers.c.host_memory_bytes},
+        ),
+        Kind(
+            "chip",
+            "Chip",
+            "A chip: what Neuron tools call a device.",
+            _chip,
+            _CHIP_JOINS,
+            (
+                _id(_chip),
+                _address(words(_in_server, "/c", _chip.c.ordinal)),
+                _ordinal(_chip),
+                *_condition(_node),
+                Field("generation", Form.TEXT, _chips.c.generation, "trn1, trn2 or trn3.", known=_known("generation")),
+                Field("memory", Form.CAPACITY, _memory, "Its HBM.", fact=(_chips.c.slug, "device_memory")),
+                Field(
+                    "memory_bandwidth",
+                    Form.BANDWIDTH,
+                    _hbm,
+                    "Its HBM's bandwidth.",
+                    fact=(_chips.c.slug, "device_memory_bandwidth"),
+                ),
+                Field(
+                    "tray",
+                    Form.WHOLE,
+                    _tray.c.ordinal,
+                    "Number of its tray within the server, null where no document says.",
+                    null=True,
+                ),
+            ),
+            (*_IN_SERVER, One("model", ("chip_model",), _chips.c.id, "Its model.")),
+            (
+                Many("cores", "core", (_core.c.chip_id,), _chip.c.id, "Its physical cores."),
+                _links_of(_chip),
+            ),
+            "first_node_id",
+            _WITHIN_SERVER,
+            {
+                "cluster": _cluster.c.slug,
+                "model": _chips.c.slug,
+                "generation": _chips.c.generation,
+                "state": _node.c.state,
+            },
+            {"memory": _memory, "bandwidth": _hbm}
+            | {name.removesuffix("_compute"): _chips.c[compute_column(name)] for name in COMPUTE},
+        ),
+        Kind(
+            "core",
+            "Core",
+            "A physical NeuronCore.",
+            _core,
+            {_chip: (_chip.c.id == _core.c.chip_id, False), **_CHIP_JOINS},
+            (_id(_core), _address(words(_in_server, "/c", _chip.c.ordinal, "/nc", _core.c.ordinal)), _ordinal(_core)),
+            (*_IN_SERVER, One("chip", ("chip",), _chip.c.id, "Its chip.")),
+            (),
+            "first_core_id",
+            _WITHIN_SERVER,
+            {
+                "cluster": _cluster.c.slug,
+                "model": _chips.c.core_model,
+                "generation": _chips.c.generation,
+                "state": _node.c.state,
+            },
+        ),
+        Kind(
+            "switch",
+            "Switch",
+            "A switch of a server or of a rack.",
+            _switch,
+            {
+                _node: (_node.c.id == _switch.c.id, False),
+                _domain: (_domain.c.id == _node.c.domain_id, False),
+                _cluster: (_cluster.c.id == _domain.c.cluster_id, False),
+                _rack: (_rack.c.id == _switch.c.rack_id, False),
+                _server: (_server.c.id == _switch.c.server_id, True),
+                _servers: (_servers.c.id == _server.c.server_model_id, True),
+                _domains: (_domains.c.id == _domain.c.domain_model_id, False),
+            },
+            (
+                _id(_switch),
+                _address(words(_in_domain, "/sw", _switch.c.ordinal)),
+                _ordinal(_switch),
+                *_condition(_node),
+            ),
+            (
+                _TO_CLUSTER,
+                _TO_DOMAIN,
+                _TO_RACK,
+                One(
+                    "server",
+                    ("server",),
+                    _switch.c.server_id,
+                    "The server whose chips it joins; null for a rack's switch.",
+                    null=True,
+                ),
+            ),
+            (_links_of(_switch),),
+            "first_node_id",
+            {"domain": _domain.c.id, "server": _switch.c.server_id, "rack": _rack.c.id},
+            {"cluster": _cluster.c.slug, "model": _domains.c.slug, "state": _node.c.state},
+        ),
+        Kind(
+            "nic",
+            "Nic",
+            "An EFA device.",
+            _nic,
+            {
+                _node: (_node.c.id == _nic.c.id, False),
+                _server: (_server.c.id == _nic.c.server_id, False),
+                **_SERVER,
+            },
+            (
+                _id(_nic),
+                _address(words(_in_server, "/efa", _nic.c.ordinal)),
+                _ordinal(_nic),
+                *_condition(_node),
+                Field(
+                    "bandwidth",
+                    Form.BANDWIDTH,
+                    _nic.c.bandwidth_bytes_per_s,
+                    "Its line rate, one direction.",
+                    fact=(_nic_subject, "bandwidth"),
+                ),
+            ),
+            _IN_SERVER,
+            (_links_of(_nic),),
+            "first_node_id",
+            _WITHIN_SERVER,
+            {"cluster": _cluster.c.slug, "model": _servers.c.slug, "state": _node.c.state},
+            {"bandwidth": _nic.c.bandwidth_bytes_per_s},
+        ),
+        Kind(
+            "network_node",
+            "NetworkNode",
+            "A network node of the EFA fabric, as EC2's instance topology shows it.",
+            _above,
+            {
+                _node: (_node.c.id == _above.c.id, False),
+                _cluster: (_cluster.c.id == _node.c.cluster_id, False),
+            },
+            (
+                _id(_above),
+                _address(words(_cluster.c.slug, "/fabric/t", _above.c.tier, "/n", _above.c.ordinal)),
+                _ordinal(_above),
+                *_condition(_node),
+                Field("tier", Form.WHOLE, _above.c.tier, "Its tier: 1 on top, 3 above the NICs."),
+            ),
+            (_TO_CLUSTER,),
+            (_links_of(_above),),
+            "first_node_id",
+            {},
+            {"cluster": _cluster.c.slug, "state": _node.c.state},
+        ),
+        Kind(
+            "link",
+            "Link",
+            "A link between two nodes, full duplex.",
+            _link,
+            {
+                _end_a: (_end_a.c.id == _link.c.a_id, False),
+                _end_b: (_end_b.c.id == _link.c.b_id, False),
+                _links: (_links.c.id == _link.c.link_model_id, False),
+                _cluster: (_cluster.c.id == _end_a.c.cluster_id, False),
+                _domain: (_domain.c.id == _link.c.domain_id, True),
+                _domains: (_domains.c.id == _domain.c.domain_model_id, True),
+            },
+            (
+                _id(_link),
+                _address(words(_node_address(_link.c.a_id), "--", _node_address(_link.c.b_id))),
+                *_condition(_link),
+                Field(
+                    "bandwidth",
+                    Form.BANDWIDTH,
+                    _bandwidth_now,
+                    "What one direction carries now.",
+                    fact=(_links.c.slug, "bandwidth"),
+                ),
+                Field(
+                    "nominal",
+                    Form.BANDWIDTH,
+                    _nominal,
+                    "What one direction carries when healthy.",
+                    fact=(_links.c.slug, "bandwidth"),
+                ),
+                Field(
+                    "both_directions",
+                    Form.BANDWIDTH,
+                    literal_column("2", Integer) * _nominal,
+                    "Twice the nominal bandwidth, as vendor pages often print it.",
+                    fact=(_links.c.slug, "bandwidth"),
+                    listed=False,
+                ),
+                Field("lanes", Form.WHOLE, _link.c.lanes, "PCIe lanes, where documented.", null=True),
+                Field(
+                    "cables",
+                    Form.WHOLE,
+                    _link.c.cables,
+                    "Cables side by side; its bandwidth is that of all of them.",
+                ),
+                Field("technology", Form.TEXT, _link.c.technology, "NeuronLink-v2, EFA, …", known=_known("technology")),
+                Field(
+                    "scope",
+                    Form.WORD,
+                    _link.c.scope,
+                    "What it joins the chips of: server, rack or domain; host: chip and NIC; fabric: network nodes.",
+                    known=lambda: LINK_SCOPES,
+                ),
+            ),
+            (
+                One("a", ("chip", "switch", "nic", "network_node"), _link.c.a_id, "One end."),
+                One("b", ("chip", "switch", "nic", "network_node"), _link.c.b_id, "The other end."),
+                One(
+                    "domain",
+                    ("domain",),
+                    _link.c.domain_id,
+                    "The scale-up domain it belongs to; null between two network nodes.",
+                    null=True,
+                ),
+            ),
+            (_facts_of(_links.c.slug, "What documents say of links of its kind."),),
+            "first_link_id",
+            {"domain": _link.c.domain_id},
+            {"cluster": _cluster.c.slug, "model": _links.c.slug, "state": _link.c.state},
+            {"bandwidth": _link.c.bandwidth_bytes_per_s},
+        ),
+        Kind(
+            "chip_model",
+            "ChipModel",
+            "A model of chip.",
+            _chips,
+            {},
+            (
+                Field("slug", Form.TEXT, _chips.c.slug, "Short name, the subject of its facts."),
+                Field("name", Form.TEXT, _chips.c.name, "The vendor's name."),
+                Field("generation", Form.TEXT, _chips.c.generation, "trn1, trn2 or trn3."),
+                Field("core_model", Form.TEXT, _chips.c.core_model, "Name of its cores."),
+                Field("cores", Form.WHOLE, _chips.c.cores, "Physical NeuronCores of one chip."),
+                Field("memory", Form.CAPACITY, _memory, "HBM of one chip.", fact=(_chips.c.slug, "device_memory")),
+                Field(
+                    "memory_bandwidth",
+                    Form.BANDWIDTH,
+                    _hbm,
+                    "HBM bandwidth of one chip.",
+                    fact=(_chips.c.slug, "device_memory_bandwidth"),
+                ),
+            ),
+            (),
+            (
+                Many(
+                    "compute",
+                    "compute",
+                    (_compute.c.chip_model_id,),
+                    _chips.c.id,
+                    "Operations per second by type.",
+                    paged=False,
+                ),
+                _facts_of(_chips.c.slug, "What documents say of it."),
+            ),
+        ),
+        Kind(
+            "compute",
+            "Compute",
+            "A kind of operation and how many of it a chip does.",
+            _compute,
+            {},
+            (
+                Field("type", Form.WORD, _compute.c.type, "mxfp8, fp8, bf16, fp32, sparse or int8."),
+                Field("teraflops", Form.THOUSANDTHS, _compute.c.giga, "10¹² operations per second."),
+            ),
+        ),
+        Kind(
+            "source",
+            "Source",
+            "A document, or what else a number comes from.",
+            _source,
+            {},
+            (
+                Field("slug", Form.TEXT, _source.c.slug, "Short name."),
+                Field("title", Form.TEXT, _source.c.title, "Title."),
+                Field("publisher", Form.TEXT, _source.c.publisher, "Who published it."),
+                Field("date", Form.TEXT, _source.c.date, "When, as precisely as is known.", null=True),
+                Field(
+                    "kind",
+                    Form.WORD,
+                    _source.c.kind,
+                    "seed, vendor, driver, third_party or assumed: the order of the default pick.",
+                ),
+                Field("note", Form.TEXT, _source.c.note, "What else there is to know of it.", null=True),
+            ),
+        ),
+        Kind(
+            "fact",
+            "Fact",
+            "One number as one document gives it.",
+            _fact,
+            {_source: (_source.c.id == _fact.c.source_id, False)},
+            (
+                Field(
+                    "subject",
+                    Form.TEXT,
+                    _fact.c.subject,
+                    "What it is about: a chip, system, link model, …",
+                    known=_known("subject"),
+                ),
+                Field("attribute", Form.TEXT, _fact.c.attribute, "Which of its numbers.", known=_known("attribute")),
+                Field("value", Form.TEXT, _fact.c.shown, "The exact value for people, bandwidths of one direction."),
+                Field(
+                    "exact",
+                    Form.EXACT,
+                    _fact.c.value,
+                    "The exact value in base units: bytes, bytes per second, 10⁹ operations per second.",
+                    null=True,
+                ),
+                Field(
+                    "written",
+                    Form.TEXT,
+                    func.rtrim(_fact.c.written + literal_column("' '") + _fact.c.unit),
+                    "Value and unit as written; of a derived fact (see formula) its result.",
+                ),
+                Field("unit", Form.TEXT, _fact.c.unit, "The unit as written."),
+                Field("quote", Form.TEXT, _fact.c.quote, "The document's words."),
+                Field(
+                    "reading_unit",
+                    Form.TEXT,
+                    _fact.c.reading_unit,
+                    "Unit it is read in, where that is not the one written.",
+                    null=True,
+                ),
+                Field(
+                    "reading_direction",
+                    Form.TEXT,
+                    _fact.c.reading_direction,
+                    "Whether one direction is written, or the sum of both.",
+                    null=True,
+                ),
+                Field("grounds", Form.TEXT, _fact.c.grounds, "Why it is read so.", null=True),
+                Field("formula", Form.TEXT, _fact.c.formula, "How a derived fact follows from others.", null=True),
+                Field(
+                    "picked",
+                    Form.YES,
+                    _fact.c.preference == literal_column("0"),
+                    "Whether it is the one that counts among those of its subject and attribute.",
+                ),
+                Field(
+                    "disputed",
+                    Form.YES,
+                    _fact.c.disputed,
+                    "Whether sources disagree on it or on what it follows from.",
+                ),
+                Field("note", Form.TEXT, _fact.c.note, "How to read the disagreement.", null=True),
+                Field(
+                    "assumed",
+                    Form.YES,
+                    _source.c.kind == literal_column("'assumed'"),
+                    "Whether no document says so.",
+                ),
+            ),
+            (One("source", ("source",), _source.c.id, "Who says so."),),
+            (
+                Many(
+                    "others",
+                    "fact",
+                    (_fact.c.subject + literal_column("' '") + _fact.c.attribute,),
+                    _fact.c.subject + literal_column("' '") + _fact.c.attribute,
+                    "What other sources say of the same.",
+                    paged=False,
+                    but=_fact.c.id,
+                ),
+            ),
+        ),
+    )
+}

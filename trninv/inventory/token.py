@@ -1,0 +1,110 @@
+"""Bearer tokens: shown once when they are made, kept as SHA-256, and of one scope each."""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from trninv.errors import LimitError, UnauthenticatedError, UnknownTokenError, nearest
+from trninv.inventory.record import next_id
+from trninv.inventory.schema import TABLES, TOKEN_SCOPES
+
+PREFIX = "trninv_"
+"""Of every token: leaks are found by it."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+_DAYS = re.compile(r"(\d{1,4})([dh])")
+_TOKEN = TABLES["token"]
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whom a token stands for."""
+
+    name: str
+    scope: str
+
+    def may(self, scope: str) -> bool:
+        return TOKEN_SCOPES.index(self.scope) >= TOKEN_SCOPES.index(scope)
+
+
+def create(connection: Connection, name: str, scope: str, expires: str | None) -> str:
+    """Make a token; it can't be read again.
+
+    Parameters
+    ----------
+    expires
+        After so many days or hours, such as 90d or 12h; None: never.
+
+    Raises
+    ------
+    LimitError
+        Of a name that is taken or can't be one, or a time that is none.
+
+    """
+    if not _NAME.fullmatch(name):
+        raise LimitError(f"{name[:80]!r} can't name a token: 1 to 64 letters, digits, dots, dashes or @")
+    if connection.scalar(select(_TOKEN.c.id).where(_TOKEN.c.name == name)) is not None:
+        raise LimitError(f"a token {name!r} exists: revoke it and take another name")
+    token, now = f"{PREFIX}{secrets.token_urlsafe(32)}", datetime.now(UTC)
+    until = None if expires is None else _text(now + _span(expires))
+    row = {"id": next_id(connection, _TOKEN), "name": name, "sha256": _digest(token), "scope": scope}
+    connection.execute(insert(_TOKEN).values(**row, created=_text(now), expires=until))
+    return token
+
+
+def _span(text: str) -> timedelta:
+    found = _DAYS.fullmatch(text)
+    if not found or not int(found[1]):
+        raise LimitError(f"--expires {text}: write days or hours, such as 90d or 12h")
+    return timedelta(**{{"d": "days", "h": "hours"}[found[2]]: int(found[1])})
+
+
+def listed(connection: Connection) -> Sequence[Any]:
+    """All tokens but what they are."""
+    columns = (_TOKEN.c[name] for name in ("name", "scope", "created", "expires", "revoked"))
+    return connection.execute(select(*columns).order_by(_TOKEN.c.id)).all()
+
+
+def revoke(connection: Connection, name: str) -> None:
+    """Let a token be worth nothing from now on.
+
+    Raises
+    ------
+    UnknownTokenError
+        There is none of that name.
+
+    """
+    names = list(connection.scalars(select(_TOKEN.c.name)))
+    if name not in names:
+        raise UnknownTokenError(f"no token {name[:80]!r}: {nearest(name, names)}")
+    now = _text(datetime.now(UTC))
+    connection.execute(update(_TOKEN).where(_TOKEN.c.name == name, _TOKEN.c.revoked.is_(None)).values(revoked=now))
+
+
+def holder(connection: Connection, token: str) -> Holder:
+    """Whom a token stands for, if it is worth anything.
+
+    Raises
+    ------
+    UnauthenticatedError
+        It is unknown, revoked or expired; which of them is not told.
+
+    """
+    row = connection.execute(select(_TOKEN).where(_TOKEN.c.sha256 == _digest(token))).first()
+    if row is None or row.revoked or (row.expires and row.expires <= _text(datetime.now(UTC))):
+        raise UnauthenticatedError("the token is unknown, revoked or expired: trninv token create makes another")
+    return Holder(row.name, row.scope)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _text(when: datetime) -> str:
+    return when.isoformat(timespec="seconds")
