@@ -21,6 +21,7 @@ from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.inventory import migrate, stamp
 from trninv.inventory.database import connect, writing
+from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
 
@@ -126,6 +127,31 @@ def lite(databases: Databases) -> str:
 def lite_fleet(lite: str) -> Iterator[Fleet]:
     """The same, open: for what does not depend on the database."""
     with trninv.open(lite) as opened:
+        yield opened
+
+
+def wear(url: str) -> None:
+    """Give some things of every kind another state."""
+    states = {
+        "u-trn2x64/d0/s0/c3": Condition.of("down", None),
+        "u-trn2x64/d0/s1/c5": Condition.of("degraded", 0.5),
+        "u-trn2x64/d0/s2": Condition.of("maintenance", None),
+        "trn3-gen1/d0/sw1": Condition.of("degraded", 0.25),
+        "trn1.32xlarge/d0/s0/efa1": Condition.of("down", None),
+        "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1": Condition.of("degraded", 0.123456),
+        "trn2-16.48xlarge/d0/s0/c1--trn2-16.48xlarge/d0/s0/c2": Condition.of("down", None),
+    }
+    with connect(url) as engine, writing(engine) as connection:
+        for address, condition in states.items():
+            set_state(connection, [address], condition, why="worn", who="tests")
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def worn(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    """A fleet of which not all is up, that no test changes, on either backend."""
+    url = databases.seeded(request.param)
+    wear(url)
+    with trninv.open(url) as opened:
         yield opened
 
 

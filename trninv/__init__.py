@@ -16,10 +16,17 @@ __all__ = ["open"]
 __version__ = "0.1.0"
 
 
-def open(url: str | None = None) -> "Fleet":  # noqa: A001 # trninv.open(…) is how it reads
-    """Open a database for questions: any SQLAlchemy URL of SQLite or PostgreSQL, or the default database."""
+def open(url: str | None = None, *, seconds: float | None = None) -> "Fleet":  # noqa: A001 # trninv.open(…) is how it reads
+    """Open a database for questions: any SQLAlchemy URL of SQLite or PostgreSQL, or the default database.
+
+    Parameters
+    ----------
+    seconds
+        How long PostgreSQL may take for one statement; SQLite's stop with the deadline of whoever waits for them.
+
+    """
     from trninv.inventory.database import engine_of  # noqa: PLC0415 # `import trninv` stays light
     from trninv.routing.fleet import Fleet  # noqa: PLC0415
     from trninv.settings import Settings  # noqa: PLC0415
 
-    return Fleet(engine_of(url or Settings.load().database_url))
+    return Fleet(engine_of(url or Settings.load().database_url, seconds))

@@ -32,6 +32,9 @@ class Settings:
         Whether no others are answered.
     introspection, graphiql
         Whether the service tells its schema, and has the page that asks for it.
+    allowed_hosts
+        Names that requests may call the server by; with none said, those of this machine, or any where tokens are asked
+        for: a page elsewhere could have its own name lead here.
     cors_origins
         Web pages of other origins that may ask, separated by commas.
     reports
@@ -52,6 +55,7 @@ class Settings:
     persisted_only: bool = False
     introspection: bool = True
     graphiql: bool = True
+    allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     reports: Path | None = None
     log: str = "json"
@@ -88,6 +92,10 @@ def _number(name: str, text: str) -> int:
     return int(text)
 
 
+def _words(_name: str, text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(","))
+
+
 def _switch(name: str, text: str) -> bool:
     if text not in ("0", "1"):
         raise UsageError(f"TRNINV_{name.upper()}={text!r} is neither 0 nor 1")
@@ -118,7 +126,8 @@ _READ: Mapping[str, Callable[[str, str], Any]] = {
     "persisted_only": _switch,
     "introspection": _switch,
     "graphiql": _switch,
-    "cors_origins": lambda _, text: tuple(origin.strip() for origin in text.split(",")),
+    "allowed_hosts": _words,
+    "cors_origins": _words,
     "reports": _directory,
     "log": _one_of("json", "text", "off"),
     "compiled": _switch,

@@ -20,7 +20,7 @@ from trninv.graphql.http import MAX_BODY
 
 @pytest.fixture
 def client(lite: str) -> Iterator[TestClient]:
-    with TestClient(app(lite)) as opened:
+    with TestClient(app(lite), base_url="http://127.0.0.1") as opened:
         yield opened
 
 
@@ -36,7 +36,7 @@ def test_post_and_get(client: TestClient) -> None:
 
 def test_healthz(client: TestClient, tmp_path: Path) -> None:
     assert client.get("/healthz").json() == client.get("/readyz").json() == {"status": "ok"}
-    with TestClient(app(f"sqlite:///{tmp_path / 'empty.db'}")) as other:
+    with TestClient(app(f"sqlite:///{tmp_path / 'empty.db'}"), base_url="http://localhost") as other:
         assert other.get("/healthz").status_code == 200
         answer = other.get("/readyz")
     assert answer.status_code == 503

@@ -39,6 +39,7 @@ _COMMANDS = {
     "query": "serve",
     "schema": "serve",
     "serve": "serve",
+    "token": "token",
 }
 """Command and the module of `trninv.cli` that has it."""
 

@@ -1,6 +1,7 @@
 """serve, query: the GraphQL API, over HTTP or for one document."""
 
 import asyncio
+import ipaddress
 import json
 import os
 import socket
@@ -23,16 +24,27 @@ from trninv.settings import Settings
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.option("--workers", default=1, show_default=True, help="Server processes.")
+@click.option("--open", "unguarded", is_flag=True, help="Listen beyond this machine although no token is asked for.")
 @click.pass_obj
-def serve(database: str, host: str, port: int, workers: int = 1) -> None:
+def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool = False) -> None:
     """Serve the GraphQL API; a browser at the same address gets GraphiQL.
+
+    TRNINV_AUTH=tokens asks every request for a bearer token (trninv token create).
 
     \b
     trninv serve --port 8080
     """
+    settings = Settings.load()
+    if settings.auth != "tokens" and not unguarded and not _is_loopback(host):
+        raise UsageError(
+            f"--host {host} lets others ask, and no token is asked for: set TRNINV_AUTH=tokens and make one with "
+            "trninv token create, or say --open"
+        )
     with connect(database) as engine, reading(engine):
         pass  # fail here, in one line, rather than in every request
     os.environ["TRNINV_DATABASE_URL"] = database  # workers read it
+    if unguarded:
+        os.environ.setdefault("TRNINV_ALLOWED_HOSTS", "*")
     config = uvicorn.Config(
         "trninv.graphql.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none"
     )
@@ -43,6 +55,13 @@ def serve(database: str, host: str, port: int, workers: int = 1) -> None:
             Multiprocess(config, sockets=[listener]).run()
         else:
             server.run(sockets=[listener])
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -40,6 +41,8 @@ _OWN_FILES_ONLY = (
     "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """Content-Security-Policy of the pages: no request leaves for another host."""
+
+_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
 _OPEN = token.Holder("", "admin")
 """Whom a request stands for where no tokens are asked for."""
@@ -90,7 +93,7 @@ class _Served:
 
     def __init__(self, url: str | None, settings: Settings) -> None:
         self.settings = settings
-        self.fleet = trninv.open(url or settings.database_url)
+        self.fleet = trninv.open(url or settings.database_url, seconds=settings.request_seconds)
         self.service = Service(self.fleet, settings)
         self.metrics, self.log = Metrics(), logger(settings.log)
         self.process = secrets.token_hex(8)
@@ -231,6 +234,7 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
         served.fleet.close()
 
     origins = settings.cors_origins
+    hosts = settings.allowed_hosts or (("*",) if settings.auth == "tokens" else _THIS_MACHINE)
     return Starlette(
         routes=[
             Route("/", lambda _request: RedirectResponse("/graphql")),
@@ -247,6 +251,7 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
                 if origins
                 else []
             ),
+            Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
             Middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=5),
         ],
         exception_handlers={TrninvError: _refused, ClientDisconnect: _left, Exception: _failed},

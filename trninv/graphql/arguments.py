@@ -7,6 +7,7 @@ it in the order in which they stand in the arguments.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from itertools import chain, count
 from typing import Any, Final
 
@@ -121,9 +122,9 @@ def _size(given: Mapping[str, Any]) -> tuple[int, bool]:
     return size, backwards
 
 
-def _order(given: Mapping[str, str]) -> tuple[str, bool]:
+def _order(given: Mapping[str, Enum]) -> tuple[str, bool]:
     ((name, direction),) = given.items()
-    return snake(name), direction == "DESC"
+    return snake(name), direction.name == "DESC"
 
 
 def signature(order: tuple[tuple[str, bool], ...]) -> str:
@@ -198,22 +199,22 @@ def _test(field: Field, test: str, wanted: Any, values: list[Any]) -> Shape:  # 
         raise FilterError(f"{camel(field.name)}: {{{test}: null}}: it is never null, or has no order")
     if test == "in":
         _few(wanted)
-        values += [_value(field, each, exactly=True) for each in wanted]
+        values += [_value(field, each, test) for each in wanted]
         return "in", field.name, len(wanted)
-    values.append(_value(field, wanted, exactly=test in ("eq", "ne")))
+    values.append(_value(field, wanted, test))
     return test, field.name
 
 
-def _value(field: Field, wanted: Any, *, exactly: bool) -> Any:  # noqa: ANN401 # of the field's form
+def _value(field: Field, wanted: Any, test: str) -> Any:  # noqa: ANN401 # of the field's form
     name = camel(field.name)
     if wanted is None:
         raise FilterError(f"{name}: {{in: [null]}}: use eq: null")
     if field.form in _TEXTS:
         if not wanted.isprintable():
             raise FilterError(f"{name}: {wanted[:40]!a} can't be in it")
-        if not exactly and not wanted:
+        if test in ("contains", "startsWith") and not wanted:
             raise FilterError(f"{name}: an empty text is in everything")
-        if exactly and field.known and wanted not in field.known():
+        if test in ("eq", "ne", "in") and field.known and wanted not in field.known():
             raise FilterError(f"{name}: there is no {wanted[:40]!r}: {nearest(wanted, field.known())}")
     if isinstance(wanted, Mapping):
         wanted = _quantity(name, wanted)
@@ -275,21 +276,23 @@ def _sql(  # noqa: PLR0911 # a case a test
             key = adapt(kind.key)
             return or_(false(), *[in_cluster(kind, key, binder.take(kind.key)) for _ in range(number)])
         case ("within", level, number) if level in kind.within:
-            column = adapt(kind.within[level])
-            return column.in_([binder.take(column) for _ in range(number)])
+            return _in(adapt(kind.within[level]), number, binder)
         case ("null", name):
             return adapt(field_of(kind, name).sql).is_(None)
         case ("not null", name):
             return adapt(field_of(kind, name).sql).is_not(None)
         case ("in", name, number):
-            column = adapt(field_of(kind, name).sql)
-            return column.in_([binder.take(column) for _ in range(number)])
+            return _in(adapt(field_of(kind, name).sql), number, binder)
         case (test, name):
             field = field_of(kind, name)
             column = adapt(field.sql)
             ordered = writer.ordered(column) if field.form in _TEXTS else column
             return _COMPARE[test](ordered, binder.take(column))
     raise AssertionError(shape)
+
+
+def _in(column: Sql, number: int, binder: Binder) -> Sql:
+    return column.in_([binder.take(column) for _ in range(number)]) if number else false()
 
 
 def _beyond(kind: Kind, looks: Page, adapt: Adapt, writer: Writer, binder: Binder, *, after: bool) -> Sql:

@@ -51,8 +51,12 @@ class Context:
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 
     async def ask(self, question: Callable[..., T], *args: Any) -> T:  # noqa: ANN401 # passed on
-        """Run a routing question in a thread."""
-        return await to_thread.run_sync(question, *args, limiter=self._threads.routing)
+        """Run a routing question in a thread; one that nobody waits for any more stops at its next look at the clock."""
+        return await to_thread.run_sync(question, *args, limiter=self._threads.routing, abandon_on_cancel=True)
+
+    async def write(self, change: Callable[[], T]) -> T:
+        """Run what writes in a thread, to its end."""
+        return await to_thread.run_sync(change, limiter=self._threads.reading)
 
     async def read(self, query: Callable[..., T], *args: Any) -> T:  # noqa: ANN401 # passed on
         """Run what reads through a connection in a thread."""
@@ -61,7 +65,7 @@ class Context:
             with reading(self.fleet.engine) as connection:
                 return query(connection, *args)
 
-        return await to_thread.run_sync(run, limiter=self._threads.reading)
+        return await to_thread.run_sync(run, limiter=self._threads.reading, abandon_on_cancel=True)
 
     async def row(self, kind: str, key: int) -> Row:
         """A thing by its kind and id."""

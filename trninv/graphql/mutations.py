@@ -66,7 +66,7 @@ class Mutation:
         def change() -> list[Change]:
             return _changed(info.context.fleet.engine, [str(each) for each in addresses], condition, why, by)
 
-        return [StateChange(change=made) for made in await info.context.ask(change)]
+        return [StateChange(change=made) for made in await info.context.write(change)]
 
 
 def _changed(engine: Engine, addresses: list[str], condition: Condition, why: str, who: str) -> list[Change]:

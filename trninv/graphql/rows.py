@@ -16,7 +16,9 @@ from trninv.inventory.fields import Kind, Many, Sql, in_cluster, rows
 from trninv.inventory.schema import TABLES
 
 Row = RowMapping
-Found = dict[Any, list[Row]]
+Found = dict[Any, list[Any]]
+_NONE = {"count": 0}
+"""The sums over nothing."""
 Among = Many | tuple[int, ...] | None
 """Of which things a list is: those below parents, those of these ids, or all."""
 
@@ -71,7 +73,8 @@ def sums(
     totals = [func.sum(inner.c[f"sum_{name}"]).label(name) for name in kind.sums]
     query = select(inner.c.parent, func.count().label("count"), *groups, *totals).group_by(inner.c.parent, *groups)
     ordered = query.order_by(inner.c.parent, *(Writer(connection.dialect.name).ordered(group) for group in groups))
-    return _by_parent(parents, connection.execute(ordered, _values(connection, asked, paged=False)).mappings())
+    found = _by_parent(parents, connection.execute(ordered, _values(connection, asked, paged=False)).mappings())
+    return found if by else {key: rows or [_NONE] for key, rows in found.items()}
 
 
 def check_groups(kind: Kind, by: Iterable[str]) -> tuple[str, ...]:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, PoolProxiedConnection
+from sqlalchemy.exc import DBAPIError
 
-from trninv import deadline
 from trninv.errors import DatabaseError
-from trninv.inventory.database import file_of, reading
+from trninv.inventory.database import failing, file_of, reading
 
 counted: ContextVar[list[int] | None] = ContextVar("statements", default=None)
 """How many SQL statements the current request has sent, in its only item."""
@@ -36,10 +36,23 @@ class Statements:
                 self._checked = True
         pooled = self._engine.raw_connection()
         try:
-            driver = pooled.driver_connection
-            assert driver is not None
+            with failing(self._engine):
+                row = self._row(pooled, sql, parameters)
+        except DatabaseError:
+            self._checked = False
+            raise
+        finally:
+            pooled.close()
+        if (seen := counted.get()) is not None:
+            seen[0] += 1
+        return row
+
+    def _row(self, pooled: PoolProxiedConnection, sql: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+        driver = pooled.driver_connection
+        assert driver is not None
+        try:
             if self._file is None:
-                driver.autocommit = True
+                driver.autocommit = True  # one statement needs no transaction around it
             cursor = pooled.cursor()
             cursor.execute(sql, parameters)
             row: tuple[Any, ...] = cursor.fetchone()  # type: ignore[assignment] # there is one
@@ -48,11 +61,5 @@ class Statements:
                 driver.autocommit = False
         except self._engine.dialect.loaded_dbapi.Error as error:
             pooled.invalidate()
-            self._checked = False
-            deadline.check()
-            raise DatabaseError(f"the statement failed: {error}") from error
-        finally:
-            pooled.close()
-        if (seen := counted.get()) is not None:
-            seen[0] += 1
+            raise DBAPIError(sql, None, error) from error
         return row

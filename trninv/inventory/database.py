@@ -3,8 +3,9 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
@@ -12,15 +13,17 @@ from sqlalchemy.exc import DatabaseError as SqlDatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.deadline import check, is_over
-from trninv.errors import DatabaseError, NotMigratedError, NotReachableError, UsageError
+from trninv.errors import DatabaseError, NotMigratedError, NotReachableError, TimeLimitError, UsageError
 from trninv.inventory.schema import narrow_on_postgresql
 from trninv.settings import bundle
 
+_CANCELED = "57014"
+"""PostgreSQL's code of a statement that was stopped."""
 _SECRETS = ("password", "sslpassword", "passfile")
 
 
-def engine_of(url: str) -> Engine:
-    """An engine for a SQLAlchemy URL of SQLite or PostgreSQL.
+def engine_of(url: str, seconds: float | None = None) -> Engine:
+    """An engine for a SQLAlchemy URL of SQLite or PostgreSQL, whose statements may take so long on PostgreSQL.
 
     Raises
     ------
@@ -33,7 +36,10 @@ def engine_of(url: str) -> Engine:
         backend = parsed.get_backend_name()
         if backend == "postgresql":
             narrow_on_postgresql()
-            return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+            engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+            if seconds is not None:
+                event.listen(engine, "connect", partial(_limit_statements, seconds))
+            return engine
         if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
             raise UsageError(f"{parsed.drivername} is not supported: use sqlite:///FILE or postgresql://…")
         engine = create_engine(parsed, connect_args={"timeout": 60})
@@ -124,6 +130,8 @@ def failing(engine: Engine) -> Iterator[None]:
         yield
     except DBAPIError as error:
         check()
+        if getattr(error.orig, "sqlstate", None) == _CANCELED:
+            raise TimeLimitError("the database stopped a statement that took too long: ask for less") from error
         raise DatabaseError(f"{display(str(engine.url))} refused: {_reason(error)}") from error
 
 
@@ -159,6 +167,11 @@ def make_directory(engine: Engine) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise NotReachableError(f"can't make {file.parent}: {error.strerror}") from None
+
+
+def _limit_statements(seconds: float, connection: Any, _entry: ConnectionPoolEntry) -> None:  # noqa: ANN401 # psycopg's
+    connection.execute(f"SET statement_timeout = {int(seconds * 1000)}")
+    connection.commit()
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:

@@ -87,7 +87,7 @@ class _List:
         sorts = [key.label(f"s{at}") for at, (key, _) in enumerate(keys)] if self.looks.backwards else []
         where = self._where(scope, self.looks)
         way = order_by(self.kind, self.looks, scope.adapt, self.objects.writer)
-        query = scope.select(select(*columns, *sorts)).where(*where).order_by(*way).limit(self._size())
+        query = scope.select(select(*columns, *sorts), where).order_by(*way).limit(self._size())
         if not self.looks.backwards:
             return query
         inner = query.subquery(f"l{next(self.objects.names)}")
@@ -115,7 +115,7 @@ class _List:
                 return writer.join(["true" if (looks.before if looks.backwards else looks.after) else "false"])
             scope = self._scope()
             where = self._where(scope, looks)
-            beyond = scope.select(select(_ONE)).where(*where).limit(_ONE).offset(self._size())
+            beyond = scope.select(select(_ONE), where).limit(_ONE).offset(self._size())
             return writer.value(Form.YES, exists(beyond))
 
         return self.objects.fields(self.objects.selections.type("PageInfo"), nodes, member)
@@ -132,7 +132,7 @@ class _List:
     def _count(self) -> Sql:
         scope = self._scope()
         where = self._where(scope, Page(self.looks.filter))
-        return scope.select(select(cast(func.count(), Text))).where(*where).scalar_subquery()
+        return scope.select(select(cast(func.count(), Text)), where).scalar_subquery()
 
     def _aggregates(self, definition: GraphQLField, nodes: "Nodes") -> Sql:
         def bind(given: Mapping[str, Any]) -> "Bound":
@@ -150,9 +150,9 @@ class _List:
             return self._aggregate(name, named, sums, by)
 
         made = self.objects.fields(runtime, nodes, member)
-        query = scope.select(select(made.label("j"))).where(*self._where(scope, Page(self.looks.filter)))
+        query = scope.select(select(made.label("j")), self._where(scope, Page(self.looks.filter)))
         if not by:
-            return self.objects.listed(query.having(func.count() > literal_column("0")))
+            return self.objects.listed(query.add_columns(func.count()))  # one row, whatever else is asked
         ways = [self.objects.writer.ordered(each) for each in by.values()]
         return self.objects.listed(query.group_by(*by.values()).order_by(*ways))
 
@@ -170,5 +170,5 @@ class _List:
             return self.objects.writer.value(Form.TEXT, by[name], null=True)
         if name not in sums:
             return NULL
-        form = Form.CAPACITY if name == "memory" else Form.BANDWIDTH
-        return self.objects.quantity(form, cast(func.sum(sums[name]), BigInteger), None, nodes)
+        form, total = Form.CAPACITY if name == "memory" else Form.BANDWIDTH, cast(func.sum(sums[name]), BigInteger)
+        return case((total.is_(None), NULL), else_=self.objects.quantity(form, total, None, nodes))

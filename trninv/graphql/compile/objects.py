@@ -103,7 +103,7 @@ class Objects:
         """A list without pages."""
         scope = Scope(kind, self.names)
         made, where = self.thing(kind, scope, nodes), below(scope)
-        query = scope.select(select(made.label("j"))).where(*where).order_by(scope.key)
+        query = scope.select(select(made.label("j")), where).order_by(scope.key)
         return self.listed(query)
 
     def listed(self, query: Any) -> Sql:  # noqa: ANN401 # a select of j
@@ -121,12 +121,12 @@ class Objects:
     def _fact(self, subject: Sql, attribute: str, nodes: Nodes) -> Sql:
         kind, table = KINDS["fact"], TABLES["fact"]
         scope = Scope(kind, self.names)
-        query = scope.select(select(self.thing(kind, scope, nodes))).where(
+        where = [
             scope.adapt(table.c.subject) == subject,
             scope.adapt(table.c.attribute) == literal_column(f"'{attribute}'", Text),
             scope.adapt(table.c.preference) == literal_column("0"),
-        )
-        return or_null(query)
+        ]
+        return or_null(scope.select(select(self.thing(kind, scope, nodes)), where))
 
     def _one(self, one: One, scope: Scope, nodes: Nodes) -> Sql:
         """Another thing: the same row where the scope has it, else found by its id."""
@@ -136,7 +136,7 @@ class Objects:
         found = []
         for kind in map(KINDS.__getitem__, one.kinds):
             inner = Scope(kind, self.names)
-            query = inner.select(select(self.thing(kind, inner, nodes))).where(inner.key == scope.adapt(one.key))
+            query = inner.select(select(self.thing(kind, inner, nodes)), [inner.key == scope.adapt(one.key)])
             found.append(query.scalar_subquery())
         return func.coalesce(*found, NULL)
 

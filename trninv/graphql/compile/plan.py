@@ -147,4 +147,5 @@ def _single(objects: Objects, name: str, definition: GraphQLField, nodes: Nodes)
     kind, column = KINDS[look[0]], look[1]
     scope = Scope(kind, objects.names)
     wanted = scope.adapt(kind.table.c[column])
-    return or_null(scope.select(select(objects.thing(kind, scope, nodes))).where(wanted == Binder(prefix).take(wanted)))
+    where = [wanted == Binder(prefix).take(wanted)]
+    return or_null(scope.select(select(objects.thing(kind, scope, nodes)), where))

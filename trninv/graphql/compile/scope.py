@@ -1,6 +1,6 @@
 """A kind's tables under aliases of their own, joined as far as they are used."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import FromClause, Select, func
@@ -40,8 +40,8 @@ class Scope:
     def key(self) -> Sql:
         return self.adapt(self.kind.key)
 
-    def select(self, query: Select[Any]) -> Select[Any]:
-        """A query of columns that were adapted, from the tables that they need."""
+    def select(self, query: Select[Any], where: Sequence[Sql]) -> Select[Any]:
+        """A query of columns and conditions that were adapted, from the tables that they need."""
         joins = []
         for table, (condition, outer) in reversed([*self.kind.joins.items()]):
             if table in self._used:
@@ -49,7 +49,7 @@ class Scope:
         source = self._aliases[self.kind.table]
         for table, condition, outer in reversed(joins):
             source = source.join(table, condition, isouter=outer)
-        return query.select_from(source).correlate_except(*self._aliases.values())
+        return query.select_from(source).where(*where).correlate_except(*self._aliases.values())
 
 
 def or_null(query: Select[Any]) -> Sql:

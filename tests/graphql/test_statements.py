@@ -1,0 +1,116 @@
+"""How many SQL statements a document sends: the same for one object and for many, and as many as are written down.
+
+After a change that is meant: TRNINV_WRITE_BASELINE=1 ./run test tests/graphql/test_statements.py
+"""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+from graphql import GraphQLObjectType, get_named_type
+from sqlalchemy import Connection, event
+
+from trninv.graphql.schema import schema
+from trninv.graphql.service import Request, Service
+from trninv.graphql.statements import counted
+from trninv.routing.fleet import Fleet
+from trninv.settings import Settings
+
+BASELINE = Path(__file__).parents[1] / "golden" / "statements.json"
+
+WITHIN = 'filter: {cluster: {eq: "trn3-gen2"}}'
+NESTED = {
+    f"servers(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": [
+        "address vcpus hostMemory { bytes } model",
+        "cluster { slug system }",
+        "domain { address wiring model }",
+        "rack { address rackUnits }",
+        "nics { totalCount nodes { address bandwidth { bytesPerSecond } } }",
+        "chips { totalCount nodes { address state } }",
+        "chips { nodes { cores { totalCount nodes { address } } } }",
+        "chips { nodes { cores { nodes { chip { server { domain { cluster { slug } } } } } } } }",
+        "chips { nodes { links { totalCount nodes { bandwidth { bytesPerSecond } } } } }",
+    ],
+    f"chips(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": [
+        "tray memory { bytes } model { name compute { type teraflops } }",
+        "model { facts { value source { title } others { source { title } } } }",
+        "links { nodes { a { address } } }",
+        "server { address rack { address } }",
+    ],
+    f"links(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": [
+        "a { address }",
+        "domain { address }",
+        "facts { value source { title } }",
+    ],
+    f"switches(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": ["links { totalCount }", "rack { address }"],
+    f"racks(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": ["servers { totalCount nodes { address } }"],
+    "facts(first: $n) { nodes { %s } }": ["source { title }", "others { value }", "assumed"],
+}
+DOCUMENTS = [outer % inner for outer, inners in NESTED.items() for inner in inners]
+
+
+def _lists() -> list[tuple[str, str]]:
+    """Every list with pages in the schema: its type and name."""
+    types = schema()._schema.type_map.values()
+    return [
+        (of.name, name)
+        for of in types
+        if isinstance(of, GraphQLObjectType)
+        for name, field in of.fields.items()
+        if get_named_type(field.type).name.endswith("Connection") and of.name != "BisectionAnswer"
+    ]
+
+
+def _of_list(of: str, name: str) -> str:
+    """A document that reads a list of each of several parents."""
+    inner = f"{name}(first: $n) {{ totalCount nodes {{ __typename }} pageInfo {{ endCursor }} aggregates {{ count }} }}"
+    if of == "Query":
+        return inner
+    roots = {"Cluster": "clusters", "NetworkNode": "networkNodes", "Switch": "switches"}
+    root = roots.get(of, f"{of.lower()}s")
+    return f"clusters {{ {inner} }}" if root == "clusters" else f"{root}(first: $n) {{ nodes {{ {inner} }} }}"
+
+
+ALL = [*DOCUMENTS, *(_of_list(*each) for each in _lists())]
+
+
+def _statements(fleet: Fleet, document: str, size: int, *, compiled: bool) -> list[str]:
+    seen: list[str] = []
+
+    def record(_c: Connection, _cursor: object, statement: str, *_rest: object) -> None:
+        if statement != "BEGIN" and "alembic_version" not in statement:
+            seen.append(statement)
+
+    async def run() -> int:
+        number = [0]
+        counted.set(number)
+        service = Service(fleet, Settings(database_url=str(fleet.engine.url), compiled=compiled))
+        service._statements._checked = True
+        answer = await service.run(Request(f"query ($n: Int!) {{ {document} }}", {"n": size}))
+        assert answer.code is None, answer.body
+        return number[0]
+
+    event.listen(fleet.engine, "before_cursor_execute", record)
+    try:
+        direct = asyncio.run(run())
+    finally:
+        event.remove(fleet.engine, "before_cursor_execute", record)
+    return seen + ["(compiled)"] * direct
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_statements_do_not_grow_with_objects(fleet: Fleet, document: str) -> None:
+    sent = {
+        way: [_statements(fleet, document, size, compiled=way == "compiled") for size in (1, 2, 30)]
+        for way in ("compiled", "executed")
+    }
+    baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    found = {way: len(runs[0]) for way, runs in sent.items()}
+    if os.environ.get("TRNINV_WRITE_BASELINE"):
+        BASELINE.write_text(json.dumps({**baseline, document: found}, indent=2, sort_keys=True) + "\n")
+        return
+    for way, runs in sent.items():
+        assert [len(run) for run in runs] == [baseline[document][way]] * 3, "\n\n".join(runs[-1])
+    assert found["compiled"] <= 2, "an address to resolve, and the statement"
