@@ -4,6 +4,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
@@ -17,19 +18,35 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import trninv
-from trninv.errors import ForbiddenError, InternalError, RequestError, TrninvError, UnauthenticatedError
+from trninv.errors import (
+    DatabaseError,
+    ForbiddenError,
+    InternalError,
+    NotFoundError,
+    RequestError,
+    TimeLimitError,
+    TrninvError,
+    UnauthenticatedError,
+    UsageError,
+)
 from trninv.graphql import http
 from trninv.graphql.service import Service
 from trninv.graphql.statements import counted
 from trninv.graphql.telemetry import Metrics, count_statements, logger
 from trninv.inventory import token
 from trninv.inventory.database import reading
+from trninv.reports.export import TABLES_AND_VIEWS
+from trninv.reports.guard import checked
+from trninv.reports.library import Report, report, reports
+from trninv.reports.output import as_json, as_text
+from trninv.reports.pieces import Pieces
+from trninv.reports.reader import find
 from trninv.settings import Settings
 
 WEB = Path(trninv.__file__).parent / "web"
@@ -180,6 +197,43 @@ class _Served:
         asks = "query" in request.query_params or "documentId" in request.query_params
         return self.settings.graphiql and not asks and "text/html" in request.headers.get("accept", "")
 
+    async def reports(self, request: Request) -> Response:
+        """The list of reports, or one as JSON, CSV or NDJSON; its parameters are those of the query."""
+        await self.holder(request, "read")
+        name, _, style = request.path_params.get("name", "").rpartition(".")
+        if not name:
+            return JSONResponse([_described(each) for each in reports(self.settings.reports).values()])
+        wanted = report(name, self.settings.reports)
+        sql = wanted.sql(self.fleet.engine.dialect.name, dict(request.query_params))
+        return await self._found(sql, style)
+
+    async def sql(self, request: Request) -> Response:
+        """One SELECT: {"sql": "…", "format": "json"}."""
+        await self.holder(request, "read")
+        given = http.json_object(request, await request.body(), '{"sql": "SELECT count(*) FROM v_chip"}')
+        if not isinstance(given.get("sql"), str):
+            raise RequestError('the request has no sql: send {"sql": "SELECT count(*) FROM v_chip"}')
+        return await self._found(checked(given["sql"], self.fleet.engine.dialect.name), given.get("format", "json"))
+
+    async def _found(self, sql: str, style: object) -> Response:
+        if style not in _MEDIA:
+            raise RequestError(f"the format is one of {', '.join(_MEDIA)}, not {str(style)[:20]!r}")
+        find_ = partial(find, self.fleet.engine, sql, seconds=self.settings.request_seconds)
+        found = await to_thread.run_sync(find_, limiter=self.service.threads.reading)
+        body = as_json(found) if style == "json" else as_text(found, str(style)).encode()
+        return Response(body, headers={"X-Truncated": str(found.truncated).lower()}, media_type=_MEDIA[str(style)])
+
+    async def export(self, request: Request) -> Response:
+        """A whole table or view as CSV or NDJSON, as it is read; or some columns of it (columns), or a cluster's part."""
+        await self.holder(request, "read")
+        name, _, style = request.path_params["name"].rpartition(".")
+        if name not in TABLES_AND_VIEWS or style not in ("csv", "ndjson"):
+            raise NotFoundError(f"no export {request.path_params['name'][:60]!r}: a table or view with .csv or .ndjson")
+        asked = request.query_params
+        pieces = Pieces(self.fleet.engine, name, style, asked.get("columns", "*"), asked.get("cluster"))
+        await to_thread.run_sync(pieces.open, limiter=self.service.threads.reading)
+        return StreamingResponse(pieces, media_type=_MEDIA[style])
+
     def _cluster_count(self) -> None:
         with reading(self.fleet.engine) as connection:
             connection.execute(text("SELECT count(*) FROM cluster"))
@@ -199,15 +253,35 @@ class _Served:
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
-_PATHS = ("/graphql", "/healthz", "/readyz", "/metrics", "/")
+_MEDIA = {"json": "application/json", "csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
+
+
+def _described(each: Report) -> dict[str, object]:
+    parameters = [{"name": of.name, "default": of.default, "says": of.says} for of in each.parameters]
+    return {"name": each.name, "title": each.title, "answers": each.answers, "parameters": parameters}
+
+
+_PATHS = ("/graphql", "/sql", "/reports", "/healthz", "/readyz", "/metrics", "/")
+
+
+def _status(error: TrninvError) -> int:
+    known: dict[type[TrninvError], int] = {
+        UnauthenticatedError: 401,
+        ForbiddenError: 403,
+        NotFoundError: 404,
+        UsageError: 400,
+        TimeLimitError: 503,
+    }
+    return next((status for kind, status in known.items() if isinstance(error, kind)), 500)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     """An expected failure outside of a document."""
     assert isinstance(error, TrninvError)
-    statuses = {UnauthenticatedError: 401, ForbiddenError: 403, RequestError: 400}
+    if isinstance(error, DatabaseError):  # what it says is of the inside
+        return await _failed(request, error)
     request.state.code = error.code
-    answer = http.refusal(error, statuses.get(type(error), 500), graphql=http.accepts_graphql(request.headers))
+    answer = http.refusal(error, _status(error), graphql=http.accepts_graphql(request.headers))
     if isinstance(error, UnauthenticatedError):
         answer.headers["WWW-Authenticate"] = "Bearer"
     return answer
@@ -242,6 +316,10 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
             Route("/readyz", served.readyz),
             Route("/metrics", served.prometheus),
             Route("/graphql", served.graphql, methods=["GET", "POST"]),
+            Route("/reports", served.reports),
+            Route("/reports/{name}", served.reports),
+            Route("/sql", served.sql, methods=["POST"]),
+            Route("/export/{name}", served.export),
             Mount("/static", StaticFiles(directory=WEB)),
         ],
         middleware=[

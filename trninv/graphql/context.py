@@ -51,7 +51,7 @@ class Context:
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 
     async def ask(self, question: Callable[..., T], *args: Any) -> T:  # noqa: ANN401 # passed on
-        """Run a routing question in a thread; one that nobody waits for any more stops at its next look at the clock."""
+        """Run a routing question in a thread; it stops at its next look at the clock when nobody waits any more."""
         return await to_thread.run_sync(question, *args, limiter=self._threads.routing, abandon_on_cancel=True)
 
     async def write(self, change: Callable[[], T]) -> T:

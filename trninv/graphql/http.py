@@ -36,16 +36,28 @@ async def asked(request: Request) -> Asked:
     """
     if request.method == "GET":
         return Asked.of({name: _parameter(name, value) for name, value in request.query_params.items()})
+    return Asked.of(json_object(request, await request.body(), '{"query": "{ clusters { slug } }"}'))
+
+
+def json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:
+    """The body of a request; only as application/json, which a page of another origin can't send unasked.
+
+    Raises
+    ------
+    RequestError
+        It is none.
+
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise RequestError("send the request as application/json")
     try:
-        given = orjson.loads(await request.body())
+        given = orjson.loads(body)
     except orjson.JSONDecodeError:
         given = None
     if not isinstance(given, dict):
-        raise RequestError('the body is not a JSON object: send {"query": "{ clusters { slug } }"}')
-    return Asked.of(given)
+        raise RequestError(f"the body is not a JSON object: send {example}")
+    return given
 
 
 def _parameter(name: str, value: str) -> Any:  # noqa: ANN401 # JSON

@@ -1,0 +1,140 @@
+"""report, sql, export: SQL that only reads, for people, programs and files."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from trninv.cli.output import Progress, rows
+from trninv.errors import LimitError, UsageError
+from trninv.inventory.database import connect
+from trninv.reports.export import export as exported
+from trninv.reports.guard import checked
+from trninv.reports.library import report as named
+from trninv.reports.library import reports
+from trninv.reports.output import FORMATS, as_text, kinds_of, parquet
+from trninv.reports.reader import MOST_ROWS, Found, Stream, find
+from trninv.settings import Settings
+
+_format = click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", *FORMATS]),
+    default="table",
+    show_default=True,
+    help="How to print; parquet goes to a file or a pipe.",
+)
+_limit = click.option(
+    "--limit", type=click.IntRange(1), default=MOST_ROWS, show_default=True, help="Rows at most; more are said to be."
+)
+_seconds = click.option("--seconds", type=float, default=60.0, show_default=True, help="How long it may take.")
+_folder = click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory of your own reports.  [default: TRNINV_REPORTS]",
+)
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the report; repeatable.")
+@_folder
+@_format
+@_limit
+@_seconds
+@click.pass_obj
+def report(  # an option each
+    database: str,
+    name: str | None,
+    given: tuple[str, ...],
+    folder: Path | None,
+    style: str,
+    limit: int,
+    seconds: float,
+) -> None:
+    """Run a report, or list them: SQL files that say what they answer.
+
+    \b
+    trninv report
+    trninv report capacity --set generation=trn2 --format csv
+    """
+    folder = folder or Settings.load().reports
+    if name is None:
+        _list(folder, style)
+        return
+    wanted = named(name, folder)
+    values = {key: value for each in given for key, _, value in [_pair(each)]}
+    with connect(database) as engine:
+        found = find(engine, wanted.sql(engine.dialect.name, values), seconds=seconds, most=limit)
+    if style == "table":
+        click.echo(f"{wanted.title}\n")
+    _print(found, style)
+
+
+def _pair(text: str) -> tuple[str, str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise LimitError(f"--set {text}: write NAME=VALUE")
+    return name, equals, value
+
+
+def _list(folder: Path | None, style: str) -> None:
+    listed = [
+        (each.name, each.title, each.answers, ", ".join(f"{p.name}={p.default!r}" for p in each.parameters))
+        for each in reports(folder).values()
+    ]
+    _print(Found(("name", "title", "answers", "parameters"), listed, truncated=False), style)
+
+
+@click.command()
+@click.argument("query")
+@_format
+@_limit
+@_seconds
+@click.pass_obj
+def sql(database: str, query: str, style: str, limit: int, seconds: float) -> None:
+    """Run one SELECT over the tables and the v_ views, read only for certain; - reads it from stdin.
+
+    \b
+    trninv sql "SELECT cluster, count(*) AS chips FROM v_chip WHERE state <> 'up' GROUP BY cluster"
+    """
+    text = sys.stdin.read() if query == "-" else query
+    with connect(database) as engine:
+        found = find(engine, checked(text, engine.dialect.name), seconds=seconds, most=limit)
+    _print(found, style)
+
+
+def _print(found: Found, style: str) -> None:
+    if style == "parquet":
+        if sys.stdout.isatty():
+            raise UsageError("Parquet is for a file: add > FILE.parquet")
+        parquet(Stream(found.columns, iter(found.rows)), kinds_of(found), sys.stdout.buffer)
+    elif style == "table":
+        rows(found.columns, found.rows)
+    else:
+        click.echo(as_text(found, style))
+    if found.truncated:
+        click.echo(f"truncated: there are more than these {len(found.rows):,} rows (--limit)", err=True)
+
+
+@click.command()
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["parquet", "csv", "ndjson"]),
+    default="parquet",
+    show_default=True,
+    help="Of the files.",
+)
+@click.pass_obj
+def export(database: str, directory: Path, style: str) -> None:
+    """Write every table and view to a file, and the schema as a property graph (SQL/PGQ).
+
+    \b
+    trninv export fleet --format parquet
+    """
+    with connect(database) as engine, Progress("exporting") as progress:
+        for name, number in exported(engine, directory, style, progress):
+            click.echo(f"{directory / name}.{style}: {number:,} rows")
+    click.echo(f"{directory / 'property_graph.sql'}")

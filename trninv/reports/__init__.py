@@ -1,0 +1,1 @@
+"""SQL for reports: one query that can only read, reports that are files, whole tables for other programs."""

@@ -1,0 +1,122 @@
+"""Every table and view as a file, for other programs; and the schema as a property graph.
+
+Rows go from the database to the file in pieces: any fleet fits any memory. A file has its name when it is whole.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import Boolean, Engine, Integer
+
+from trninv.errors import NotReachableError
+from trninv.inventory.schema import NODE_KINDS, TABLES
+from trninv.reports.guard import READABLE, VIEWS, checked
+from trninv.reports.output import Kind, lines, parquet
+from trninv.reports.reader import Stream, stream
+
+Progress = Callable[[str, int, int], None]
+
+TABLES_AND_VIEWS = (*sorted(READABLE - set(VIEWS)), *VIEWS)
+_NO_LIMIT = 24 * 3600.0
+
+
+def export(engine: Engine, directory: Path, style: str, progress: Progress | None = None) -> Iterator[tuple[str, int]]:
+    """Write each table and view to DIRECTORY/NAME.FORMAT; yields names and rows as they are done.
+
+    Raises
+    ------
+    NotReachableError
+        The directory can't be written.
+
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "property_graph.sql").write_text(property_graph(), encoding="utf-8")
+        for at, name in enumerate(TABLES_AND_VIEWS):
+            if progress:
+                progress(name, at, len(TABLES_AND_VIEWS))
+            yield name, _write(engine, name, directory / f"{name}.{style}", style)
+    except OSError as error:
+        raise NotReachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
+
+
+def _write(engine: Engine, name: str, file: Path, style: str) -> int:
+    part = file.with_name(f".{file.name}.{os.getpid()}")
+    query = checked(f"SELECT * FROM {name}", engine.dialect.name)  # noqa: S608 # a name of ours
+    try:
+        with stream(engine, query, seconds=_NO_LIMIT) as found:
+            if style == "parquet":
+                number = parquet(found, [kind_of(name, column) for column in found.columns], part)
+            else:
+                rows = _Counted(found.rows)
+                with part.open("wb") as out:
+                    out.writelines(lines(Stream(found.columns, rows), style))
+                number = rows.number
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+    return number
+
+
+def kind_of(name: str, column: str) -> Kind:
+    """Type of a column of a table, or of a view by its name: a view's first rows may have nothing in it."""
+    if name in TABLES:
+        of = TABLES[name].c[column].type
+        return bool if isinstance(of, Boolean) else int if isinstance(of, Integer) else str
+    if column == "factor" or column.endswith(("_gb_per_s", "_tflops")):
+        return float
+    return int if column in _WHOLE or column.endswith(_WHOLE_ENDS) else str
+
+
+_WHOLE = frozenset(
+    {"ordinal", "domains", "servers", "chips", "cores", "cables", "lanes", "tray", "vcpus", "facts", "exact"}
+)
+_WHOLE_ENDS = ("_ordinal", "_gib", "_exact", "_units", "_bytes_per_s")
+
+
+class _Counted:
+    """Rows, and how many of them were taken."""
+
+    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
+        self._rows, self.number = rows, 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> tuple[Any, ...]:
+        row = next(self._rows)
+        self.number += 1
+        return row
+
+
+def property_graph() -> str:
+    """CREATE PROPERTY GRAPH (SQL/PGQ, ISO/IEC 9075-16:2023) over the tables: nodes by kind, links, containment."""
+    vertices = ["node KEY (id) LABEL node PROPERTIES (id, kind, cluster_id, domain_id, state, factor_ppm)"]
+    for kind in NODE_KINDS:
+        columns = ", ".join(column.name for column in TABLES[kind].columns)
+        vertices.append(f"{kind} KEY (id) LABEL {kind} PROPERTIES ({columns})")
+    for name in ("cluster", "domain", "rack", "server", "core"):
+        columns = ", ".join(column.name for column in TABLES[name].columns)
+        vertices.append(f"{name} KEY (id) LABEL {name} PROPERTIES ({columns})")
+    ends = "SOURCE KEY (a_id) REFERENCES node (id) DESTINATION KEY (b_id) REFERENCES node (id)"
+    columns = "id, bandwidth_bytes_per_s, lanes, cables, technology, scope, state, factor_ppm"
+    edges = [f"link KEY (id) {ends}\n        LABEL link PROPERTIES ({columns})"]
+    for table, column, of in _CONTAINED:
+        edges.append(
+            f"{table} AS {table}_in_{of} KEY (id) SOURCE KEY (id) REFERENCES {table} (id)\n"
+            f"        DESTINATION KEY ({column}) REFERENCES {of} (id) LABEL in_{of} NO PROPERTIES"
+        )
+    body = ",\n    ".join(vertices), ",\n    ".join(edges)
+    return f"CREATE PROPERTY GRAPH fleet\nVERTEX TABLES (\n    {body[0]}\n)\nEDGE TABLES (\n    {body[1]}\n);\n"
+
+
+_CONTAINED = [
+    (table.name, column.name, reference.column.table.name)
+    for table in TABLES.values()
+    for column in table.columns
+    for reference in column.foreign_keys
+    if table.name in ("core", "chip", "nic", "server", "rack", "domain")
+    and reference.column.table.name in ("cluster", "domain", "rack", "server", "chip")
+]

@@ -1,0 +1,213 @@
+"""What SQL a user may run: exactly one query over the tables and views, with functions that only compute.
+
+The text that runs is made anew from what was checked. Beside this the database itself is asked for reading only
+(`trninv.reports.reader`): either would do.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from trninv.errors import AddressError, SqlError, nearest
+from trninv.inventory.address import parse
+from trninv.inventory.schema import METADATA
+
+VIEWS = (
+    "v_cluster",
+    "v_domain",
+    "v_rack",
+    "v_server",
+    "v_chip",
+    "v_core",
+    "v_nic",
+    "v_switch",
+    "v_link",
+    "v_fact",
+    "v_conflict",
+)
+READABLE = frozenset({*METADATA.tables, *VIEWS} - {"token"})
+MAX_LENGTH = 20_000
+
+_FUNCTIONS = frozenset(
+    [
+        "abs",
+        "and",
+        "array_agg",
+        "avg",
+        "case",
+        "cast",
+        "ceil",
+        "char_length",
+        "coalesce",
+        "concat",
+        "count",
+        "cume_dist",
+        "dense_rank",
+        "exists",
+        "first_value",
+        "floor",
+        "greatest",
+        "group_concat",
+        "if",
+        "ifnull",
+        "iif",
+        "lag",
+        "last_value",
+        "lead",
+        "least",
+        "length",
+        "like",
+        "ln",
+        "log",
+        "lower",
+        "ltrim",
+        "max",
+        "min",
+        "mod",
+        "nth_value",
+        "ntile",
+        "nullif",
+        "or",
+        "percent_rank",
+        "percentile_cont",
+        "power",
+        "rank",
+        "replace",
+        "round",
+        "row_number",
+        "rtrim",
+        "sign",
+        "sqrt",
+        "stddev",
+        "strpos",
+        "string_agg",
+        "substr",
+        "substring",
+        "sum",
+        "total",
+        "trim",
+        "try_cast",
+        "upper",
+        "variance",
+        "xor",
+    ]
+)
+_WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock, exp.Pragma, exp.Set, exp.Attach, exp.Detach, exp.Copy)
+
+
+def checked(text: str, dialect: str, values: Mapping[str, str | int | float] | None = None) -> str:
+    """The query that text is, with values for its :names, as text of the dialect (sqlite, postgresql).
+
+    Raises
+    ------
+    SqlError
+        It is not one query, reads what it may not, or calls a function that does more than compute.
+
+    """
+    if len(text) > MAX_LENGTH:
+        raise SqlError(f"a query has at most {MAX_LENGTH:,} characters")
+    name = {"postgresql": "postgres"}.get(dialect, dialect)
+    try:
+        found = [tree for tree in sqlglot.parse(text, read=name) if tree is not None]
+    except (SqlglotError, RecursionError) as error:
+        line = str(error).partition("\n")[0].partition("\x1b")[0]
+        raise SqlError(f"not a query: {line or 'nested too deeply'}") from None
+    if len(found) != 1:
+        raise SqlError(f"write exactly one query, not {len(found)}")
+    (tree,) = found
+    try:
+        _check(tree)
+        for place in list(tree.find_all(exp.Placeholder)):
+            place.replace(_literal(place, values or {}))
+        _narrow(tree)
+        return tree.sql(dialect=name, comments=False)
+    except RecursionError:
+        raise SqlError("the query is nested too deeply") from None
+
+
+def _check(tree: exp.Expr) -> None:
+    for node in tree.walk():
+        if isinstance(node, _WRITES) and not isinstance(node, exp.Query):
+            raise SqlError(f"{node.key.upper()} is refused: only a SELECT is run")
+    if not isinstance(tree, exp.Query):
+        raise SqlError(f"{tree.key.upper()} is refused: only a SELECT is run")
+    named = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        _check_table(table, named)
+    for function in tree.find_all(exp.Func):
+        called = function.name.lower() if isinstance(function, exp.Anonymous) else function.sql_name().lower()
+        if called not in _FUNCTIONS:
+            raise SqlError(f"the function {called} is refused: it is not one that only computes")
+    if tree.find(exp.Parameter, exp.SessionParameter):
+        raise SqlError("a session's parameters are refused")
+
+
+def _check_table(table: exp.Table, named: set[str]) -> None:
+    name = table.name.lower()
+    if not isinstance(table.this, exp.Identifier):
+        raise SqlError(f"{table.sql()} is refused: a query reads tables and views")
+    if table.args.get("db") or table.args.get("catalog"):
+        raise SqlError(f"{table.sql()} is refused: name tables without their schema")
+    if name not in READABLE and name not in named:
+        if name in ("token", "alembic_version") or name.startswith(("sqlite_", "pg_")):
+            raise SqlError(f"the table {name} is refused")
+        raise SqlError(f"there is no table or view {name[:60]}: {nearest(name, READABLE)}")
+
+
+def _literal(place: exp.Placeholder, values: Mapping[str, str | int | float]) -> exp.Expr:
+    if place.name not in values:
+        raise SqlError(f"there is no value for :{place.name or '?'}")
+    value = values[place.name]
+    return exp.Literal.string(value) if isinstance(value, str) else exp.convert(value)
+
+
+_PLACES = {"address", "domain", "server", "rack", "chip", "a", "b"}
+_ORDINALS = {"d": "domain", "s": "server", "c": "chip", "nc": "core", "r": "rack"}
+_OWN = {"v_domain": "domain", "v_rack": "rack", "v_server": "server", "v_chip": "chip", "v_core": "core"}
+
+
+def _narrow(tree: exp.Expr) -> None:
+    """Say beside an address also its cluster and ordinals: those have indexes, words that a view makes have none."""
+    for equal in list(tree.find_all(exp.EQ)):
+        column, other = equal.this, equal.expression
+        if isinstance(other, exp.Column):
+            column, other = other, column
+        if not (isinstance(column, exp.Column) and isinstance(other, exp.Literal) and other.is_string):
+            continue
+        view = _view_of(column)
+        if view is None or column.name.lower() not in _PLACES:
+            continue
+        if parts := list(_parts(view, column, str(other.this))):
+            equal.replace(exp.paren(exp.and_(equal.copy(), *parts)))
+
+
+def _view_of(column: exp.Column) -> str | None:
+    """The view that a column is of, where that is certain."""
+    scope = column.find_ancestor(exp.Select)
+    tables = [table for table in scope.find_all(exp.Table) if table.find_ancestor(exp.Select) is scope] if scope else []
+    meant = [table for table in tables if not column.table or column.table.lower() == table.alias_or_name.lower()]
+    return meant[0].name.lower() if len(meant) == 1 and meant[0].name.lower() in VIEWS else None
+
+
+def _parts(view: str, column: exp.Column, text: str) -> Iterator[exp.Expr]:
+    try:
+        address = parse(text.partition("--")[0])
+    except AddressError:
+        return
+    if view == "v_link" and "--" not in text and column.name.lower() == "address":
+        return
+
+    def same(name: str, value: str | int) -> exp.Expr:
+        return exp.EQ(this=exp.column(name, table=column.args.get("table")), expression=exp.convert(value))
+
+    if view != "v_cluster":
+        yield same("cluster", address.cluster)
+    for letters, ordinal in address.steps:
+        level = _ORDINALS.get(letters)
+        if level is None or (view in ("v_link", "v_nic", "v_switch") and level not in ("domain", "server")):
+            continue
+        if view == "v_link" and (level != "domain" or "fabric" in text):
+            continue
+        yield same("ordinal" if _OWN.get(view) == level else f"{level}_ordinal", ordinal)

@@ -1,0 +1,126 @@
+"""Reports: .sql files with a header that says what they answer; trninv's own, and those of a directory of the user's.
+
+    -- title: Capacity by generation and cluster
+    -- answers: How much is there of what?
+    -- parameter: cluster = '' — only this one
+    SELECT …
+
+A parameter's default tells its type: 'text', 5 or 0.5; in the query it is :cluster.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from trninv.errors import LimitError, UnknownReportError, nearest
+from trninv.reports.guard import checked
+
+OWN = Path(__file__).parent / "sql"
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_HEADER = re.compile(r"--\s*(title|answers|parameter):\s*(.+?)\s*$", re.MULTILINE)
+_PARAMETER = re.compile(r"(\w+)\s*=\s*('[^']*'|-?\d+(?:\.\d+)?)\s*(?:—\s*(.*))?")
+
+Value = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a report may be given, with its default."""
+
+    name: str
+    default: Value
+    says: str
+
+    def read(self, text: str) -> Value:
+        """A value of its type.
+
+        Raises
+        ------
+        LimitError
+            It is of another.
+
+        """
+        if isinstance(self.default, str):
+            return text
+        try:
+            return type(self.default)(text)
+        except ValueError:
+            kind = "a whole number" if isinstance(self.default, int) else "a number"
+            raise LimitError(f"{self.name}={text[:40]!r} is not {kind}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report: its file's name, its header, its query."""
+
+    name: str
+    title: str
+    answers: str
+    parameters: tuple[Parameter, ...]
+    text: str
+
+    def sql(self, dialect: str, given: Mapping[str, str]) -> str:
+        """The query with values for its parameters.
+
+        Raises
+        ------
+        LimitError
+            There is no such parameter, or the value is of another type.
+        SqlError
+            It is not a query that may be run.
+
+        """
+        known = {parameter.name: parameter for parameter in self.parameters}
+        if wrong := next((name for name in given if name not in known), None):
+            raise LimitError(f"{self.name} has no parameter {wrong!r}: {nearest(wrong, known)}")
+        values = {name: each.read(given[name]) if name in given else each.default for name, each in known.items()}
+        return checked(self.text, dialect, values)
+
+    @classmethod
+    def of(cls, file: Path) -> "Report":
+        text = file.read_text(encoding="utf-8")
+        lines: dict[str, list[str]] = {"title": [], "answers": [], "parameter": []}
+        for name, value in _HEADER.findall(text):
+            lines[name].append(value)
+        parameters = [_parameter(file, line) for line in lines["parameter"]]
+        title = next(iter(lines["title"]), file.stem)
+        return cls(file.stem, title, " ".join(lines["answers"]), tuple(parameters), text)
+
+
+def _parameter(file: Path, line: str) -> Parameter:
+    found = _PARAMETER.fullmatch(line)
+    if found is None:
+        raise LimitError(f"{file.name}: write a parameter as NAME = 'default' — what it is, not {line[:60]!r}")
+    name, default, says = found.groups()
+    value = default[1:-1] if default.startswith("'") else float(default) if "." in default else int(default)
+    return Parameter(name, value, says or "")
+
+
+def reports(directory: Path | None = None) -> dict[str, Report]:
+    """Every report by its name; the user's take the place of trninv's own."""
+    own = _own()
+    users = {file.stem: Report.of(file) for file in sorted(directory.glob("*.sql"))} if directory else {}
+    return {name: report for name, report in {**own, **users}.items() if _NAME.fullmatch(name)}
+
+
+@lru_cache(maxsize=1)
+def _own() -> dict[str, Report]:
+    return {file.stem: Report.of(file) for file in sorted(OWN.glob("*.sql"))}
+
+
+def report(name: str, directory: Path | None = None) -> Report:
+    """A report by its name.
+
+    Raises
+    ------
+    UnknownReportError
+        There is none.
+
+    """
+    known = reports(directory)
+    if name not in known:
+        raise UnknownReportError(f"no report {name[:60]!r}: {nearest(name, known)}")
+    return known[name]

@@ -1,0 +1,96 @@
+"""Rows as table, JSON, CSV, NDJSON and Parquet."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO
+
+import orjson
+
+from trninv.errors import UsageError
+from trninv.reports.reader import Found, Stream
+
+Kind = type[int] | type[float] | type[bool] | type[str]
+FILES = ("parquet", "csv", "ndjson")
+FORMATS = ("json", "csv", "ndjson", "parquet")
+_CHUNK = 10_000
+
+
+def as_json(found: Found) -> bytes:
+    """Columns, rows as objects, and whether rows were left off."""
+    return orjson.dumps({"columns": found.columns, "rows": found.records(), "truncated": found.truncated})
+
+
+def lines(stream: Stream, style: str) -> Iterator[bytes]:
+    """CSV or NDJSON piece by piece."""
+    if style == "csv":
+        yield _csv([stream.columns])
+    while some := list(islice(stream.rows, _CHUNK)):
+        yield _csv(some) if style == "csv" else _ndjson(stream.columns, some)
+
+
+def _csv(rows: list[tuple[Any, ...]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def _ndjson(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> bytes:
+    return b"".join(
+        orjson.dumps(dict(zip(columns, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE) for row in rows
+    )
+
+
+def parquet(stream: Stream, kinds: Sequence[Kind], to: BinaryIO | Path) -> int:
+    """Write rows to a Parquet file, group by group, with a type a column; returns how many.
+
+    Raises
+    ------
+    UsageError
+        PyArrow is not installed.
+
+    """
+    pa, files = _arrow()
+    types = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
+    schema = pa.schema([(name, types[kind]) for name, kind in zip(stream.columns, kinds, strict=True)])
+    number = 0
+    with files.ParquetWriter(to, schema) as writer:
+        while some := list(islice(stream.rows, _CHUNK)):
+            columns = [[_as(kind, row[at]) for row in some] for at, kind in enumerate(kinds)]
+            arrays = [pa.array(column, types[kind]) for column, kind in zip(columns, kinds, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            number += len(some)
+    return number
+
+
+def kinds_of(found: Found) -> list[Kind]:
+    """Types of columns by all their values; text where there is none."""
+    kinds: list[Kind] = []
+    for at in range(len(found.columns)):
+        present = {type(row[at]) for row in found.rows if row[at] is not None}
+        kinds.append(next((kind for kind in (str, float, int, bool) if kind in present), str))
+    return kinds
+
+
+def _as(kind: Kind, value: Any) -> Any:  # noqa: ANN401 # of the type
+    return None if value is None else kind(value)
+
+
+def _arrow() -> tuple[ModuleType, ModuleType]:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 # an extra
+        import pyarrow.parquet as files  # noqa: PLC0415
+    except ImportError:
+        raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]'") from None
+    return pa, files
+
+
+def as_text(found: Found, style: str) -> str:
+    """JSON for people who read it, CSV or NDJSON."""
+    if style == "json":
+        return json.dumps(json.loads(as_json(found)), indent=2, ensure_ascii=False)
+    return b"".join(lines(Stream(found.columns, iter(found.rows)), style)).decode().removesuffix("\n")

@@ -1,0 +1,183 @@
+"""A connection that can only read, for as long as it may; rows come in pieces, so that any number fits any memory.
+
+SQLite: the file is opened mode=ro, an authorizer refuses all but reading its tables, and a progress handler ends it.
+PostgreSQL: a read-only transaction of the role trninv_read, which was granted SELECT and nothing else, a timer on this
+side that cancels, and a session that is reset and closed.
+"""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from sqlalchemy import Engine
+
+from trninv.errors import DatabaseError, SqlError, TimeLimitError
+from trninv.inventory.database import file_of, reading
+
+ROLE = "trninv_read"
+MOST_ROWS = 10_000
+"""Of an answer that is not streamed."""
+
+_CHUNK = 5_000
+_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+_STOPS = 50_000
+"""Virtual instructions of SQLite between two looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Rows of a query: all that there are, or as many as were wanted."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    truncated: bool
+
+    def records(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Rows of a query as they come."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[tuple[Any, ...]]
+
+
+def find(engine: Engine, sql: str, *, seconds: float, most: int = MOST_ROWS) -> Found:
+    """Up to so many rows of a checked query.
+
+    Raises
+    ------
+    TimeLimitError
+        It took longer.
+    SqlError
+        The database refuses the query.
+
+    """
+    with stream(engine, sql, seconds=seconds) as found:
+        rows = list(islice(found.rows, most + 1))
+    return Found(found.columns, rows[:most], len(rows) > most)
+
+
+@contextmanager
+def stream(engine: Engine, sql: str, *, seconds: float) -> Iterator[Stream]:
+    """A checked query's rows, while the context lasts."""
+    with reading(engine):
+        pass  # a database that is not there, or of another revision, says so
+    with _sqlite(engine, seconds) if engine.dialect.name == "sqlite" else _postgresql(engine, seconds) as cursor:
+        try:
+            cursor.execute(sql)
+            yield Stream(tuple(column[0] for column in cursor.description), _rows(cursor))
+        except (sqlite3.Error, psycopg.Error) as error:
+            raise _worded(error, seconds) from error
+
+
+def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401 # of either driver
+    while some := cursor.fetchmany(_CHUNK):
+        yield from some
+
+
+class _Numbers(Loader):
+    """PostgreSQL's numeric as an integer where it is whole: sums of integers are numeric there."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data).decode()
+        return float(text) if "." in text or not text.lstrip("-").isdigit() else int(text)
+
+
+def _worded(error: Exception, seconds: float) -> Exception:
+    late = isinstance(error, psycopg.errors.QueryCanceled) or "interrupted" in str(error)
+    if late:
+        return TimeLimitError(f"the query took more than {seconds:g} s: narrow it, or raise the limit")
+    if isinstance(error, psycopg.OperationalError):
+        return DatabaseError(f"the database refused: {_line(error)}")
+    return SqlError(f"the database refuses: {_line(error)}")
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+@contextmanager
+def _sqlite(engine: Engine, seconds: float) -> Iterator[sqlite3.Cursor]:
+    file = file_of(engine)
+    if file is None:
+        raise SqlError("a database in memory can't be opened for reading only: use a file")
+    connection = sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=ro", uri=True, check_same_thread=False)
+    try:
+        end = time.monotonic() + seconds
+        connection.execute("PRAGMA query_only = ON")
+        connection.set_progress_handler(lambda: time.monotonic() > end, _STOPS)
+        connection.set_authorizer(_authorize)
+        yield connection.cursor()
+    finally:
+        connection.close()
+
+
+def _authorize(action: int, one: str | None, _other: str | None, _database: str | None, _inner: str | None) -> int:
+    if action not in _ALLOWED:
+        return sqlite3.SQLITE_DENY
+    # a subquery in FROM is read under no name, or under one of its own that is no table's
+    if action == sqlite3.SQLITE_READ and (one or "").lower() in ("token", "alembic_version", "sqlite_master"):
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+@contextmanager
+def _postgresql(engine: Engine, seconds: float) -> Iterator[Any]:
+    pooled = engine.connect()
+    driver: psycopg.Connection[Any] = pooled.connection.driver_connection  # type: ignore[assignment] # psycopg's
+    driver.adapters.register_loader("numeric", _Numbers)
+    timer = threading.Timer(seconds, driver.cancel)
+    timer.daemon = True
+    try:
+        driver.execute("SET TRANSACTION READ ONLY")
+        try:
+            driver.execute(f"SET LOCAL ROLE {ROLE}")
+        except psycopg.Error:
+            driver.rollback()
+            raise SqlError(
+                f"the role {ROLE} that can only read is not there, or not granted to you: an administrator runs "
+                f"CREATE ROLE {ROLE}; GRANT {ROLE} TO you; GRANT SELECT ON the tables and v_ views TO {ROLE}"
+            ) from None
+        driver.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000) + 1000}")
+        timer.start()
+        with driver.cursor(name="trninv_read") as cursor:
+            yield _Named(cursor)
+    finally:
+        timer.cancel()
+        driver.rollback()
+        driver.autocommit = True
+        driver.execute("DISCARD ALL")
+        driver.autocommit = False
+        pooled.invalidate()
+        pooled.close()
+
+
+class _Named:
+    """A server-side cursor that knows its columns before the first row is fetched."""
+
+    def __init__(self, cursor: Any) -> None:  # noqa: ANN401 # psycopg's
+        self._cursor, self._first = cursor, list[tuple[Any, ...]]()
+
+    @property
+    def description(self) -> Any:  # noqa: ANN401
+        return self._cursor.description
+
+    def execute(self, sql: str) -> None:
+        self._cursor.execute(sql)
+        self._first = self._cursor.fetchmany(_CHUNK)  # here an error of the query belongs
+
+    def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
+        first, self._first = self._first, []
+        return first or self._cursor.fetchmany(size)

@@ -1,0 +1,14 @@
+-- title: Compute against bandwidth, by generation
+-- answers: How many operations may a chip do for each byte of its HBM, and of its links?
+SELECT
+    model.generation, model.name, CAST(model.bf16_gflops AS DOUBLE PRECISION) / 1000 AS bf16_tflops,
+    model.device_memory_bytes / 1073741824 AS hbm_gib,
+    CAST(model.device_memory_bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS hbm_gb_per_s,
+    CAST(model.bf16_gflops AS DOUBLE PRECISION) * 1000000000 / model.device_memory_bandwidth_bytes_per_s AS bf16_flops_a_byte_of_hbm,
+    CAST(links.exact AS DOUBLE PRECISION) / 1000000000 AS neuronlink_gb_per_s,
+    CAST(model.bf16_gflops AS DOUBLE PRECISION) * 1000000000 / links.exact AS bf16_flops_a_byte_of_neuronlink,
+    CAST(model.device_memory_bandwidth_bytes_per_s AS DOUBLE PRECISION) / links.exact AS hbm_to_neuronlink
+FROM chip_model AS model
+LEFT JOIN v_fact AS links
+    ON links.subject = model.slug AND links.attribute = 'neuronlink_bandwidth' AND links.picked = 'yes'
+ORDER BY model.generation
