@@ -224,7 +224,7 @@ class _Served:
         return Response(body, headers={"X-Truncated": str(found.truncated).lower()}, media_type=_MEDIA[str(style)])
 
     async def export(self, request: Request) -> Response:
-        """A whole table or view as CSV or NDJSON, as it is read; or some columns of it (columns), or a cluster's part."""
+        """A table or view as CSV or NDJSON, as it is read; or some columns of it (columns), or a cluster's part."""
         await self.holder(request, "read")
         name, _, style = request.path_params["name"].rpartition(".")
         if name not in TABLES_AND_VIEWS or style not in ("csv", "ndjson"):

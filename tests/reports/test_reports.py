@@ -1,0 +1,314 @@
+"""Views, reports and exports: the same on both databases, by their indexes, read back whole."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from starlette.testclient import TestClient
+
+from conftest import Databases, Run, wear
+from trninv.errors import LimitError, SqlError, UnknownReportError
+from trninv.graphql.app import app
+from trninv.inventory.database import connect, reading
+from trninv.reports.export import TABLES_AND_VIEWS, export, property_graph
+from trninv.reports.guard import VIEWS, checked
+from trninv.reports.library import Report, report, reports
+from trninv.reports.reader import find
+from trninv.routing.fleet import Fleet
+from trninv.settings import Settings
+
+REPORTS = sorted(reports())
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def two(databases: Databases) -> dict[str, str]:
+    """URLs of the same worn fleet on both databases."""
+    urls = {backend: databases.seeded(backend) for backend in ("sqlite", "postgresql")}
+    for url in urls.values():
+        wear(url)
+    return urls
+
+
+def _rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows with floats to twelve digits: two databases may divide in another order."""
+    return [tuple(float(f"{value:.12g}") if isinstance(value, float) else value for value in row) for row in rows]
+
+
+def _both(two: dict[str, str], query: Callable[[str], str]) -> list[tuple[Any, ...]]:
+    found = []
+    for backend, url in two.items():
+        with connect(url) as engine:
+            result = find(engine, query(backend), seconds=60, most=100_000)
+        found.append((result.columns, _rounded(result.rows)))
+    assert found[0][0] == found[1][0]
+    for rows in (found[0][1], found[1][1]):
+        rows.sort(key=repr)
+    assert found[0][1] == found[1][1]
+    return found[0][1]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_says_the_same_on_both_databases(two: dict[str, str], view: str) -> None:
+    rows = _both(two, lambda backend: checked(f"SELECT * FROM {view}", backend))
+    assert rows
+
+
+def test_views_agree_with_the_graphql_api(worn: Fleet) -> None:
+    """Every chip and link by address: state, and what a link carries now."""
+    from conftest import both_ways  # noqa: PLC0415
+
+    ask = both_ways(worn)
+    chips = ask("{ chips(first: 1000) { nodes { address state memory { gibibytes } } } }")["data"]["chips"]["nodes"]
+    links: list[dict[str, Any]] = []
+    after = None
+    while True:
+        page = ask(
+            "query ($a: String) { links(first: 1000, after: $a) { nodes { address state bandwidth { bytesPerSecond } } "
+            "pageInfo { hasNextPage endCursor } } }",
+            a=after,
+        )["data"]["links"]
+        links += page["nodes"]
+        after = page["pageInfo"]["endCursor"]
+        if not page["pageInfo"]["hasNextPage"]:
+            break
+    seen = {row[0]: row[1:] for row in find(worn.engine, "SELECT address, state, hbm_gib FROM v_chip", seconds=30).rows}
+    assert seen == {chip["address"]: (chip["state"], int(chip["memory"]["gibibytes"])) for chip in chips}
+    found = find(worn.engine, "SELECT address, state, bandwidth_bytes_per_s FROM v_link", seconds=30)
+    assert {row[0]: (row[1], str(row[2])) for row in found.rows} == {
+        link["address"]: (link["state"], link["bandwidth"]["bytesPerSecond"]) for link in links
+    }
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_answers_the_same_on_both_databases(two: dict[str, str], name: str) -> None:
+    made = report(name)
+    assert made.title
+    assert made.answers.endswith("?")
+    rows = _both(two, lambda backend: made.sql(backend, {}))
+    assert rows
+
+
+def test_reports_that_are_asked_for() -> None:
+    assert set(REPORTS) >= {
+        "capacity", "bandwidth", "documented", "disputed", "not-up", "free-units", "cost", "ratios", "pools"
+    }  # fmt: skip
+
+
+def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:
+    rows = _both(two, lambda backend: report("not-up").sql(backend, {"cluster": "trn1.32xlarge"}))
+    assert rows == [
+        ("link", "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1", "degraded", 0.123456),
+        ("nic", "trn1.32xlarge/d0/s0/efa1", "down", None),
+    ]
+
+
+def test_the_price_is_the_documented_one(two: dict[str, str]) -> None:
+    rows = _both(two, lambda backend: report("cost").sql(backend, {}))
+    (domain,) = [row for row in rows if row[0] == "u-trn2x64"]
+    assert domain[5:9] == (4_000, 256_000, 23_000, 1_472_000)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"), [({"nothing": "1"}, "did you mean|known"), ({"top": "many"}, "not a whole number")]
+)
+def test_a_wrong_parameter_is_refused(given: dict[str, str], error: str) -> None:
+    with pytest.raises(LimitError, match=error):
+        report("pools").sql("sqlite", given)
+
+
+def test_a_parameter_is_a_value_and_nothing_else(two: dict[str, str]) -> None:
+    assert _both(two, lambda backend: report("capacity").sql(backend, {"generation": "' OR 1=1 --"})) == []
+
+
+def test_a_users_own_reports(tmp_path: Path) -> None:
+    (tmp_path / "mine.sql").write_text(
+        "-- title: Mine\n-- answers: How many?\n-- parameter: least = 5\n"
+        "SELECT count(*) AS n FROM v_chip WHERE ordinal >= :least\n"
+    )
+    (tmp_path / "bad.sql").write_text("DROP TABLE chip")
+    (tmp_path / "worse.sql").write_text("-- parameter: what\nSELECT 1")
+    with pytest.raises(LimitError, match=r"worse\.sql"):
+        reports(tmp_path)
+    (tmp_path / "worse.sql").unlink()
+    known = reports(tmp_path)
+    assert {"mine", "capacity"} <= set(known)
+    assert "ordinal >= 7" in known["mine"].sql("sqlite", {"least": "7"})
+    with pytest.raises(SqlError, match="DROP"):
+        known["bad"].sql("sqlite", {})
+    with pytest.raises(UnknownReportError, match="did you mean mine"):
+        report("min", tmp_path)
+    assert isinstance(known["mine"], Report)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM v_chip WHERE address = 'many/d17/s2/c5'",
+        "SELECT * FROM v_chip WHERE cluster = 'many' AND domain_ordinal = 17",
+        "SELECT * FROM v_chip WHERE domain = 'many/d17'",
+        "SELECT * FROM v_server WHERE address = 'many/d17/s2'",
+        "SELECT * FROM v_core WHERE address = 'many/d17/s2/c5/nc3'",
+        "SELECT * FROM v_core WHERE chip = 'many/d17/s2/c5'",
+        "SELECT * FROM v_link WHERE cluster = 'many' AND domain_ordinal = 17",
+        "SELECT * FROM v_link WHERE a = 'many/d17/s2/c5'",
+        "SELECT * FROM v_nic WHERE address = 'many/d17/s2/efa3'",
+        "SELECT * FROM v_rack WHERE address = 'many/r9'",
+        "SELECT * FROM v_domain WHERE address = 'many/d17'",
+    ],
+)
+def test_a_view_by_cluster_domain_or_address_uses_indexes(big: dict[str, str], backend: str, query: str) -> None:
+    """No table of the fleet's size is read from end to end."""
+    with connect(big[backend]) as engine, reading(engine) as connection:
+        sql = checked(query, backend)
+        if backend == "postgresql":
+            connection.exec_driver_sql(
+                "SET LOCAL enable_seqscan = off"
+            )  # so that small tables are by their indexes too
+        explain = "EXPLAIN QUERY PLAN " if backend == "sqlite" else "EXPLAIN "
+        plan = "\n".join(" ".join(map(str, row)) for row in connection.exec_driver_sql(explain + sql).all())
+    for table in ("chip", "core", "server", "nic", "node", "domain", "link"):
+        assert f"SCAN {table}\n" not in plan + "\n", plan
+        assert f"Seq Scan on {table} " not in plan, plan
+
+
+@pytest.fixture(scope="session")
+def big(databases: Databases) -> dict[str, str]:
+    """A cluster that is worth an index, on both databases."""
+    from trninv.catalog.facts import catalog  # noqa: PLC0415
+    from trninv.catalog.models import systems  # noqa: PLC0415
+    from trninv.inventory import stamp  # noqa: PLC0415
+    from trninv.inventory.database import writing  # noqa: PLC0415
+
+    urls = {backend: databases.seeded(backend) for backend in ("sqlite", "postgresql")}
+    system = systems().get("u-trn2x64").resized(300)
+    for backend, url in urls.items():
+        with connect(url) as engine:
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), system, name="many")
+            if backend == "postgresql":
+                with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                    connection.exec_driver_sql("ANALYZE")
+    return urls
+
+
+@pytest.mark.parametrize("style", ["parquet", "csv", "ndjson"])
+def test_an_export_read_back_is_the_database(two: dict[str, str], tmp_path: Path, style: str) -> None:
+    counts = {}
+    for backend, url in two.items():
+        with connect(url) as engine:
+            counts[backend] = dict(export(engine, tmp_path / backend, style))
+            for name in TABLES_AND_VIEWS:
+                file = tmp_path / backend / f"{name}.{style}"
+                rows = find(engine, f"SELECT * FROM {name}", seconds=60, most=1_000_000)
+                columns, back = _read(file, style)
+                assert columns == rows.columns or not rows.rows
+                assert _texts(back) == _texts(rows.rows)
+    assert counts["sqlite"] == counts["postgresql"]
+    assert set(counts["sqlite"]) == set(TABLES_AND_VIEWS)
+
+
+def _read(file: Path, style: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """A file as DuckDB reads it; NDJSON as any reader does, since DuckDB guesses at dates."""
+    if style == "ndjson":
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        return tuple(lines[0]) if lines else (), [tuple(line.values()) for line in lines]
+    options = "" if style == "parquet" else ", all_varchar = true, header = true"
+    back = duckdb.sql(f"SELECT * FROM read_{style}('{file}'{options})")
+    assert back is not None
+    return tuple(back.columns), back.fetchall()
+
+
+def _texts(rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
+    return sorted(tuple(_text(value) for value in row) for row in rows)
+
+
+def _text(value: Any) -> str:  # noqa: ANN401
+    if value is None or value == "":
+        return ""
+    if isinstance(value, bool):
+        return str(int(value))
+    if value in ("True", "False"):
+        return str(int(value == "True"))
+    try:
+        return f"{float(value):.12g}"
+    except ValueError:
+        return str(value)
+
+
+def test_the_token_table_is_not_exported() -> None:
+    assert "token" not in TABLES_AND_VIEWS
+    assert "token" not in property_graph()
+
+
+def test_the_property_graph_names_what_is_there() -> None:
+    text = property_graph()
+    assert text.startswith("CREATE PROPERTY GRAPH fleet\nVERTEX TABLES (")
+    for name in ("node", "chip", "server", "cluster", "core", "link"):
+        assert f"{name} KEY (id)" in text
+    assert "chip_in_server" in text
+
+
+def test_reports_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    status, out, _ = run("report")
+    assert status == 0
+    assert all(name in out for name in REPORTS)
+    status, out, _ = run("report", "capacity", "--set", "generation=trn3", "--format", "csv")
+    assert [row["cluster"] for row in csv.DictReader(io.StringIO(out))] == ["trn3-gen2", "trn3-gen1"]
+    status, out, err = run("sql", "SELECT address FROM v_chip", "--limit", "2", "--format", "json")
+    assert (json.loads(out)["truncated"], len(json.loads(out)["rows"])) == (True, 2)
+    assert "truncated" in err
+    assert run("sql", "DROP TABLE chip")[0] == 2
+    assert run("report", "nothing")[0] == 1
+    assert run("report", "capacity", "--set", "generation")[0] == 2
+    status, out, _ = run("export", str(tmp_path / "out"), "--format", "ndjson")
+    assert status == 0
+    assert f"{tmp_path}/out/v_chip.ndjson: 305 rows" in out
+    status, _, err = run("export", "/dev/null/x")
+    assert (status, "can't write" in err) == (1, True)
+
+
+def test_reports_over_http(lite: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.sql").write_text("SELECT 1 AS one")
+    settings = Settings(database_url=lite, log="off", reports=tmp_path)
+    with TestClient(app(lite, settings), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        assert {each["name"] for each in client.get("/reports").json()} == {*REPORTS, "mine"}
+        found = client.get("/reports/capacity.json", params={"generation": "trn2"}).json()
+        assert {row["generation"] for row in found["rows"]} == {"trn2"}
+        assert client.get("/reports/mine.csv").text == "one\n1"
+        assert client.get("/reports/mine.ndjson").json() == {"one": 1}
+        assert client.post("/sql", json={"sql": "SELECT count(*) AS n FROM v_chip"}).json()["rows"] == [{"n": 305}]
+        for answer, status, code in (
+            (client.get("/reports/none.json"), 404, "UNKNOWN_REPORT"),
+            (client.get("/reports/mine.xml"), 400, "BAD_REQUEST"),
+            (client.get("/reports/capacity.json", params={"x": "1"}), 400, "BAD_LIMIT"),
+            (client.post("/sql", json={"sql": "DELETE FROM chip"}), 400, "BAD_SQL"),
+            (client.post("/sql", json={}), 400, "BAD_REQUEST"),
+            (client.post("/sql", content="SELECT 1", headers={"Content-Type": "text/plain"}), 400, "BAD_REQUEST"),
+            (client.get("/export/token.csv"), 404, "NOT_FOUND"),
+            (client.get("/export/chip.exe"), 404, "NOT_FOUND"),
+            (client.get("/export/v_chip.csv", params={"columns": "nothing"}), 400, "BAD_SQL"),
+        ):
+            assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (status, code)
+        lines = client.get("/export/v_chip.ndjson", params={"columns": "address,state", "cluster": "u-trn2x64"}).text
+        chips = [json.loads(line) for line in lines.splitlines()]
+        assert len(chips) == 64
+        assert list(chips[0]) == ["address", "state"]
+
+
+def test_every_view_and_its_columns_are_documented(lite_fleet: Fleet) -> None:
+    page = (ROOT / "docs" / "sql.md").read_text()
+    for view in VIEWS:
+        section = page.partition(f"### {view}\n")[2].partition("\n### ")[0]
+        columns = find(lite_fleet.engine, f"SELECT * FROM {view} LIMIT 1", seconds=10).columns
+        assert all(f"`{column}`" in section for column in columns), view
+        assert "```sql" in section, view
+        example = section.partition("```sql\n")[2].partition("```")[0]
+        assert find(lite_fleet.engine, checked(example, "sqlite"), seconds=10).rows, view
