@@ -3,7 +3,6 @@
 ``python tests/test_readme.py`` writes the outputs anew.
 """
 
-import asyncio
 import contextlib
 import io
 import json
@@ -18,12 +17,14 @@ from sqlalchemy import text
 from tabulate import tabulate
 
 import trninv
+from conftest import both_ways
 from trninv.cli.main import main
-from trninv.graphql.context import Context, Threads
-from trninv.graphql.schema import schema
+from trninv.reports.guard import checked
+from trninv.reports.reader import find
 from trninv.routing.fleet import Fleet
 
 README = Path(__file__).parents[1] / "README.md"
+RECIPES = README.parent / "docs" / "recipes.md"
 _FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
 _DRAWN = re.compile(r"^ +trninv (draw .*\.svg)$", re.MULTILINE)
 
@@ -40,19 +41,16 @@ def run_commands(block: str, url: str) -> str:
 
 
 def run_graphql(block: str, fleet: Fleet) -> str:
-    async def execute() -> object:
-        result = await schema().execute(block, context_value=Context(fleet, Threads()))
-        assert result.errors is None
-        return result.data
-
-    return json.dumps(asyncio.run(execute()), indent=2, ensure_ascii=False) + "\n"
+    answer = both_ways(fleet)(block)
+    assert answer["errors"] == []
+    return json.dumps(answer["data"], indent=2, ensure_ascii=False) + "\n"
 
 
 def run_sql(block: str, fleet: Fleet) -> str:
-    with fleet.engine.connect() as connection:
-        result = connection.execute(text(block))
-        rows = [[str(cell) for cell in row] for row in result]
-        return tabulate(rows, headers=list(result.keys()), tablefmt="simple", disable_numparse=True) + "\n"
+    found = find(fleet.engine, checked(block, fleet.engine.dialect.name), seconds=60)
+    rows = [[str(cell) for cell in row] for row in found.rows]
+    shown = tabulate(rows, headers=found.columns, tablefmt="simple", disable_numparse=True)
+    return "\n".join(line.rstrip() for line in shown.splitlines()) + "\n"
 
 
 def run_python(block: str, fleet: Fleet) -> str:
@@ -85,7 +83,7 @@ def answers(source: str, fleet: Fleet) -> Iterator[tuple[re.Match[str], str]]:
                 yield block, f"```sql\n{body}```\n\n```text\n{run_sql(body, fleet)}```\n"
 
 
-_EXAMPLES = len(_FENCE.findall(README.read_text()))
+_EXAMPLES = [(page, number) for page in (README, RECIPES) for number in range(len(_FENCE.findall(page.read_text())))]
 
 
 def test_there_is_an_example_of_each_question_in_each_way() -> None:
@@ -93,10 +91,18 @@ def test_there_is_an_example_of_each_question_in_each_way() -> None:
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {"console": 8, "graphql": 6, "sql": 4, "python": 1}
 
 
-@pytest.mark.parametrize("number", range(_EXAMPLES))
-def test_an_example_prints_what_stands_there(fleet: Fleet, number: int) -> None:
-    block, wanted = list(answers(README.read_text(), fleet))[number]
-    assert block[0] == wanted
+def test_there_are_thirty_recipes_in_three_ways() -> None:
+    for recipe in RECIPES.read_text().split("\n## ")[1:]:
+        assert [kind for kind, _, _ in _FENCE.findall(recipe)] == ["graphql", "sql", "console"]
+    assert RECIPES.read_text().count("\n## ") == 30
+
+
+@pytest.mark.parametrize(("page", "number"), _EXAMPLES)
+def test_an_example_prints_what_stands_there(fleet: Fleet, page: Path, number: int) -> None:
+    source = page.read_text()
+    block = list(_FENCE.finditer(source))[number]
+    ((found, wanted),) = answers(block[0], fleet)
+    assert found[0] == wanted
 
 
 def test_the_sql_of_the_schema_page_marks_a_chip(seeded: str) -> None:
@@ -129,7 +135,8 @@ def test_links_lead_somewhere(file: Path) -> None:
 
 if __name__ == "__main__":
     with trninv.open(sys.argv[1]) as opened:
-        content = README.read_text()
-        for found, better in answers(content, opened):
-            content = content.replace(found[0], better)
-    README.write_text(content)
+        for page in (README, RECIPES):
+            content = page.read_text()
+            for found, better in answers(content, opened):
+                content = content.replace(found[0], better)
+            page.write_text(content)
