@@ -25,6 +25,7 @@ from trninv.routing.fleet import Fleet
 
 README = Path(__file__).parents[1] / "README.md"
 RECIPES = README.parent / "docs" / "recipes.md"
+PAGES = README, RECIPES, README.parent / "docs" / "graphql.md"
 _FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
 _DRAWN = re.compile(r"^ +trninv (draw .*\.svg)$", re.MULTILINE)
 
@@ -83,12 +84,12 @@ def answers(source: str, fleet: Fleet) -> Iterator[tuple[re.Match[str], str]]:
                 yield block, f"```sql\n{body}```\n\n```text\n{run_sql(body, fleet)}```\n"
 
 
-_EXAMPLES = [(page, number) for page in (README, RECIPES) for number in range(len(_FENCE.findall(page.read_text())))]
+_EXAMPLES = [(page, number) for page in PAGES for number in range(len(_FENCE.findall(page.read_text())))]
 
 
 def test_there_is_an_example_of_each_question_in_each_way() -> None:
     kinds = [kind for kind, _, _ in _FENCE.findall(README.read_text())]
-    assert {kind: kinds.count(kind) for kind in set(kinds)} == {"console": 8, "graphql": 6, "sql": 4, "python": 1}
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {"console": 9, "graphql": 7, "sql": 5, "python": 1}
 
 
 def test_there_are_thirty_recipes_in_three_ways() -> None:
@@ -126,7 +127,7 @@ def test_a_picture_is_what_its_command_draws(lite: str, tmp_path: Path, command:
     assert (tmp_path / "new.svg").read_text() == (README.parent / picture).read_text()
 
 
-@pytest.mark.parametrize("file", [README, *README.parent.glob("CHANGELOG.md"), *README.parent.glob("docs/**/*.md")])
+@pytest.mark.parametrize("file", [*README.parent.glob("*.md"), *README.parent.glob("docs/**/*.md")])
 def test_links_lead_somewhere(file: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", file.read_text()):
         if not target.startswith("http"):
@@ -135,7 +136,7 @@ def test_links_lead_somewhere(file: Path) -> None:
 
 if __name__ == "__main__":
     with trninv.open(sys.argv[1]) as opened:
-        for page in (README, RECIPES):
+        for page in PAGES:
             content = page.read_text()
             for found, better in answers(content, opened):
                 content = content.replace(found[0], better)
