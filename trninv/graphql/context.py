@@ -25,7 +25,7 @@ from trninv.routing.fleet import Fleet
 
 T = TypeVar("T")
 
-MAX_THREADS = 8
+MAX_THREADS = 4
 """Threads of one process that read the inventory; each holds a connection, as each that routes, of a pool of 15."""
 
 MAX_ROUTING_THREADS = 4

@@ -1,0 +1,226 @@
+"""Loading a fleet, and questions about two places of it."""
+
+import csv
+import random
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import ladybug
+import networkx as nx
+import psycopg
+
+import postgres
+import trninv
+from bench.measure import NAME, Row, seconds, seeded
+from trninv.inventory import migrate
+from trninv.inventory.bulk import bulk
+from trninv.inventory.database import connect
+from trninv.inventory.schema import TABLES
+from trninv.routing.fleet import Fleet
+
+A = TypeVar("A")
+
+
+def sqlite_seeding(directory: Path, domains: int) -> Row:
+    ours = seeded(f"sqlite:///{directory}/ours.db", domains)
+    with sqlite3.connect(directory / "ours.db") as source:
+        rows = {name: source.execute(f"SELECT * FROM {name} ORDER BY id").fetchall() for name in TABLES}  # noqa: S608
+    with connect(f"sqlite:///{directory}/baseline.db") as engine:
+        migrate.migrate(engine)
+    target = sqlite3.connect(directory / "baseline.db", isolation_level=None)
+    target.execute("PRAGMA foreign_keys = ON")
+
+    def load() -> None:
+        target.execute("BEGIN IMMEDIATE")
+        for name, listed in rows.items():
+            if listed:
+                target.executemany(f"INSERT INTO {name} VALUES ({','.join('?' * len(listed[0]))})", listed)  # noqa: S608
+        target.execute("COMMIT")
+
+    baseline = seconds(load, 1)
+    target.close()
+    return Row(f"seeding {sum(map(len, rows.values())):,} rows, SQLite", ours, baseline, "sqlite3 executemany", 0.8)
+
+
+def postgres_seeding(url: str, domains: int) -> Row:
+    with psycopg.connect(url.format("postgres"), autocommit=True) as server:
+        for name in ("ours", "baseline"):
+            server.execute(f"CREATE DATABASE {name}".encode())
+    ours = seeded(url.format("ours"), domains)
+    rows = {}
+    with psycopg.connect(url.format("ours")) as source, source.cursor() as cursor:
+        for name in TABLES:
+            copied = f"COPY (SELECT * FROM {name} ORDER BY id) TO STDOUT (FORMAT binary)"  # noqa: S608
+            with cursor.copy(copied.encode()) as copy:
+                rows[name] = b"".join(map(bytes, copy))
+    with connect(url.format("baseline")) as engine:
+        migrate.migrate(engine)
+
+        def load() -> None:
+            with engine.begin() as connection, bulk(connection, sys.maxsize, 0):
+                cursor = connection.connection.cursor()
+                for name, data in rows.items():
+                    with cursor.copy(f"COPY {name} FROM STDIN (FORMAT binary)") as copy:
+                        copy.write(data)
+
+        baseline = seconds(load, 1)
+    return Row("seeding the same, PostgreSQL", ours, baseline, "binary COPY, then keys and indexes", 1.3)
+
+
+def pairs(domains: int, number: int, place: str = "across") -> Iterator[tuple[str, str]]:
+    """Random pairs of chips of one server, of one domain or of two, out of forty domains."""
+    chance = random.Random(7)
+    known = chance.sample(range(domains), min(40, domains))
+    for _ in range(number):
+        one, other = chance.sample(known, 2)
+        server, far = chance.sample(range(4), 2)
+        chip, next_to = chance.sample(range(16), 2)
+        end = {
+            "server": f"{one}/s{server}/c{next_to}",
+            "domain": f"{one}/s{far}/c{next_to}",
+            "across": f"{other}/s{far}/c{next_to}",
+        }
+        yield f"{NAME}/d{one}/s{server}/c{chip}", f"{NAME}/d{end[place]}"
+
+
+def each(ask: Callable[[A, A], object], ends: Iterable[tuple[A, A]]) -> float:
+    """Median seconds of a question over pairs of places."""
+    return statistics.median(seconds(partial(ask, a, b), 1) for a, b in ends)
+
+
+QUESTIONS: dict[str, Callable[[Fleet, str, str], object]] = {
+    "path": lambda fleet, a, b: fleet.path(a, b),
+    "widest path": lambda fleet, a, b: fleet.path(a, b, "bandwidth"),
+    "flow": lambda fleet, a, b: fleet.bandwidth(a, b),
+    "pool": lambda fleet, a, _: fleet.memory_pool(a),
+}
+
+
+def warm(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
+    """Seconds of a question about domains that were asked about before."""
+    with trninv.open(f"sqlite:///{database}") as fleet:
+        ask = partial(QUESTIONS[question], fleet)
+        each(ask, asked)
+        return each(ask, asked)
+
+
+def cold(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
+    """Seconds of a first question about its domains, in a process that has answered others."""
+
+    def ask(a: str, b: str) -> float:
+        with trninv.open(f"sqlite:///{database}") as fleet:
+            fleet.path(f"{NAME}/d0/s0/c0", f"{NAME}/d0/s0/c0")
+            return seconds(partial(QUESTIONS[question], fleet, a, b), 1)
+
+    return statistics.median(ask(a, b) for a, b in asked)
+
+
+def questions(database: Path, domains: int) -> Iterator[Row]:
+    """Every question between places near and far, against a search by hops that has the whole fleet in memory."""
+    graph, number = resident(database)
+    for place in ("server", "domain", "across"):
+        asked = list(pairs(domains, 100, place))
+        baseline = each(partial(nx.bidirectional_shortest_path, graph), [(number[a], number[b]) for a, b in asked])
+        for question in QUESTIONS:
+            where = f"{question}, {'across the fabric' if place == 'across' else f'same {place}'}"
+            mark = 2.0 if (question, place) == ("path", "across") else None
+            ours = warm(database, question, asked)
+            yield Row(f"{where}, warm", ours, baseline, "networkx path, whole fleet resident", mark)
+            ours = cold(database, question, asked[:15])
+            yield Row(f"{where}, cold", ours, baseline, "networkx path, whole fleet resident")
+
+
+def across_cypher(database: Path, domains: int) -> Row:
+    """The same graph in an embedded graph database, asked in Cypher."""
+    ours = warm(database, "path", list(pairs(domains, 100)))
+    _, number = resident(database)
+    with tempfile.TemporaryDirectory(prefix="b") as name, sqlite3.connect(database) as source:
+        for table, query in (("N", "SELECT id FROM node"), ("L", "SELECT a_id, b_id FROM link")):
+            with Path(name, f"{table}.csv").open("w", newline="") as file:
+                csv.writer(file).writerows(source.execute(query))
+        other: Any = ladybug.Connection(ladybug.Database(f"{name}/graph"))
+        other.execute("CREATE NODE TABLE N(id INT64, PRIMARY KEY(id))")
+        other.execute("CREATE REL TABLE L(FROM N TO N)")
+        for table in ("N", "L"):
+            other.execute(f"COPY {table} FROM '{name}/{table}.csv'")
+
+        def path(a: int, b: int) -> object:
+            found = other.execute(f"MATCH p=(a:N {{id: {a}}})-[:L* SHORTEST 1..10]-(b:N {{id: {b}}}) RETURN length(p)")
+            return found.get_next()
+
+        baseline = each(path, [(number[a], number[b]) for a, b in pairs(domains, 15)])
+    return Row("path, across the fabric, warm", ours, baseline, "ladybug, Cypher", 0.05)
+
+
+def resident(database: Path) -> tuple["nx.Graph[int]", dict[str, int]]:
+    """The whole fleet as a networkx graph, and its chips by address."""
+    with sqlite3.connect(database) as source:
+        graph: nx.Graph[int] = nx.Graph(source.execute("SELECT a_id, b_id FROM link").fetchall())
+        chips = source.execute(
+            "SELECT d.ordinal, s.ordinal, c.ordinal, c.id FROM chip c JOIN server s ON s.id = c.server_id "
+            "JOIN domain d ON d.id = s.domain_id"
+        )
+        return graph, {f"{NAME}/d{d}/s{s}/c{c}": key for d, s, c, key in chips}
+
+
+def size_growth(directory: Path, domains: int) -> Iterator[Row]:
+    """The same questions of a large and a small cluster: for 6,250 domains 1,000,000 and 30,016 chips."""
+    sizes = domains * 5 // 2, max(domains * 3 // 40, 2)
+    for size in sizes:
+        seeded(f"sqlite:///{directory}/{size}.db", size)
+    fleets = [trninv.open(f"sqlite:///{directory}/{size}.db") for size in sizes]
+    asked = [list(pairs(size, 100)) for size in sizes]
+    for question, ask in QUESTIONS.items():
+        took: list[list[float]] = [[], []]
+        for again in range(2):  # large and small by turns, so that what else the machine does befalls both
+            for ends in zip(*asked, strict=True):
+                for fleet, times, (a, b) in zip(fleets, took, ends, strict=True):
+                    taken = seconds(partial(ask, fleet, a, b), 1)
+                    times.extend([taken] * again)
+        large, small = map(statistics.median, took)
+        yield Row(f"{question}, {64 * sizes[0]:,} chips", large, small, f"{64 * sizes[1]:,} chips", 1.3)
+
+
+def cold_start(database: Path) -> Row:
+    a, b = next(pairs(40, 1))
+    command = [sys.executable, "-m", "trninv", "--database", f"sqlite:///{database}", "path", a, b]
+    ours = seconds(lambda: subprocess.run(command, check=True, capture_output=True), 15)
+    baseline = seconds(lambda: subprocess.run([sys.executable, "-c", "import networkx"], check=True), 15)
+    return Row("trninv path, cold start", ours, baseline, 'python -c "import networkx"', 2.5)
+
+
+def memory(directory: Path, domains: int) -> Iterator[Row]:
+    """Peak memory of a process that seeds, and of one that answers every question across the fabric."""
+    url = f"sqlite:///{directory}/memory.db"
+    seed = (
+        f"from trninv.cli.main import trninv as run; common = ['--database', {url!r}]\n"
+        f"run([*common, 'migrate'], standalone_mode=False)\n"
+        f"run([*common, 'seed', 'u-trn2x64', '--domains', '{domains}', '--name', '{NAME}'], standalone_mode=False)"
+    )
+    ask = (
+        f"import trninv; fleet = trninv.open({url!r})\n"
+        f"for a, b in {list(pairs(domains, 200))}: fleet.path(a, b), fleet.bandwidth(a, b), fleet.memory_pool(a)"
+    )
+    for name, code, most in (("seeding", seed, 300), ("routing", ask, 100)):
+        watched = f"{code}\nprint(open('/proc/self/status').read())"
+        done = subprocess.run([sys.executable, "-c", watched], check=True, capture_output=True, text=True)
+        kilobytes = int(done.stdout.split("VmHWM:")[1].split()[0])
+        yield Row(f"{name} process, peak", kilobytes / 1024, most, "the mark", 1.0, "MB")
+
+
+def fleet_rows(directory: Path, domains: int) -> Iterator[Row]:
+    yield sqlite_seeding(directory, domains)
+    with postgres.server(directory) as url:
+        yield postgres_seeding(url, domains)
+    yield from memory(directory, domains)
+    yield cold_start(directory / "ours.db")
+    yield from questions(directory / "ours.db", domains)
+    yield across_cypher(directory / "ours.db", domains)
+    yield from size_growth(directory, domains)

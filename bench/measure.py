@@ -1,0 +1,53 @@
+"""What the benchmarks share: a measured row, times, a seeded cluster."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import migrate, stamp
+from trninv.inventory.database import connect, writing
+
+NAME = "bench"
+DAMAGED = 60
+"""Randomly damaged domains of each kind."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of ours and of the baseline, and the mark that their ratio is held against, if there is one."""
+
+    name: str
+    ours: float
+    baseline: float
+    against: str
+    mark: float | None = None
+    unit: str = "s"
+
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.baseline
+
+
+def seconds(run: Callable[[], object], times: int = 5) -> float:
+    def once() -> float:
+        start = time.perf_counter()
+        run()
+        return time.perf_counter() - start
+
+    return statistics.median(once() for _ in range(times))
+
+
+def seeded(url: str, domains: int) -> float:
+    """Seconds to seed a cluster into an empty, migrated database."""
+    system = systems().get("u-trn2x64").resized(domains)
+    with connect(url) as engine:
+        migrate.migrate(engine)
+
+        def seed() -> None:
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), system, NAME)
+
+        return seconds(seed, 1)

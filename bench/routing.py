@@ -1,0 +1,111 @@
+"""Bisections, limits and flows of whole and damaged domains and clusters."""
+
+import random
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+
+import trninv
+from bench.measure import DAMAGED, NAME, Row, seconds, seeded
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import migrate, stamp
+from trninv.inventory.database import connect, writing
+from trninv.routing.bisection import bisect
+from trninv.routing.collective import concurrent, gather
+from trninv.routing.cuttree import cut_tree
+from trninv.routing.fleet import Fleet
+from trninv.routing.graph import Graph
+from trninv.routing.scope import Inside, Scope
+from trninv.routing.wiring import Wirings
+
+
+def bisections(directory: Path) -> Iterator[Row]:
+    """Bisections of whole and of damaged domains; the marks are seconds."""
+    url = f"sqlite:///{directory}/domains.db"
+    scopes = ["trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        for scope in scopes:
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), systems().get(scope))
+    with trninv.open(url) as fleet:
+        for scope in scopes:
+            inside = _inside(fleet, scope)
+            took = seconds(partial(bisect, inside.graph, inside.ends))
+            yield Row(f"bisection, {scope} undamaged", took, 0.05, "the mark", 1.0)
+        for scope, mark in (("u-trn2x64", 5.0), ("trn3-gen1", 1.0), ("trn3-gen2", 1.0)):
+            graph, times, exact = _inside(fleet, scope).graph, [], 0
+            for seed in range(DAMAGED):
+                left, ends = _damaged(graph, random.Random(seed))
+                start = time.perf_counter()
+                found = bisect(left, ends, seconds=30)
+                times.append(time.perf_counter() - start)
+                exact += found.lower == found.upper and times[-1] <= mark
+            most = sorted(times)[DAMAGED * 19 // 20 - 1]
+            name = (
+                f"bisection, {scope} less up to 3 chips, 3 links: {exact} of {DAMAGED} exact in {mark:g} s, 19 of 20 in"
+            )
+            yield Row(name, most, mark, "the mark", 1.0)
+
+
+def _inside(fleet: Fleet, scope: str) -> Inside:
+    with Wirings(fleet.engine).reading() as reader:
+        return Scope.of(reader, scope).inside(reader, "this")
+
+
+def _damaged(graph: Graph, chance: random.Random) -> tuple[Graph, list[int]]:
+    left = Graph(graph)
+    chips = [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]
+    left.remove_nodes_from(chance.sample(chips, chance.randint(0, 3)))
+    left.remove_edges_from(chance.sample(list(left.edges), chance.randint(0, 3)))
+    return left, [node for node in chips if node in left]
+
+
+def damaged_cluster(directory: Path, domains: int) -> Row:
+    """The bisection of a cluster of which one chip or link in five hundred domains is down."""
+    with sqlite3.connect(directory / "ours.db") as source, sqlite3.connect(directory / "damaged.db") as copy:
+        source.backup(copy)
+        chance = random.Random(3)
+        for table, kind in (("node", "kind = 'chip'"), ("link", "scope IN ('server', 'domain')")):
+            ids = [row[0] for row in copy.execute(f"SELECT id FROM {table} WHERE {kind}")]  # noqa: S608
+            lost = chance.sample(ids, min(250, domains // 8))
+            copy.executemany(f"UPDATE {table} SET state = 'down' WHERE id = ?", [(key,) for key in lost])  # noqa: S608
+    with trninv.open(f"sqlite:///{directory}/damaged.db") as fleet:
+        found: list[Any] = []
+        took = seconds(lambda: found.append(fleet.bisection(NAME)), 1)
+    gap = 1 - found[0].lower / found[0].upper
+    return Row(f"bisection, cluster with hundreds damaged (gap {gap:.2%}, mark 1 %)", took, 10.0, "the mark", 1.0)
+
+
+def _all_flows(graph: Graph, first: int, others: Iterable[int]) -> list[float]:
+    return [nx.minimum_cut_value(graph, first, other) for other in others]
+
+
+def flows(directory: Path) -> Iterator[Row]:
+    """Questions of a whole domain against the plain networkx way."""
+    with trninv.open(f"sqlite:///{directory}/domains.db") as fleet:
+        for scope in ("u-trn2x64", "trn3-gen2"):
+            inside = _inside(fleet, scope)
+            weights = dict.fromkeys(inside.ends, 1)
+            first, *others = inside.ends
+            baseline = seconds(partial(_all_flows, inside.graph, first, others), 1)
+            ours = seconds(partial(cut_tree, inside.graph), 3)
+            yield Row(f"all maximum flows, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
+            ours = seconds(partial(gather, inside.graph, weights), 3)
+            yield Row(f"all-gather's limit, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
+            ours = seconds(partial(concurrent, inside.graph, weights), 3)
+            yield Row(f"all-to-all's limit, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
+
+
+def routing_rows(directory: Path, domains: int) -> Iterator[Row]:
+    yield from bisections(directory)
+    yield from flows(directory)
+    if not (directory / "ours.db").exists():
+        seeded(f"sqlite:///{directory}/ours.db", domains)
+    yield damaged_cluster(directory, domains)
