@@ -7,6 +7,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -175,11 +176,30 @@ def run(lite: str, capfd: pytest.CaptureFixture[str]) -> Run:
 Ask = Callable[..., dict[str, Any]]
 
 
+def services(fleet: Fleet) -> dict[str, Any]:
+    """A service that compiles and one that does not, made once a fleet."""
+    from trninv.graphql.service import Service  # noqa: PLC0415 # only where it is used
+
+    if id(fleet) not in _SERVICES:
+        settings = Settings(database_url=str(fleet.engine.url))
+        _SERVICES[id(fleet)] = (
+            fleet,
+            {
+                "compiled": Service(fleet, settings),
+                "executed": Service(fleet, replace(settings, compiled=False)),
+            },
+        )
+    return _SERVICES[id(fleet)][1]
+
+
+_SERVICES: dict[int, tuple[Fleet, dict[str, Any]]] = {}
+
+
 def both_ways(fleet: Fleet) -> Ask:
     """Runs a document compiled and field by field: the same bytes; data and errors as a client sees them."""
-    from trninv.graphql.service import Request, Service  # noqa: PLC0415 # only where it is used
+    from trninv.graphql.service import Request  # noqa: PLC0415 # only where it is used
 
-    ways = [Service(fleet, Settings(database_url=str(fleet.engine.url), compiled=how)) for how in (True, False)]
+    ways = services(fleet).values()
 
     def run(document: str, **variables: object) -> dict[str, Any]:
         request = Request(document, dict(variables))
