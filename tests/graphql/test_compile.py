@@ -119,7 +119,7 @@ def test_documents_made_at_random_are_answered_alike(worn: Fleet) -> None:
     ask = both_ways(worn)
     answered = []
 
-    @settings(max_examples=50)
+    @settings(max_examples=30)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         found = ask(Maker(data.draw).document())

@@ -173,7 +173,7 @@ def test_filters_find_what_plain_python_finds(worn: Fleet, kind: str) -> None:
     name = "id" if kind != "facts" else "quote"
     document = f"query ($f: {type_}) {{ {kind}(filter: $f, first: 1000) {{ totalCount nodes {{ {name} }} }} }}"
 
-    @settings(max_examples=30)
+    @settings(max_examples=20)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         wanted = a_filter(data, kind, rows)

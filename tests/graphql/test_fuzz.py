@@ -25,7 +25,7 @@ def test_no_document_that_the_schema_allows_fails(lite: str) -> None:
     with TestClient(made, base_url="http://127.0.0.1") as client:
         document = schemathesis.graphql.from_asgi("/graphql", made, headers={"Host": "127.0.0.1"})
 
-        @settings(max_examples=40, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=25, suppress_health_check=list(HealthCheck))
         @given(document.as_strategy())
         def check(case: schemathesis.Case[Any]) -> None:
             answer = client.post("/graphql", json={"query": case.body})
