@@ -17,6 +17,9 @@ class Deadline:
     end: float
     seconds: float
 
+    def late(self) -> TimeLimitError:
+        return TimeLimitError(f"not answered within {self.seconds:g} s: ask for less, or of a smaller scope")
+
     def cancel(self) -> None:
         """Nobody waits any more."""
         self.end = -inf
@@ -52,7 +55,7 @@ def check() -> None:
     """
     deadline = _current.get()
     if deadline is not None and time.monotonic() > deadline.end:
-        raise TimeLimitError(f"not answered within {deadline.seconds:g} s: ask for less, or of a smaller scope")
+        raise deadline.late()
 
 
 def remaining(seconds: float) -> float:

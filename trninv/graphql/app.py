@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -64,8 +64,6 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 _OPEN = token.Holder("", "admin")
 """Whom a request stands for where no tokens are asked for."""
 
-Handler = Callable[[Request], Awaitable[Response]]
-
 
 class _Guard:
     """ASGI middleware: bodies of at most MAX_BODY bytes in; headers, a log line and metrics out."""
@@ -117,7 +115,8 @@ class _Served:
         count_statements(self.fleet.engine)
 
     def note(self, scope: Scope, status: int, seconds: float, reference: str) -> None:
-        path = scope["path"] if scope["path"] in _PATHS else "other"
+        path = "/" + scope["path"].split("/")[1]
+        path = path if path in _PATHS else "other"
         self.metrics.requests.labels(path, str(status)).inc()
         self.metrics.seconds.labels(path).observe(seconds)
         said = {key: value for key, value in scope["state"].items() if key in ("who", "cost", "statements", "code")}
@@ -179,6 +178,7 @@ class _Served:
                 reads_only=request.method == "GET",
                 who=holder.name,
                 scope=holder.scope,
+                reference=request.state.request_id,
                 while_waited_for=lambda: http.while_waited_for(request),
             )
             request.state.cost, request.state.statements = answer.cost, (counted.get() or [0])[0]
@@ -190,8 +190,30 @@ class _Served:
             request.state.code = answer.code
             self.metrics.errors.labels(answer.code).inc()
         for failure in answer.failures:
-            self.log.error("failure", request_id=answer.reference, exc_info=failure)
+            self.failed(request, failure)
         return http.sent(answer, graphql=graphql, etag=None if answer.code else etag)
+
+    def failed(self, request: Request, failure: BaseException) -> None:
+        """Keep what the client is told only the id of."""
+        self.log.error("failure", request_id=request.state.request_id, exc_info=failure)
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """An expected failure outside of a document."""
+        assert isinstance(error, TrninvError)
+        if isinstance(error, DatabaseError):  # what it says is of the inside
+            return await self.broken(request, error)
+        request.state.code = error.code
+        answer = http.refusal(error, _status(error), graphql=http.accepts_graphql(request.headers))
+        if isinstance(error, UnauthenticatedError):
+            answer.headers["WWW-Authenticate"] = "Bearer"
+        return answer
+
+    async def broken(self, request: Request, error: Exception) -> Response:
+        """Any other failure outside of a document."""
+        self.failed(request, error)
+        request.state.code = InternalError.code
+        told = InternalError(f"internal error: see the server's log for request {request.state.request_id}")
+        return http.refusal(told, 500)
 
     def _wants_page(self, request: Request) -> bool:
         asks = "query" in request.query_params or "documentId" in request.query_params
@@ -261,7 +283,7 @@ def _described(each: Report) -> dict[str, object]:
     return {"name": each.name, "title": each.title, "answers": each.answers, "parameters": parameters}
 
 
-_PATHS = ("/graphql", "/sql", "/reports", "/healthz", "/readyz", "/metrics", "/")
+_PATHS = ("/graphql", "/sql", "/reports", "/export", "/static", "/healthz", "/readyz", "/metrics", "/")
 
 
 def _status(error: TrninvError) -> int:
@@ -273,24 +295,6 @@ def _status(error: TrninvError) -> int:
         TimeLimitError: 503,
     }
     return next((status for kind, status in known.items() if isinstance(error, kind)), 500)
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    """An expected failure outside of a document."""
-    assert isinstance(error, TrninvError)
-    if isinstance(error, DatabaseError):  # what it says is of the inside
-        return await _failed(request, error)
-    request.state.code = error.code
-    answer = http.refusal(error, _status(error), graphql=http.accepts_graphql(request.headers))
-    if isinstance(error, UnauthenticatedError):
-        answer.headers["WWW-Authenticate"] = "Bearer"
-    return answer
-
-
-async def _failed(request: Request, error: Exception) -> Response:  # noqa: ARG001 # starlette's signature
-    reference = request.state.request_id
-    told = InternalError(f"internal error: see the server's log for request {reference}")
-    return http.refusal(told, 500)
 
 
 async def _left(_request: Request, _error: Exception) -> Response:
@@ -332,6 +336,6 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
             Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
             Middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=5),
         ],
-        exception_handlers={TrninvError: _refused, ClientDisconnect: _left, Exception: _failed},
+        exception_handlers={TrninvError: served.refused, ClientDisconnect: _left, Exception: served.broken},
         lifespan=lifespan,
     )

@@ -104,6 +104,7 @@ class Documents:
         self._rules.append(OneOfInputValidationRule)
         self._rules += [] if introspection else [NoSchemaIntrospectionCustomRule]
         self._persisted = _persisted(persisted)
+        self._allowed = frozenset(self._persisted.values())
 
     def named(self, name: str) -> str:
         """The text of a persisted document.
@@ -131,7 +132,7 @@ class Documents:
             Only persisted documents are served, and it is none.
 
         """
-        if self._only and text not in self._persisted.values():
+        if self._only and text not in self._allowed:
             raise RequestError("this server answers persisted documents only: send a documentId")
         with self._lock:
             found = self._known.get(text)

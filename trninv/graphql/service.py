@@ -1,6 +1,5 @@
 """Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
 
-import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -87,8 +86,8 @@ class Response:
         Of HTTP, where it is not that of GraphQL over HTTP.
     ran
         Whether the document was executed at all: a request that is wrong has no data.
-    failures, reference
-        What a log must know that the client must not: errors that are no fault of the request, and the id told instead.
+    failures
+        What a log must know that the client must not: errors that are no fault of the request.
 
     """
 
@@ -97,7 +96,6 @@ class Response:
     cost: int = 0
     code: str | None = None
     failures: tuple[BaseException, ...] = ()
-    reference: str = ""
     status: int | None = None
 
 
@@ -122,50 +120,50 @@ class Service:
         reads_only: bool = False,
         who: str = "",
         scope: str = "admin",
+        reference: str = "",
         while_waited_for: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> Response:
         """Answer a request; every expected failure is an answer too.
 
         Parameters
         ----------
+        reference
+            The request's id, told instead of what must not be.
         while_waited_for
             Entered around what may take long; it cancels that when nobody waits any more.
 
         """
-        reference = secrets.token_hex(8)
         try:
             text = self.documents.named(request.document) if request.document is not None else request.query or ""
             operation = self.documents.operation(text, request.operation)
             if not operation.reads and reads_only:
-                wrong = RequestError("GET only reads: send a mutation by POST")
-                return _refused([{"message": str(wrong), "extensions": wrong.extensions}], wrong.code, status=405)
+                return _refused(RequestError("GET only reads: send a mutation by POST"), status=405)
             if not operation.reads and scope == "read":
                 raise ForbiddenError("a mutation wants a token of scope operate")
             variables = operation.variables(request.variables)
             cost = operation.cost(variables)
             cost.check(self.settings.max_cost)
         except Faults as faults:
-            return _refused([_worded(error, faults.kind.code) for error in faults.errors], faults.kind.code)
+            return _faulty(faults.errors, faults.kind.code)
         except GraphQLError as error:  # of a variable that is null where an argument must not be
-            return _refused([_worded(error, VariablesError.code)], VariablesError.code)
+            return _faulty([error], VariablesError.code)
         except TrninvError as error:
-            return _refused([{"message": str(error), "extensions": error.extensions}], error.code)
+            return _refused(error)
         except RecursionError:
-            deep = UsageError("the request is nested too deeply")
-            return _refused([{"message": str(deep), "extensions": deep.extensions}], deep.code)
+            return _refused(UsageError("the request is nested too deeply"))
         with deadline.limit(self.settings.request_seconds) as clock:
             try:
                 response = await self._answer(operation, request, variables, who, reference, while_waited_for)
             except (TrninvError, TimeoutError) as error:
                 clock.cancel()
-                known = error if isinstance(error, TrninvError) else _late(self.settings.request_seconds)
+                known = error if isinstance(error, TrninvError) else clock.late()
                 told = _told(known, reference)
-                response = Response(_json({"data": None, "errors": [told]}), code=told["extensions"]["code"])
+                response = Response(orjson.dumps({"data": None, "errors": [told]}), code=told["extensions"]["code"])
                 response.failures = (known,) if isinstance(known, DatabaseError) else ()
             except BaseException:
                 clock.cancel()  # the client left: what still runs in a thread stops at its next look
                 raise
-        response.cost, response.reference = cost.value, reference
+        response.cost = cost.value
         spent = orjson.dumps({"cost": {"spent": cost.value, "limit": self.settings.max_cost}})
         response.body = response.body[:-1] + b',"extensions":' + spent + b"}"
         return response
@@ -186,11 +184,10 @@ class Service:
                 plain = await to_thread.run_sync(
                     self._compiled, outline, variables, limiter=self.threads.reading, abandon_on_cancel=True
                 )
-            except UsageError:  # the executor says it as the schema does, with its place
-                plain = {}
-            except TrninvError as error:
-                if isinstance(error, (DatabaseError, TimeLimitError)):
-                    raise
+            except (DatabaseError, TimeLimitError):
+                raise
+            except TrninvError:
+                plain = {}  # the executor says it as the schema does, with its place
         if len(plain) == len(outline.roots):
             return Response(_merged(outline, plain, {}))
         with fail_after(self.settings.request_seconds + _GRACE):
@@ -249,10 +246,9 @@ def _merged(outline: Outline, plain: Mapping[str, str], rest: Mapping[str, Any])
 def _cause(error: GraphQLError) -> BaseException | None:
     """What went wrong inside, if that is what went wrong."""
     cause = error.original_error
-    expected = cause is None or (
-        isinstance(cause, (TrninvError, GraphQLError)) and not isinstance(cause, DatabaseError)
-    )
-    return None if expected else cause
+    if isinstance(cause, DatabaseError):
+        return cause
+    return None if isinstance(cause, (TrninvError, GraphQLError)) else cause
 
 
 def _told(error: BaseException, reference: str) -> dict[str, Any]:
@@ -260,7 +256,7 @@ def _told(error: BaseException, reference: str) -> dict[str, Any]:
     if isinstance(error, GraphQLError):
         return {"message": error.message, "extensions": {"code": "BAD_DOCUMENT"}}
     if isinstance(error, DatabaseError):
-        known = error if isinstance(error, (NotReachableError,)) else DatabaseError()
+        known = NotReachableError if isinstance(error, NotReachableError) else DatabaseError
         return {
             "message": f"the database did not answer: see the server's log for request {reference}",
             "extensions": {"code": known.code, "requestId": reference},
@@ -273,20 +269,15 @@ def _told(error: BaseException, reference: str) -> dict[str, Any]:
     }
 
 
-def _worded(error: GraphQLError, code: str) -> dict[str, Any]:
-    return {**error.formatted, "extensions": {"code": code}}
+def _faulty(errors: list[GraphQLError], code: str) -> Response:
+    """The answer to a document or variables that are wrong."""
+    told = [{**error.formatted, "extensions": {"code": code}} for error in errors]
+    return Response(orjson.dumps({"errors": told}), ran=False, code=code)
 
 
-def _refused(errors: list[dict[str, Any]], code: str, status: int | None = None) -> Response:
-    return Response(_json({"errors": errors}), ran=False, code=code, status=status)
-
-
-def _late(seconds: float) -> TimeLimitError:
-    return TimeLimitError(f"not answered within {seconds:g} s: ask for less, or of a smaller scope")
-
-
-def _json(value: Any) -> bytes:  # noqa: ANN401 # JSON
-    return orjson.dumps(value)
+def _refused(error: TrninvError, status: int | None = None) -> Response:
+    told = {"message": str(error), "extensions": error.extensions}
+    return Response(orjson.dumps({"errors": [told]}), ran=False, code=error.code, status=status)
 
 
 def _named_parameters(fleet: Fleet) -> Any:  # noqa: ANN401 # a dialect

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -20,9 +19,11 @@ FORMATS = ("json", "csv", "ndjson", "parquet")
 _CHUNK = 10_000
 
 
-def as_json(found: Found) -> bytes:
+def as_json(found: Found, option: int = 0) -> bytes:
     """Columns, rows as objects, and whether rows were left off."""
-    return orjson.dumps({"columns": found.columns, "rows": found.records(), "truncated": found.truncated})
+    return orjson.dumps(
+        {"columns": found.columns, "rows": found.records(), "truncated": found.truncated}, option=option
+    )
 
 
 def lines(stream: Stream, style: str) -> Iterator[bytes]:
@@ -92,5 +93,5 @@ def _arrow() -> tuple[ModuleType, ModuleType]:
 def as_text(found: Found, style: str) -> str:
     """JSON for people who read it, CSV or NDJSON."""
     if style == "json":
-        return json.dumps(json.loads(as_json(found)), indent=2, ensure_ascii=False)
+        return as_json(found, orjson.OPT_INDENT_2).decode()
     return b"".join(lines(Stream(found.columns, iter(found.rows)), style)).decode().removesuffix("\n")

@@ -145,7 +145,6 @@ def _postgresql(engine: Engine, seconds: float) -> Iterator[Any]:
         try:
             driver.execute(f"SET LOCAL ROLE {ROLE}")
         except psycopg.Error:
-            driver.rollback()
             raise SqlError(
                 f"the role {ROLE} that can only read is not there, or not granted to you: an administrator runs "
                 f"CREATE ROLE {ROLE}; GRANT {ROLE} TO you; GRANT SELECT ON the tables and v_ views TO {ROLE}"
@@ -156,11 +155,7 @@ def _postgresql(engine: Engine, seconds: float) -> Iterator[Any]:
             yield _Named(cursor)
     finally:
         timer.cancel()
-        driver.rollback()
-        driver.autocommit = True
-        driver.execute("DISCARD ALL")
-        driver.autocommit = False
-        pooled.invalidate()
+        pooled.invalidate()  # the session ends, and all that it was
         pooled.close()
 
 

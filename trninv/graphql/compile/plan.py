@@ -77,7 +77,6 @@ class Outline:
         self.roots = Selections(schema, fragments, variables).within(runtime, [operation.selection_set])
         plain = {"__typename", *_LISTS, *_EVERY, *_SINGLE} if of_query else set()
         self.plain = tuple(key for key, nodes in self.roots.items() if nodes[0].name.value in plain)
-        self._binders: list[Callable[[Variables], Bound]] | None = None
         self._plans: dict[Hashable, tuple[Plan, list[Callable[[Variables], Bound]]]] = {}
 
     def plan(self, dialect: Dialect, variables: Variables) -> tuple[Plan, dict[str, Any]]:
