@@ -38,6 +38,8 @@ REFUSED = {
     "SELECT * FROM token": "token",
     "SELECT sha256 FROM v_chip, token": "token",
     'SELECT * FROM "Token"': "token",
+    "WITH x AS (WITH token AS (SELECT 1) SELECT * FROM token) SELECT * FROM token": "WITH token",
+    "WITH v_chip AS (SELECT 1 AS address) SELECT * FROM v_chip": "WITH v_chip",
     "SELECT (SELECT sha256 FROM token LIMIT 1) FROM chip": "token",
     "SELECT * FROM main.token": "schema",
     "SELECT * FROM pg_catalog.pg_authid": "schema",
@@ -183,6 +185,9 @@ def test_sqlite_opens_the_file_for_reading_only(databases: Databases) -> None:
             "s.cluster = 'a' AND s.domain_ordinal = 1 AND s.ordinal = 2",
         ),
         ("SELECT * FROM v_link WHERE a = 'a/d1/s2/c3'", "domain_ordinal = 1)"),
+        ("SELECT * FROM v_switch WHERE rack = 'a/r7'", "cluster = 'a' AND rack_ordinal = 7)"),
+        ("SELECT * FROM v_nic WHERE address = 'a/d1/s2/efa3'", "server_ordinal = 2 AND ordinal = 3)"),
+        ("SELECT * FROM v_link WHERE b = 'a/fabric/t3/n1'", "(b = 'a/fabric/t3/n1' AND cluster = 'a')"),
         ("SELECT * FROM v_rack WHERE address = 'a/r7'", "cluster = 'a' AND ordinal = 7"),
     ],
 )

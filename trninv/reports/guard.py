@@ -31,68 +31,10 @@ READABLE = frozenset({*METADATA.tables, *VIEWS} - {"token"})
 MAX_LENGTH = 20_000
 
 _FUNCTIONS = frozenset(
-    [
-        "abs",
-        "and",
-        "array_agg",
-        "avg",
-        "case",
-        "cast",
-        "ceil",
-        "char_length",
-        "coalesce",
-        "concat",
-        "count",
-        "cume_dist",
-        "dense_rank",
-        "exists",
-        "first_value",
-        "floor",
-        "greatest",
-        "group_concat",
-        "if",
-        "ifnull",
-        "iif",
-        "lag",
-        "last_value",
-        "lead",
-        "least",
-        "length",
-        "like",
-        "ln",
-        "log",
-        "lower",
-        "ltrim",
-        "max",
-        "min",
-        "mod",
-        "nth_value",
-        "ntile",
-        "nullif",
-        "or",
-        "percent_rank",
-        "percentile_cont",
-        "power",
-        "rank",
-        "replace",
-        "round",
-        "row_number",
-        "rtrim",
-        "sign",
-        "sqrt",
-        "stddev",
-        "strpos",
-        "string_agg",
-        "substr",
-        "substring",
-        "sum",
-        "total",
-        "trim",
-        "try_cast",
-        "upper",
-        "variance",
-        "xor",
-    ]
+    """abs and array_agg avg case cast ceil char_length coalesce concat count cume_dist dense_rank exists first_value
+    floor greatest group_concat if ifnull iif lag last_value lead least length like ln log lower ltrim max min mod
+    nth_value ntile nullif or percent_rank percentile_cont power rank replace round row_number rtrim sign sqrt stddev
+    strpos string_agg substr substring sum total trim try_cast upper variance xor""".split()  # noqa: SIM905
 )
 _WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock, exp.Pragma, exp.Set, exp.Attach, exp.Detach, exp.Copy)
 
@@ -134,6 +76,8 @@ def _check(tree: exp.Expr) -> None:
     if not isinstance(tree, exp.Query):
         raise SqlError(f"{tree.key.upper()} is refused: only a SELECT is run")
     named = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
+    if taken := sorted(name for name in named if name in READABLE or _is_closed(name)):
+        raise SqlError(f"WITH {taken[0]} is refused: it is the name of a table")  # beyond its scope it would be that
     for table in tree.find_all(exp.Table):
         _check_table(table, named)
     for function in tree.find_all(exp.Func):
@@ -144,6 +88,10 @@ def _check(tree: exp.Expr) -> None:
         raise SqlError("a session's parameters are refused")
 
 
+def _is_closed(name: str) -> bool:
+    return name in ("token", "alembic_version") or name.startswith(("sqlite_", "pg_"))
+
+
 def _check_table(table: exp.Table, named: set[str]) -> None:
     name = table.name.lower()
     if not isinstance(table.this, exp.Identifier):
@@ -151,7 +99,7 @@ def _check_table(table: exp.Table, named: set[str]) -> None:
     if table.args.get("db") or table.args.get("catalog"):
         raise SqlError(f"{table.sql()} is refused: name tables without their schema")
     if name not in READABLE and name not in named:
-        if name in ("token", "alembic_version") or name.startswith(("sqlite_", "pg_")):
+        if _is_closed(name):
             raise SqlError(f"the table {name} is refused")
         raise SqlError(f"there is no table or view {name[:60]}: {nearest(name, READABLE)}")
 
@@ -164,8 +112,18 @@ def _literal(place: exp.Placeholder, values: Mapping[str, str | int | float]) ->
 
 
 _PLACES = {"address", "domain", "server", "rack", "chip", "a", "b"}
-_ORDINALS = {"d": "domain", "s": "server", "c": "chip", "nc": "core", "r": "rack"}
-_OWN = {"v_domain": "domain", "v_rack": "rack", "v_server": "server", "v_chip": "chip", "v_core": "core"}
+_IN_DOMAIN = {"d": "domain_ordinal", "r": "rack_ordinal"}
+_ORDINALS: Mapping[str, Mapping[str, str]] = {
+    "v_domain": {"d": "ordinal"},
+    "v_rack": {"r": "ordinal"},
+    "v_server": {**_IN_DOMAIN, "s": "ordinal"},
+    "v_chip": {**_IN_DOMAIN, "s": "server_ordinal", "c": "ordinal"},
+    "v_core": {**_IN_DOMAIN, "s": "server_ordinal", "c": "chip_ordinal", "nc": "ordinal"},
+    "v_nic": {**_IN_DOMAIN, "s": "server_ordinal", "efa": "ordinal"},
+    "v_switch": {**_IN_DOMAIN, "sw": "ordinal"},
+    "v_link": {"d": "domain_ordinal"},
+}
+"""Columns that hold the ordinals of an address, by its letters."""
 
 
 def _narrow(tree: exp.Expr) -> None:
@@ -177,9 +135,8 @@ def _narrow(tree: exp.Expr) -> None:
         if not (isinstance(column, exp.Column) and isinstance(other, exp.Literal) and other.is_string):
             continue
         view = _view_of(column)
-        if view is None or column.name.lower() not in _PLACES:
-            continue
-        if parts := list(_parts(view, column, str(other.this))):
+        if view is not None and view in _ORDINALS and column.name.lower() in _PLACES:
+            parts = _parts(_ORDINALS[view], column, str(other.this))
             equal.replace(exp.paren(exp.and_(equal.copy(), *parts)))
 
 
@@ -191,23 +148,12 @@ def _view_of(column: exp.Column) -> str | None:
     return meant[0].name.lower() if len(meant) == 1 and meant[0].name.lower() in VIEWS else None
 
 
-def _parts(view: str, column: exp.Column, text: str) -> Iterator[exp.Expr]:
+def _parts(ordinals: Mapping[str, str], column: exp.Column, text: str) -> Iterator[exp.Expr]:
+    """The cluster and the ordinals of an address, or of a link's first end."""
     try:
         address = parse(text.partition("--")[0])
     except AddressError:
         return
-    if view == "v_link" and "--" not in text and column.name.lower() == "address":
-        return
-
-    def same(name: str, value: str | int) -> exp.Expr:
-        return exp.EQ(this=exp.column(name, table=column.args.get("table")), expression=exp.convert(value))
-
-    if view != "v_cluster":
-        yield same("cluster", address.cluster)
-    for letters, ordinal in address.steps:
-        level = _ORDINALS.get(letters)
-        if level is None or (view in ("v_link", "v_nic", "v_switch") and level not in ("domain", "server")):
-            continue
-        if view == "v_link" and (level != "domain" or "fabric" in text):
-            continue
-        yield same("ordinal" if _OWN.get(view) == level else f"{level}_ordinal", ordinal)
+    named = [(ordinals[letters], ordinal) for letters, ordinal in address.steps if letters in ordinals]
+    for name, value in [("cluster", address.cluster), *named]:
+        yield exp.EQ(this=exp.column(name, table=column.args.get("table")), expression=exp.convert(value))
