@@ -51,4 +51,5 @@ def test_the_installed_wheel_migrates_seeds_and_answers(tmp_path: Path) -> None:
     assert str(tmp_path) in _run(program, "status", cwd=tmp_path, home=tmp_path).splitlines()[0]
     assert _run(program, "verify", cwd=tmp_path, home=tmp_path).startswith("as the catalog says")
     assert _run(program, "migrate", "--check", cwd=tmp_path, home=tmp_path) == "the schema is up to date\n"
-    assert "graphiql-container" in (site / "trninv" / "web" / "graphiql" / "graphiql.css").read_text()
+    assert "graphiql-container" in (site / "trninv" / "web" / "assets" / "graphiql.css").read_text()
+    assert "assets/index.js" in (site / "trninv" / "web" / "index.html").read_text()

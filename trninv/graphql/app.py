@@ -1,4 +1,4 @@
-"""The service: /graphql with GraphiQL for a browser, /healthz, /readyz, /metrics."""
+"""The service: the explorer at /, /graphql with GraphiQL for a browser, what both are made from, /healthz, /metrics."""
 
 import secrets
 import time
@@ -18,7 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -36,6 +36,7 @@ from trninv.errors import (
     UsageError,
 )
 from trninv.graphql import http
+from trninv.graphql.service import Request as Asked
 from trninv.graphql.service import Service
 from trninv.graphql.statements import counted
 from trninv.graphql.telemetry import Metrics, count_statements, logger
@@ -47,6 +48,7 @@ from trninv.reports.library import Report, report, reports
 from trninv.reports.output import as_json, as_text
 from trninv.reports.pieces import Pieces
 from trninv.reports.reader import find
+from trninv.routing.overview import overview
 from trninv.settings import Settings
 
 WEB = Path(trninv.__file__).parent / "web"
@@ -160,7 +162,7 @@ class _Served:
     async def graphql(self, request: Request) -> Response:
         graphql = http.accepts_graphql(request.headers)
         if request.method == "GET" and self._wants_page(request):
-            return Response((WEB / "graphiql" / "index.html").read_bytes(), media_type="text/html")
+            return FileResponse(WEB / "graphiql.html")
         if http.unacceptable(request.headers):
             return http.refusal(RequestError(f"take application/json or {http.GRAPHQL}"), 406, graphql=graphql)
         holder = await self.holder(request, "read")
@@ -256,6 +258,26 @@ class _Served:
         await to_thread.run_sync(pieces.open, limiter=self.service.threads.reading)
         return StreamingResponse(pieces, media_type=_MEDIA[style])
 
+    async def explorer(self, _request: Request) -> Response:
+        return FileResponse(WEB / "index.html", headers={"Cache-Control": "no-cache"})
+
+    async def chips(self, request: Request) -> Response:
+        """State and pool of every chip of a cluster, packed; the same as long as the database is."""
+        holder = await self.holder(request, "read")
+        cluster = request.path_params["cluster"]
+        revision = await to_thread.run_sync(self.fleet.revision, limiter=self.service.threads.reading)
+        etag = http.etag_of(Asked(cluster), revision, self.process, holder.name, graphql=False)
+        headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization"} if etag else {}
+        if etag is not None and etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+
+        def read() -> bytes:
+            with reading(self.fleet.engine) as connection:
+                return overview(connection, cluster).packed()
+
+        packed = await to_thread.run_sync(read, limiter=self.service.threads.reading)
+        return Response(packed, headers=headers, media_type="application/octet-stream")
+
     def _cluster_count(self) -> None:
         with reading(self.fleet.engine) as connection:
             connection.execute(text("SELECT count(*) FROM cluster"))
@@ -283,7 +305,7 @@ def _described(each: Report) -> dict[str, object]:
     return {"name": each.name, "title": each.title, "answers": each.answers, "parameters": parameters}
 
 
-_PATHS = ("/graphql", "/sql", "/reports", "/export", "/static", "/healthz", "/readyz", "/metrics", "/")
+_PATHS = ("/graphql", "/chips", "/sql", "/reports", "/export", "/assets", "/healthz", "/readyz", "/metrics", "/")
 
 
 def _status(error: TrninvError) -> int:
@@ -315,7 +337,8 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
     hosts = settings.allowed_hosts or (("*",) if settings.auth == "tokens" else _THIS_MACHINE)
     return Starlette(
         routes=[
-            Route("/", lambda _request: RedirectResponse("/graphql")),
+            Route("/", served.explorer),
+            Route("/chips/{cluster}", served.chips),
             Route("/healthz", served.healthz),
             Route("/readyz", served.readyz),
             Route("/metrics", served.prometheus),
@@ -324,7 +347,7 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
             Route("/reports/{name}", served.reports),
             Route("/sql", served.sql, methods=["POST"]),
             Route("/export/{name}", served.export),
-            Mount("/static", StaticFiles(directory=WEB)),
+            Mount("/assets", StaticFiles(directory=WEB / "assets")),
         ],
         middleware=[
             Middleware(_Guard, served=served),

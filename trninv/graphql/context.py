@@ -22,6 +22,7 @@ from trninv.inventory.fields import rows as rows_of
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.schema import TABLES
 from trninv.routing.fleet import Fleet
+from trninv.settings import Settings
 
 T = TypeVar("T")
 
@@ -45,8 +46,8 @@ class Context:
     made: ClassVar[Callable[[str, Row], Any]]
     """Makes an object of a row; trninv.graphql.types has the types."""
 
-    def __init__(self, fleet: Fleet, threads: Threads, who: str = "") -> None:
-        self.fleet, self.who = fleet, who
+    def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "") -> None:
+        self.fleet, self.settings, self.who = fleet, settings, who
         self._threads = threads
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 

@@ -32,7 +32,10 @@ QUESTION: Final = 4_000
 SCAN: Final = 100
 """Price of a count or a sum."""
 _QUESTIONS: Final = frozenset(
-    ["path", "bandwidth", "memoryPool", "bisection", "splitProfile", "distances", "cutTree", "collectives", "placement"]
+    {
+        *("path", "bandwidth", "memoryPool", "bisection", "splitProfile", "distances", "cutTree", "collectives"),
+        *("placement", "report"),
+    }
 )
 _ASKED: Final = {"Query": 1, "Scenario": 2}
 """How often a question is asked: of a scenario also of the baseline."""
@@ -40,6 +43,7 @@ _SCANS: Final = frozenset({"totalCount", "aggregates", "conflicts", "setState"})
 _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Server", "chips"): 16,
     ("Server", "nics"): 16,
+    ("Server", "trays"): 9,
     ("Chip", "cores"): 8,
     ("Chip", "links"): 16,
     ("Nic", "links"): 8,
@@ -53,6 +57,7 @@ _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Query", "systems"): 16,
     ("Query", "sources"): 64,
     ("Query", "conflicts"): 64,
+    ("Query", "reports"): 32,
     ("Path", "steps"): 32,
     ("PoolAnswer", "byHops"): 16,
     ("PoolRing", "reached"): 64,

@@ -1,5 +1,6 @@
 """The Query type: look-ups, lists, facts, and the routing questions."""
 
+from functools import partial
 from typing import Annotated, Any
 
 import strawberry
@@ -11,11 +12,14 @@ from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
 from trninv.graphql.lazy import lazy, lazy_list
 from trninv.graphql.questions import Derating, Questions, Scenario
+from trninv.graphql.reports import Report, ReportName, ReportRows, Values, given
 from trninv.graphql.scalars import Address
 from trninv.graphql.systems import Conflict, System, conflicts
 from trninv.graphql.types import Located, Node, listed, made
 from trninv.inventory.address import resolve, resolve_link
 from trninv.inventory.kinds import KINDS
+from trninv.reports import library
+from trninv.reports.reader import find
 
 LISTS = {
     "servers": "server",
@@ -85,6 +89,17 @@ class Query(Questions):
     @strawberry.field(description="Every subject and attribute that documents disagree on.")
     async def conflicts(self, info: AppInfo) -> list[Conflict]:
         return await info.context.read(conflicts)
+
+    @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")
+    def reports(self, info: AppInfo) -> list[Report]:
+        return [Report.of(report) for report in library.reports(info.context.settings.reports).values()]
+
+    @strawberry.field(description="The rows of a report, 10,000 at most.")
+    async def report(self, info: AppInfo, name: ReportName, values: Values = None) -> ReportRows:
+        context = info.context
+        sql = library.report(name, context.settings.reports).sql(context.fleet.engine.dialect.name, given(values))
+        seconds = context.settings.request_seconds
+        return ReportRows.of(await context.ask(partial(find, context.fleet.engine, sql, seconds=seconds)))
 
     @strawberry.field(description="Every source.", graphql_type=lazy_list("Source"))
     async def sources(self, info: AppInfo) -> list[Any]:

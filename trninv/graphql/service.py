@@ -225,7 +225,7 @@ class Service:
         result = execute(
             self._schema,
             document,
-            context_value=Context(self.fleet, self.threads, who),
+            context_value=Context(self.fleet, self.settings, self.threads, who),
             variable_values=request.variables,
         )
         return result if isinstance(result, ExecutionResult) else await result

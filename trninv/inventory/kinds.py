@@ -116,7 +116,6 @@ def _models() -> dict[str, tuple[str, ...]]:
     chips = [domain.server.chip for domain in domains]
     links = [link for domain in domains for link in domain.links.values()]
     return {
-        "chip": _unique(chip.slug for chip in chips),
         "generation": _unique(chip.generation for chip in chips),
         "server": _unique(domain.server.slug for domain in domains),
         "domain": _unique(domain.name for domain in domains),
@@ -290,6 +289,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             (
                 Many("chips", "chip", (_chip.c.server_id,), _server.c.id, "Its chips, by device number."),
                 Many("nics", "nic", (_nic.c.server_id,), _server.c.id, "Its EFA devices."),
+                Many("trays", "tray", (_tray.c.server_id,), _server.c.id, "Its trays, head trays first.", paged=False),
                 _facts_of(_servers.c.slug, "What documents say of servers of its model."),
             ),
             "first_server_id",
@@ -524,6 +524,18 @@ KINDS: Final[Mapping[str, Kind]] = {
             {"domain": _link.c.domain_id},
             {"cluster": _cluster.c.slug, "model": _links.c.slug, "state": _link.c.state},
             {"bandwidth": _link.c.bandwidth_bytes_per_s},
+        ),
+        Kind(
+            "tray",
+            "Tray",
+            "A tray of a server, as far as documents say how a server is split.",
+            _tray,
+            {},
+            (
+                Field("ordinal", Form.WHOLE, _tray.c.ordinal, "Its number within the server."),
+                Field("kind", Form.WORD, _tray.c.kind, "head: CPUs; compute: chips."),
+                Field("rack_units", Form.WHOLE, _tray.c.rack_units, "Its height, where documented.", null=True),
+            ),
         ),
         Kind(
             "chip_model",

@@ -19,6 +19,6 @@ const FIRST_QUERY = `# Four questions about a Trn2 UltraServer. Bandwidths are o
 `;
 
 const fetcher = createGraphiQLFetcher({ url: window.location.pathname });
-createRoot(document.getElementById("graphiql")).render(
+createRoot(document.getElementById("graphiql") as HTMLElement).render(
   createElement(GraphiQL, { fetcher, defaultQuery: FIRST_QUERY }),
 );

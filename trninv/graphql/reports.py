@@ -1,0 +1,69 @@
+"""Reports as GraphQL: the list of them, and the rows of one."""
+
+from typing import Annotated, Any
+
+import strawberry
+from strawberry.scalars import JSON
+
+from trninv.errors import LimitError
+from trninv.reports import library
+from trninv.reports.reader import Found
+
+
+@strawberry.type(description="Something that a report may be given.")
+class ReportParameter:
+    name: str = strawberry.field(description="Its name.")
+    default: str = strawberry.field(description="Its value where none is given.")
+    says: str = strawberry.field(description="What it is.")
+
+
+@strawberry.type(description="A question that SQL answers.")
+class Report:
+    name: str = strawberry.field(description="Name to run it by.")
+    title: str = strawberry.field(description="What it is about.")
+    answers: str = strawberry.field(description="The question that it answers.")
+    parameters: list[ReportParameter] = strawberry.field(description="What it may be given.")
+
+    @classmethod
+    def of(cls, report: library.Report) -> "Report":
+        parameters = [ReportParameter(name=of.name, default=str(of.default), says=of.says) for of in report.parameters]
+        return cls(name=report.name, title=report.title, answers=report.answers, parameters=parameters)
+
+
+@strawberry.input(description="A value of a report's parameter.")
+class ReportValue:
+    name: str = strawberry.field(description="The parameter's name.")
+    value: str = strawberry.field(description="Its value, a number in digits.")
+
+
+@strawberry.type(description="What a report found.")
+class ReportRows:
+    columns: list[str] = strawberry.field(description="Names of the columns, with their units.")
+    rows: list[JSON] = strawberry.field(description="Rows of texts, numbers and nulls, in the order of the columns.")
+    truncated: bool = strawberry.field(description="Whether rows were left off.")
+
+    @classmethod
+    def of(cls, found: Found) -> "ReportRows":
+        rows: Any = [list(row) for row in found.rows]
+        return cls(columns=list(found.columns), rows=rows, truncated=found.truncated)
+
+
+ReportName = Annotated[str, strawberry.argument(description="Name of a report.")]
+Values = Annotated[
+    list[ReportValue] | None, strawberry.argument(description="Values of its parameters; others have their defaults.")
+]
+
+
+def given(values: Values) -> dict[str, str]:
+    """Values by name.
+
+    Raises
+    ------
+    LimitError
+        Two of one name.
+
+    """
+    named = {each.name: each.value for each in values or ()}
+    if len(named) < len(values or ()):
+        raise LimitError("a parameter is given twice")
+    return named

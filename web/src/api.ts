@@ -1,0 +1,141 @@
+// The API: documents typed from schema.graphql, and one packed list of a cluster's chips.
+import type { initGraphQLTada, ResultOf, VariablesOf } from "gql.tada";
+import { useEffect, useState } from "preact/hooks";
+import type { introspection } from "./schema";
+
+type Api = initGraphQLTada<{
+  introspection: introspection;
+  disableMasking: true;
+  scalars: { Address: string; BigInt: string; JSON: unknown };
+}>;
+
+/** A document as its definitions; types come from the text, at run time it stays text. */
+export const graphql = ((text: string, fragments: string[][] = []) => [
+  ...new Set([text.trim(), ...fragments.flat()]),
+]) as unknown as Api;
+
+export type Result<D> = ResultOf<D>;
+
+/** A document with its variables: what a view rests on. */
+export interface Asked<D = unknown> {
+  document: D;
+  variables: unknown;
+}
+
+export const asking = <D>(document: D, variables: VariablesOf<D>): Asked<D> => ({ document, variables });
+
+const definitions = (document: unknown) => document as string[];
+
+/** An answer of the service that is not the one asked for. */
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly code: string,
+  ) {
+    super(message);
+  }
+}
+
+const TOKEN = "trninv token";
+
+/** Keep a bearer token for as long as the tab is open. */
+export function keepToken(token: string): void {
+  sessionStorage.setItem(TOKEN, token);
+}
+
+async function request(path: string, options: RequestInit): Promise<Response> {
+  const token = sessionStorage.getItem(TOKEN);
+  const authorization = token ? { Authorization: `Bearer ${token}` } : {};
+  try {
+    return await fetch(path, { ...options, headers: { ...options.headers, ...authorization } });
+  } catch (error) {
+    if (error instanceof DOMException) throw error;
+    throw new ApiError("the service does not answer: is trninv serve running?", "UNREACHABLE");
+  }
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  const body = await response.json().catch(() => ({}));
+  const told = body.errors?.[0];
+  return new ApiError(told?.message ?? `${response.status} ${response.statusText}`, told?.extensions?.code ?? "");
+}
+
+export async function ask<D>({ document, variables }: Asked<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
+  const response = await request("graphql", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ query: definitions(document).join("\n\n"), variables }),
+    signal: signal ?? null,
+  });
+  if (!response.ok) throw await refusal(response);
+  const { data, errors } = await response.json();
+  if (errors) throw new ApiError(errors[0].message, errors[0].extensions?.code ?? "");
+  return data;
+}
+
+/** What another address of the service holds, such as a report's CSV. */
+export async function download(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  const response = await request(path, { signal: signal ?? null });
+  if (!response.ok) throw await refusal(response);
+  return response.arrayBuffer();
+}
+
+export interface Loaded<T> {
+  data: T | undefined;
+  error: ApiError | undefined;
+  loading: boolean;
+}
+
+/** What a load gives, anew whenever the key changes; what was there before stays until then. */
+export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const [state, setState] = useState<Loaded<T>>({ data: undefined, error: undefined, loading: key !== null });
+  useEffect(() => {
+    if (key === null) {
+      setState({ data: undefined, error: undefined, loading: false });
+      return;
+    }
+    const control = new AbortController();
+    setState((before) => ({ ...before, loading: true }));
+    load(control.signal).then(
+      (data) => control.signal.aborted || setState({ data, error: undefined, loading: false }),
+      (error) => control.signal.aborted || setState({ data: undefined, error, loading: false }),
+    );
+    return () => control.abort();
+  }, [key]);
+  return state;
+}
+
+export function useAsked<D>(asked: Asked<D> | null): Loaded<ResultOf<D>> {
+  const key = asked && JSON.stringify([definitions(asked.document)[0], asked.variables]);
+  return useLoaded(key, (signal) => ask(asked as Asked<D>, signal));
+}
+
+/** Documents with their variables written in, to be run anywhere. */
+export function written(all: Asked[]): string {
+  const parts = new Set<string>();
+  for (const { document, variables } of all) {
+    const [operation = "", ...fragments] = definitions(document);
+    const values = variables as Record<string, unknown>;
+    const plain = operation
+      .replace(/^query (\w+)\s*\([^)]*\)/, "query $1")
+      .replace(/\$(\w+)/g, (_, name: string) => literal(values[name]));
+    for (const part of [plain, ...fragments]) parts.add(dedented(part));
+  }
+  return `${[...parts].join("\n\n")}\n`;
+}
+
+function literal(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (value && typeof value === "object") {
+    return `{${Object.entries(value)
+      .map(([name, of]) => `${name}: ${literal(of)}`)
+      .join(", ")}}`;
+  }
+  return JSON.stringify(value ?? null);
+}
+
+function dedented(text: string): string {
+  const lines = text.split("\n");
+  const depth = Math.min(...lines.slice(1).flatMap((line) => (line.trim() ? [line.search(/\S/)] : [])));
+  return lines.map((line, at) => (at ? line.slice(Number.isFinite(depth) ? depth : 0) : line)).join("\n");
+}

@@ -1,0 +1,158 @@
+// What the domain view asks.
+import { graphql, type Result } from "../api";
+
+export const WIRING = graphql(`
+  query Wiring($at: Address!) {
+    resolve(address: $at) {
+      ... on Domain {
+        address model wiring
+        cluster { slug }
+        servers(first: 64) {
+          nodes {
+            address ordinal state
+            rack { address ordinal }
+            chips(first: 16) { nodes { address ordinal state memory { gibibytes } } }
+          }
+        }
+        switches(first: 100) { nodes { address ordinal state server { ordinal } rack { ordinal } } }
+        links(filter: { scope: { in: ["server", "rack", "domain"] } }, first: 1000) {
+          nodes {
+            address state technology
+            nominal { gigabytesPerSecond }
+            bandwidth { gigabytesPerSecond }
+            a { address }
+            b { address }
+          }
+        }
+      }
+    }
+  }
+`);
+
+const RESTS = graphql(`
+  fragment Rests on Fact { subject attribute value written quote formula disputed assumed note source { title } }
+`);
+
+const WAYS = graphql(
+  `
+  fragment Ways on PathAnswer {
+    definition reachable reason equallyGood disputed
+    facts { ...Rests }
+    paths {
+      hops
+      bandwidth { gigabytesPerSecond }
+      steps { kind address bandwidth { gigabytesPerSecond } }
+    }
+  }
+`,
+  [RESTS],
+);
+
+const FLOW = graphql(
+  `
+  fragment Flow on BandwidthAnswer {
+    definition disputed
+    facts { ...Rests }
+    maximumFlow { gigabytesPerSecond }
+    minimumCut { address bandwidth { gigabytesPerSecond } }
+  }
+`,
+  [RESTS],
+);
+
+export const BETWEEN = graphql(
+  `
+  query Between($from: Address!, $to: Address!) {
+    shortest: path(from: $from, to: $to) { ...Ways }
+    widest: path(from: $from, to: $to, by: BANDWIDTH) { ...Ways }
+    bandwidth(from: $from, to: $to) { ...Flow }
+  }
+`,
+  [WAYS, FLOW],
+);
+
+export const BETWEEN_IF = graphql(
+  `
+  query BetweenIf($from: Address!, $to: Address!, $down: [Address!]!) {
+    whatIf(down: $down) {
+      shortest: path(from: $from, to: $to) { ...Ways baseline { ...Ways } }
+      widest: path(from: $from, to: $to, by: BANDWIDTH) { ...Ways baseline { ...Ways } }
+      bandwidth(from: $from, to: $to) { ...Flow baseline { ...Flow } }
+    }
+  }
+`,
+  [WAYS, FLOW],
+);
+
+const HALVES = graphql(
+  `
+  fragment Halves on BisectionAnswer {
+    definition disputed exact method sideA sideB chipsA
+    facts { ...Rests }
+    lower { gigabytesPerSecond }
+    upper { gigabytesPerSecond }
+    cut(first: 300) { totalCount nodes { address bandwidth { gigabytesPerSecond } } }
+  }
+`,
+  [RESTS],
+);
+
+export const BISECTION = graphql(
+  `
+  query Bisection($of: Address!) { bisection(of: $of) { ...Halves } }
+`,
+  [HALVES],
+);
+
+export const BISECTION_IF = graphql(
+  `
+  query BisectionIf($of: Address!, $down: [Address!]!) {
+    whatIf(down: $down) { bisection(of: $of) { ...Halves baseline { ...Halves } } }
+  }
+`,
+  [HALVES],
+);
+
+const POOL = graphql(
+  `
+  fragment Pool on PoolAnswer {
+    definition disputed chips
+    facts { ...Rests }
+    memory { gibibytes }
+    own { gibibytes }
+    byHops { hops chips memory { gibibytes } delivery { gigabytesPerSecond } reached { address } }
+  }
+`,
+  [RESTS],
+);
+
+export const MEMORY = graphql(
+  `
+  query Memory($of: Address!) { memoryPool(of: $of) { ...Pool } }
+`,
+  [POOL],
+);
+
+export const MEMORY_IF = graphql(
+  `
+  query MemoryIf($of: Address!, $down: [Address!]!) {
+    whatIf(down: $down) { memoryPool(of: $of) { ...Pool baseline { ...Pool } } }
+  }
+`,
+  [POOL],
+);
+
+export type Ways = Result<typeof WAYS>;
+export type Flow = Result<typeof FLOW>;
+export type Halves = Result<typeof HALVES>;
+export type Pool = Result<typeof POOL>;
+export type Rests = Result<typeof RESTS>;
+
+/** An answer, and the unchanged wiring's where something is supposed. */
+export type Supposed<T> = T & { baseline?: T | null };
+
+export interface Pair {
+  shortest: Supposed<Ways>;
+  widest: Supposed<Ways>;
+  bandwidth: Supposed<Flow>;
+}

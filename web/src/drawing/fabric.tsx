@@ -1,0 +1,146 @@
+// The tiers of a fabric as a tree: the top tier above, each network node over those below it.
+import { counted, number } from "../words";
+
+export interface NetworkNode {
+  address: string;
+  tier: number;
+  state: string;
+}
+
+export interface Uplink {
+  address: string;
+  state: string;
+  cables: number;
+  bandwidth: { gigabytesPerSecond: number };
+  a: { address: string };
+  b: { address: string };
+}
+
+const LEAF = 9;
+const ACROSS = 6;
+const BOX = { width: 60, height: 22, gap: 10 };
+const TIER = 90;
+const LEFT = 20;
+const TOP = 40;
+
+interface Placed {
+  node: NetworkNode;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** Where every network node is drawn; trninv/drawing/fabric.py places them the same. */
+export function placed(nodes: NetworkNode[], links: Uplink[]): Map<string, Placed> {
+  const tiers = [...new Set(nodes.map((node) => node.tier))].sort((a, b) => a - b);
+  const above = new Map(links.map((link) => [link.a.address, link.b.address]));
+  const below = new Map<string, NetworkNode[]>();
+  for (const node of nodes) {
+    const parent = above.get(node.address) ?? "";
+    below.set(parent, [...(below.get(parent) ?? []), node]);
+  }
+  const last = tiers.at(-1);
+  const found = new Map<string, Placed>();
+  let left = LEFT;
+  const place = (node: NetworkNode): { from: number; to: number } => {
+    const children = below.get(node.address) ?? [];
+    const y = TOP + tiers.indexOf(node.tier) * TIER;
+    const from = left;
+    if (children.length && children[0]?.tier === last) {
+      children.forEach((child, at) => {
+        const [x, row] = [from + LEAF * (at % ACROSS), Math.floor(at / ACROSS)];
+        found.set(child.address, { node: child, x, y: y + TIER + LEAF * row, width: LEAF - 2, height: LEAF - 2 });
+      });
+      left += Math.max(BOX.width, LEAF * ACROSS) + BOX.gap;
+    } else if (children.length) for (const child of children) place(child);
+    else left += BOX.width + BOX.gap;
+    const to = left - BOX.gap;
+    found.set(node.address, { node, x: (from + to - BOX.width) / 2, y, width: BOX.width, height: BOX.height });
+    return { from, to };
+  };
+  for (const root of below.get("") ?? []) place(root);
+  return found;
+}
+
+export function FabricPicture({
+  id,
+  cluster,
+  nodes,
+  links,
+}: {
+  id: string;
+  cluster: string;
+  nodes: NetworkNode[];
+  links: Uplink[];
+}) {
+  const at = placed(nodes, links);
+  const all = [...at.values()];
+  const width = Math.max(...all.map((each) => each.x + each.width)) + LEFT;
+  const height = Math.max(...all.map((each) => each.y + each.height)) + LEFT;
+  const last = Math.max(...nodes.map((node) => node.tier));
+  const drawn = links.filter((link) => at.get(link.a.address)?.node.tier !== last);
+  const tiers = [...new Set(nodes.map((node) => node.tier))].sort((a, b) => a - b);
+  return (
+    <div class="wide">
+      <svg id={id} class="fabric" viewBox={`0 0 ${width} ${height}`} style={{ width: `${width}px` }} role="img">
+        <title>{`The fabric of ${cluster}: ${tiers.map((tier) => `tier ${tier}: ${counted(nodes.filter((node) => node.tier === tier).length, "network node")}`).join("; ")}`}</title>
+        {drawn.map((link) => {
+          const [a, b] = [at.get(link.a.address), at.get(link.b.address)];
+          if (!a || !b) return null;
+          const ends = { x1: a.x + a.width / 2, y1: a.y, x2: b.x + b.width / 2, y2: b.y + b.height };
+          return (
+            <line key={link.address} class={link.state === "up" ? "" : "off"} {...ends}>
+              <title>{says(link)}</title>
+            </line>
+          );
+        })}
+        {bundles(at, links, last).map(([below, above]) => (
+          <line
+            key={below.node.address}
+            x1={above.x + above.width / 2}
+            y1={below.y}
+            x2={above.x + above.width / 2}
+            y2={above.y + above.height}
+          />
+        ))}
+        {all.map(({ node, ...box }) => (
+          <g key={node.address} class={node.state === "up" ? "switch" : "switch off"}>
+            <title>{`${node.address}, ${node.state}`}</title>
+            <rect {...box} />
+            {node.tier !== last && (
+              <text x={box.x + box.width / 2} y={box.y + 15}>
+                {node.address.split("/fabric/")[1]}
+              </text>
+            )}
+          </g>
+        ))}
+      </svg>
+      <ul class="legend">
+        {tiers.map((tier) => {
+          const up = links.filter((link) => at.get(link.a.address)?.node.tier === tier);
+          const sum = up.reduce((total, link) => total + link.bandwidth.gigabytesPerSecond, 0);
+          return (
+            <li key={tier}>
+              tier {tier}: {counted(nodes.filter((node) => node.tier === tier).length, "network node")}
+              {up.length > 0 && `, ${number(sum)} GB/s one direction upwards`}
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  );
+}
+
+/** The lowest tier's nodes below each node, as one line for all of them. */
+function bundles(at: Map<string, Placed>, links: Uplink[], last: number): [Placed, Placed][] {
+  const found = new Map<string, [Placed, Placed]>();
+  for (const link of links) {
+    const [below, above] = [at.get(link.a.address), at.get(link.b.address)];
+    if (below?.node.tier === last && above && !found.has(link.b.address)) found.set(link.b.address, [below, above]);
+  }
+  return [...found.values()];
+}
+
+const says = (link: Uplink) =>
+  `${link.address}: ${counted(link.cables, "cable")}, ${number(link.bandwidth.gigabytesPerSecond)} GB/s one direction, ${link.state}`;

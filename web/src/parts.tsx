@@ -1,0 +1,106 @@
+// What several views share: loading and failing, copying the query, taking the picture along.
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { type ApiError, type Asked, keepToken, type Loaded, written } from "./api";
+import { saved, standalone } from "./drawing/save";
+
+export function Failure({ error }: { error: ApiError }) {
+  if (error.code !== "UNAUTHENTICATED") return <p class="failure">{error.message}</p>;
+  const keep = (event: SubmitEvent) => {
+    event.preventDefault();
+    keepToken(String(new FormData(event.target as HTMLFormElement).get("token")).trim());
+    location.reload();
+  };
+  return (
+    <form class="failure" onSubmit={keep}>
+      <label>
+        This service asks for a token (trninv token create){" "}
+        <input name="token" type="password" autocomplete="off" required />
+      </label>{" "}
+      <button type="submit">Use it</button>
+    </form>
+  );
+}
+
+/** The data once it is there; an error in its place. */
+export function Shown<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
+  if (of.error) return <Failure error={of.error} />;
+  if (of.data === undefined) return of.loading ? <p class="quiet">Loading…</p> : null;
+  return (
+    <div class={of.loading ? "stale" : ""} aria-busy={of.loading}>
+      {children(of.data)}
+    </div>
+  );
+}
+
+export function Copy({ asked }: { asked: (Asked | null)[] }) {
+  const [told, setTold] = useState("");
+  const copy = async () => {
+    const text = written(asked.filter((each) => each !== null));
+    try {
+      await navigator.clipboard.writeText(text);
+      setTold("Copied");
+    } catch {
+      setTold("The browser did not allow it");
+    }
+    setTimeout(() => setTold(""), 2000);
+  };
+  return (
+    <button type="button" onClick={copy} title="The query behind this view, ready for GraphiQL">
+      <span aria-live="polite">{told || "Copy as GraphQL"}</span>
+    </button>
+  );
+}
+
+/** Saves the picture that a selector finds as a file of its own. */
+export function Download({ name, picture }: { name: string; picture: () => string | null }) {
+  const save = () => {
+    const text = picture();
+    if (text) saved(`${name.replaceAll("/", "-")}.svg`, text, "image/svg+xml");
+  };
+  return (
+    <button type="button" onClick={save}>
+      Download SVG
+    </button>
+  );
+}
+
+export const drawn = (id: string) => () => {
+  const found = document.getElementById(id);
+  return found instanceof SVGSVGElement ? standalone(found) : null;
+};
+
+/** One of several, as radio buttons in a row. */
+export function Choice<T extends string>({
+  name,
+  of,
+  chosen,
+  choose,
+}: {
+  name: string;
+  of: Record<T, string>;
+  chosen: T;
+  choose: (value: T) => void;
+}) {
+  return (
+    <fieldset class="choice">
+      <legend>{name}</legend>
+      {(Object.entries(of) as [T, string][]).map(([value, label]) => (
+        <label key={value}>
+          <input type="radio" name={name} checked={value === chosen} onChange={() => choose(value)} />
+          <span>{label}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** A number before and after what is supposed, or the one number. */
+export function Change({ now, before }: { now: string; before?: string | undefined }) {
+  if (before === undefined || before === now) return <strong>{now}</strong>;
+  return (
+    <>
+      <s title="before">{before}</s> <span aria-hidden="true">→</span> <strong title="after">{now}</strong>
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+// Every view has an address: #/domain/u-trn2x64/d0?from=s0/c0&down=s1/c2
+import { useEffect, useState } from "preact/hooks";
+
+export interface Route {
+  view: string;
+  /** An address of the inventory, or a name. */
+  of: string;
+  options: Record<string, string>;
+}
+
+export function parsed(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [view = "", ...of] = path.split("/");
+  return {
+    view: view || "home",
+    of: decodeURIComponent(of.join("/")),
+    options: Object.fromEntries(new URLSearchParams(query)),
+  };
+}
+
+/** The link to a view; empty options are left out. */
+export function href(view: string, of = "", options: Record<string, string | number | undefined> = {}): string {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== "");
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  const readable = query.replaceAll("%2F", "/").replaceAll("%2C", ",");
+  return `#/${view === "home" ? "" : view}${of && `/${encodeURI(of)}`}${readable && `?${readable}`}`;
+}
+
+/** Change options of the view that is open; a step back undoes it unless it is a detail. */
+export function change(options: Record<string, string | number | undefined>, detail = false): void {
+  const now = parsed(location.hash);
+  const to = href(now.view, now.of, { ...now.options, ...options });
+  history[detail ? "replaceState" : "pushState"](null, "", to);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(() => parsed(location.hash));
+  useEffect(() => {
+    const follow = () => setRoute(parsed(location.hash));
+    addEventListener("hashchange", follow);
+    addEventListener("popstate", follow);
+    return () => {
+      removeEventListener("hashchange", follow);
+      removeEventListener("popstate", follow);
+    };
+  }, []);
+  return route;
+}

@@ -1,0 +1,76 @@
+// Every number that sources disagree on, with what each says and which one counts.
+import { useEffect } from "preact/hooks";
+import { asking, graphql, useAsked } from "../api";
+import { Copy, Shown } from "../parts";
+import type { Route } from "../route";
+import { counted } from "../words";
+
+const CONFLICTS = graphql(`
+  query Disagreements {
+    conflicts {
+      subject attribute note
+      facts { value written quote readingUnit readingDirection grounds source { title kind } }
+    }
+  }
+`);
+
+const ASKED = asking(CONFLICTS, {});
+
+export function Disagreements({ route }: { route: Route }) {
+  const loaded = useAsked(ASKED);
+  const wanted = route.options.of ?? "";
+  useEffect(() => {
+    if (loaded.data) document.getElementById(wanted)?.scrollIntoView();
+  }, [loaded.data, wanted]);
+  return (
+    <article>
+      <header class="title">
+        <h1>Where sources disagree</h1>
+        <div class="tools">
+          <Copy asked={[ASKED]} />
+        </div>
+      </header>
+      <Shown of={loaded}>
+        {({ conflicts }) => (
+          <>
+            <p>{counted(conflicts.length, "number")} that documents give differently. The first line counts.</p>
+            {conflicts.map(({ subject, attribute, note, facts }) => {
+              const name = `${subject} ${attribute}`;
+              return (
+                <section key={name} id={name} class={name === wanted ? "card wanted" : "card"}>
+                  <h2>{name.replaceAll("_", " ")}</h2>
+                  {note && <p>{note}</p>}
+                  {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
+                  <section class="scroll" aria-label={name} tabIndex={0}>
+                    <table>
+                      <thead>
+                        <tr>
+                          <th>Value</th>
+                          <th>Source</th>
+                          <th>Its words</th>
+                          <th>Read as</th>
+                        </tr>
+                      </thead>
+                      <tbody>
+                        {facts.map((fact, at) => (
+                          <tr key={at}>
+                            <td>{at === 0 ? <strong>{fact.value}</strong> : fact.value}</td>
+                            <td>{fact.source.title}</td>
+                            <td>“{fact.quote}”</td>
+                            <td>
+                              {[fact.readingUnit, fact.readingDirection, fact.grounds].filter(Boolean).join("; ")}
+                            </td>
+                          </tr>
+                        ))}
+                      </tbody>
+                    </table>
+                  </section>
+                </section>
+              );
+            })}
+          </>
+        )}
+      </Shown>
+    </article>
+  );
+}

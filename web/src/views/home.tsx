@@ -1,0 +1,231 @@
+// What is in the database, and what documents say of each generation.
+import { asking, graphql, type Result, useAsked } from "../api";
+import { Copy, Shown } from "../parts";
+import { href } from "../route";
+import { counted, gibibytes, number } from "../words";
+
+const HOME = graphql(`
+  query Home {
+    clusters {
+      slug system
+      domains(first: 1) { totalCount nodes { address model wiring } }
+      racks(first: 1) { totalCount nodes { address } }
+      chips(first: 1) { totalCount nodes { generation memory { gibibytes } } }
+      worn: chips(first: 1, filter: { state: { ne: "up" } }) { totalCount }
+    }
+    systems { slug name chips }
+  }
+`);
+
+const NUMBERS = graphql(`
+  query Numbers {
+    facts(filter: { picked: { eq: true } }, first: 1000) {
+      nodes {
+        subject attribute value quote formula disputed assumed note
+        source { title }
+        others { value source { title } }
+      }
+    }
+  }
+`);
+
+const CLUSTERS = asking(HOME, {});
+const FACTS = asking(NUMBERS, {});
+
+/** Subjects side by side, generation by generation. */
+const TABLES: [string, string[]][] = [
+  ["Chips", ["trainium1", "trainium2", "trainium3"]],
+  ["Cores", ["neuroncore-v2", "neuroncore-v3", "neuroncore-v4"]],
+  [
+    "Servers",
+    [
+      "trn1.2xlarge",
+      "trn1.32xlarge",
+      "trn1n.32xlarge",
+      "trn2.3xlarge",
+      "trn2-16.48xlarge",
+      "trn3-gen1-server",
+      "trn3-gen2-server",
+    ],
+  ],
+  ["UltraServers", ["u-trn2x64", "trn3-gen1", "trn3-gen2"]],
+  ["UltraClusters", ["trn1-ultracluster", "trn2-ultracluster", "rainier", "trn3-ultracluster"]],
+  [
+    "Links",
+    [
+      "neuronlink-v2",
+      "neuronlink-v3-plane",
+      "neuronlink-v3-ring",
+      "neuronlink-v4-server",
+      "neuronlink-v4-rack",
+      "neuronlink-v4-twin",
+      "efa-100",
+      "efa-200",
+      "efa-trn3",
+    ],
+  ],
+];
+
+export function Home() {
+  return (
+    <article>
+      <header class="title">
+        <h1>What is here</h1>
+        <div class="tools">
+          <Copy asked={[CLUSTERS, FACTS]} />
+        </div>
+      </header>
+      <Shown of={useAsked(CLUSTERS)}>{(data) => <Clusters {...data} />}</Shown>
+      <h1>What documents say</h1>
+      <p>
+        Hover or focus a number for its source. <span class="mark">⚠</span> marks where sources disagree:{" "}
+        <a href={href("disagreements")}>all disagreements</a>.
+      </p>
+      <Shown of={useAsked(FACTS)}>{(data) => <Numbers facts={data.facts.nodes} />}</Shown>
+    </article>
+  );
+}
+
+function Clusters({ clusters, systems }: Result<typeof HOME>) {
+  const missing = systems.filter((system) => !clusters.some((cluster) => cluster.system === system.slug));
+  return (
+    <>
+      <ul class="cards">
+        {clusters.map((cluster) => {
+          const domain = cluster.domains.nodes[0];
+          const chip = cluster.chips.nodes[0];
+          const alone = cluster.domains.totalCount === 1 && domain;
+          const rack = cluster.racks.nodes[0];
+          return (
+            <li key={cluster.slug} class="card">
+              <h2>
+                <a href={alone ? href("domain", domain.address) : href("cluster", cluster.slug)}>{cluster.slug}</a>
+              </h2>
+              <p>
+                {counted(cluster.chips.totalCount, "chip")}
+                {chip && `, ${chip.generation}, ${gibibytes(chip.memory)} each`}
+              </p>
+              <p class="quiet">
+                {domain && `${domain.model}${alone ? "" : `, ${number(cluster.domains.totalCount)} of them`}`}
+              </p>
+              <p>
+                {cluster.worn.totalCount > 0 ? (
+                  <span class="mark">{counted(cluster.worn.totalCount, "chip")} not up</span>
+                ) : (
+                  "all chips up"
+                )}
+              </p>
+              <p class="links">
+                {alone ? (
+                  <a href={href("domain", domain.address)}>Wiring</a>
+                ) : (
+                  <a href={href("cluster", cluster.slug)}>All chips</a>
+                )}{" "}
+                {rack && <a href={href("rack", rack.address)}>{counted(cluster.racks.totalCount, "rack")}</a>}
+              </p>
+            </li>
+          );
+        })}
+      </ul>
+      {missing.length > 0 && (
+        <p class="quiet">
+          Not seeded here:{" "}
+          {missing.map((system, at) => (
+            <span key={system.slug} title={system.name}>
+              {at > 0 && ", "}
+              <code>trninv seed {system.slug}</code>
+            </span>
+          ))}
+        </p>
+      )}
+    </>
+  );
+}
+
+type Fact = Result<typeof NUMBERS>["facts"]["nodes"][number];
+
+function Numbers({ facts }: { facts: Fact[] }) {
+  const shown = new Set(TABLES.flatMap(([, subjects]) => subjects));
+  const rest = [...new Set(facts.map((fact) => fact.subject))].filter((subject) => !shown.has(subject));
+  return (
+    <>
+      {[...TABLES, ["Everything else", rest] as [string, string[]]].map(([name, subjects]) => (
+        <Table key={name} name={name} subjects={subjects} facts={facts} />
+      ))}
+    </>
+  );
+}
+
+function Table({ name, subjects, facts }: { name: string; subjects: string[]; facts: Fact[] }) {
+  const of = new Map(facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
+  const present = subjects.filter((subject) => facts.some((fact) => fact.subject === subject));
+  const attributes = [
+    ...new Set(facts.filter((fact) => present.includes(fact.subject)).map((fact) => fact.attribute)),
+  ].sort();
+  if (!present.length) return null;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <section class="scroll" aria-label={name} tabIndex={0}>
+      <table class="numbers">
+        <caption>{name}</caption>
+        <thead>
+          <tr>
+            <th>one direction</th>
+            {present.map((subject) => (
+              <th key={subject} scope="col">
+                {subject}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {attributes.map((attribute) => (
+            <tr key={attribute}>
+              <th scope="row">{attribute.replaceAll("_", " ")}</th>
+              {present.map((subject) => (
+                <td key={subject}>
+                  <Documented fact={of.get(`${subject} ${attribute}`)} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Documented({ fact }: { fact: Fact | undefined }) {
+  if (!fact) return <span class="unseen">not documented</span>;
+  const id = `said-${fact.subject}-${fact.attribute}`;
+  const disagree = fact.others.filter((other) => other.value !== fact.value);
+  return (
+    <span class="fact">
+      <button type="button" class="plain" aria-describedby={id}>
+        {fact.value}
+        {fact.assumed && <span class="assumed"> assumed</span>}
+      </button>
+      {(fact.disputed || disagree.length > 0) && (
+        <a class="mark" href={href("disagreements", "", { of: `${fact.subject} ${fact.attribute}` })}>
+          <span aria-hidden="true">⚠</span>
+          <span class="unseen">sources disagree</span>
+        </a>
+      )}
+      <span role="tooltip" id={id}>
+        {fact.source.title}: “{fact.formula ?? fact.quote}”
+        {disagree.map((other) => (
+          <span key={other.source.title}>
+            <br />
+            but {other.source.title}: {other.value}
+          </span>
+        ))}
+        {fact.note && (
+          <>
+            <br />
+            {fact.note}
+          </>
+        )}
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,154 @@
+// A rack's elevation: what stands in which units, as far as documents say.
+import { type Asked, asking, graphql, type Result, useAsked } from "../api";
+import { elevation, type Slot } from "../drawing/elevation";
+import { Copy, Download, drawn, Shown } from "../parts";
+import { href, type Route } from "../route";
+import { counted } from "../words";
+
+const RACK = graphql(`
+  query Rack($at: Address!) {
+    resolve(address: $at) {
+      ... on Rack {
+        address ordinal rackUnits
+        cluster { slug racks(first: 1) { totalCount } }
+        facts { attribute value quote assumed source { title } }
+        servers(first: 18) {
+          nodes {
+            address ordinal state
+            model
+            domain { address }
+            trays { ordinal kind rackUnits }
+            chips(first: 16) { nodes { address ordinal state tray } }
+            facts { attribute value quote formula assumed source { title } }
+          }
+        }
+      }
+    }
+  }
+`);
+
+type Rack = Extract<Result<typeof RACK>["resolve"], { rackUnits: number }>;
+
+export function RackView({ route }: { route: Route }) {
+  const asked = asking(RACK, { at: route.of });
+  return (
+    <Shown of={useAsked(asked)}>
+      {({ resolve: rack }) =>
+        "rackUnits" in rack ? <Opened rack={rack} asked={asked} /> : <p class="failure">{route.of} is no rack.</p>
+      }
+    </Shown>
+  );
+}
+
+const UNIT = 18;
+const WIDTH = 460;
+const LEFT = 46;
+const TOP = 12;
+
+function Opened({ rack, asked }: { rack: Rack; asked: Asked }) {
+  const servers = rack.servers.nodes.map((server) => ({ ...server, chips: server.chips.nodes }));
+  const slots = elevation(servers);
+  const used = slots.reduce((sum, slot) => sum + slot.units, 0);
+  const racks = rack.cluster.racks.totalCount;
+  const beside = (at: number) => (at >= 0 && at < racks ? `${rack.cluster.slug}/r${at}` : null);
+  const domains = [...new Set(rack.servers.nodes.map((server) => server.domain.address))];
+  const known = new Map(
+    rack.servers.nodes
+      .flatMap((server) => server.facts.map((fact) => [`${server.model} ${fact.attribute}`, fact] as const))
+      .filter(([name]) => /tray|rack/.test(name)),
+  );
+  const [before, after] = [beside(rack.ordinal - 1), beside(rack.ordinal + 1)];
+  return (
+    <article>
+      <header class="title">
+        <h1>{rack.address}</h1>
+        <p>
+          {counted(rack.servers.nodes.length, "server")}, {used} of {rack.rackUnits} rack units
+          {slots.some((slot) => slot.assumed) && " (some heights are assumed)"};{" "}
+          {domains.map((domain) => (
+            <a key={domain} href={href("domain", domain)}>
+              {domain}
+            </a>
+          ))}
+        </p>
+        <nav class="tools" aria-label="Racks">
+          {before && <a href={href("rack", before)}>← {before}</a>}
+          {after && <a href={href("rack", after)}>{after} →</a>}
+          <Copy asked={[asked]} />
+          <Download name={rack.address} picture={drawn("rack")} />
+        </nav>
+      </header>
+      <div class="split">
+        <Elevation rack={rack} slots={slots} />
+        <section class="answers" aria-label="What is known">
+          <div class="card">
+            <h2>What is known</h2>
+            <ul>
+              {[...rack.facts.map((fact) => [`rack ${fact.attribute}`, fact] as const), ...known].map(
+                ([name, fact]) => (
+                  <li key={name}>
+                    {name.replaceAll("_", " ")}: <strong>{fact.value}</strong>, {fact.source.title}: “{fact.quote}”
+                    {fact.assumed && <span class="assumed"> assumed</span>}
+                  </li>
+                ),
+              )}
+            </ul>
+            <p class="quiet">
+              Hatched: no document gives the height, so it is drawn as 1U. The order from bottom to top is assumed.
+            </p>
+          </div>
+        </section>
+      </div>
+    </article>
+  );
+}
+
+function Elevation({ rack, slots }: { rack: Rack; slots: Slot[] }) {
+  const height = Math.max(rack.rackUnits, ...slots.map((slot) => slot.from + slot.units - 1));
+  const y = (unit: number) => TOP + (height - unit) * UNIT;
+  return (
+    <svg id="rack" class="rack" viewBox={`0 0 ${LEFT + WIDTH + 20} ${TOP * 2 + height * UNIT}`} role="img">
+      <title>{`Elevation of ${rack.address}`}</title>
+      <defs>
+        <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <rect class="hatch" width="2" height="6" />
+        </pattern>
+      </defs>
+      <rect class="frame" x={LEFT} y={TOP} width={WIDTH} height={height * UNIT} />
+      {Array.from({ length: height }, (_, at) => (
+        <text key={at} class="unit" x={LEFT - 8} y={y(at + 1) + 13}>
+          {at + 1}
+        </text>
+      ))}
+      {slots.map((slot) => (
+        <Tray key={`${slot.server.address} ${slot.from}`} slot={slot} top={y(slot.from + slot.units - 1)} />
+      ))}
+    </svg>
+  );
+}
+
+function Tray({ slot, top }: { slot: Slot; top: number }) {
+  const { server, tray, chips, units } = slot;
+  const kind = tray?.kind ?? "server";
+  const says = `${server.address.split("/").slice(-1)} ${kind === "server" ? "" : `${kind} tray ${tray?.ordinal}`}`;
+  const height = units * UNIT - 2;
+  return (
+    <g class={`tray ${kind} ${server.state === "up" ? "" : "off"}`}>
+      <title>{`${server.address}, ${kind}${slot.assumed ? ", height assumed" : `, ${units}U`}, ${server.state}`}</title>
+      <rect x={LEFT + 2} y={top + 1} width={WIDTH - 4} height={height} />
+      {slot.assumed && <rect x={LEFT + 2} y={top + 1} width={WIDTH - 4} height={height} fill="url(#hatch)" />}
+      <text class="name" x={LEFT + 10} y={top + height / 2 + 5}>
+        {says}
+      </text>
+      {chips.map((chip, at) => (
+        <g key={chip.address} class={chip.state === "up" ? "chip" : "chip off"}>
+          <title>{`${chip.address}, ${chip.state}`}</title>
+          <rect x={LEFT + 150 + at * 19} y={top + height / 2 - 6} width="16" height="14" rx="2" />
+          <text x={LEFT + 158 + at * 19} y={top + height / 2 + 5}>
+            {chip.ordinal}
+          </text>
+        </g>
+      ))}
+    </g>
+  );
+}

@@ -1,0 +1,22 @@
+// Numbers for people.
+const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+
+export const number = (value: number) => NUMBER.format(value);
+export const gigabytes = (of: { gigabytesPerSecond: number }) => `${number(of.gigabytesPerSecond)} GB/s`;
+export const gibibytes = (of: { gibibytes: number }) => `${number(of.gibibytes)} GiB`;
+export const counted = (count: number, noun: string) =>
+  `${number(count)} ${noun}${count === 1 ? "" : /(s|ch|x)$/.test(noun) ? "es" : "s"}`;
+
+/** An address below a place, without the place: s0/c3. */
+export const below = (place: string, address: string) =>
+  address
+    .split("--")
+    .map((end) => (end.startsWith(`${place}/`) ? end.slice(place.length + 1) : end))
+    .join("--");
+
+/** The whole address of what `below` shortened. */
+export const within = (place: string, short: string) =>
+  short
+    .split("--")
+    .map((end) => `${place}/${end}`)
+    .join("--");
