@@ -139,3 +139,8 @@ class Duration(Quantity):
     @property
     def microseconds(self) -> float:
         return self / 1000
+
+
+def counted(number: int, thing: str) -> str:
+    """'1 chip', '1,024 chips'."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"

@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import click
 import pytest
@@ -298,29 +297,6 @@ def test_a_pipe_that_closes_is_no_error(lite: str) -> None:
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("subject")
     assert done.stderr == ""
-
-
-@pytest.mark.parametrize(
-    "scope", ["trn1.2xlarge", "trn1.32xlarge", "u-trn2x64", f"{U}/s1", "u-trn2x64/r1", "trn3-gen1", "trn3-gen2"]
-)
-def test_pictures_are_well_formed_and_show_every_chip(run: Run, tmp_path: Path, scope: str) -> None:
-    file = tmp_path / "picture.svg"
-    assert run("draw", scope, "-o", str(file))[0] == 0
-    root = ET.parse(file).getroot()  # noqa: S314 # our own picture
-    titles = [title.text or "" for title in root.iter("{http://www.w3.org/2000/svg}title")]
-    chips = [title for title in titles if "/c" in title]
-    assert len(chips) == len(set(chips)) == {
-        "trn1.2xlarge": 1, "trn1.32xlarge": 16, "u-trn2x64": 64, f"{U}/s1": 16, "u-trn2x64/r1": 32,
-        "trn3-gen1": 64, "trn3-gen2": 144,
-    }[scope]  # fmt: skip
-
-
-def test_a_marked_path_is_in_the_picture(run: Run) -> None:
-    status, out, _ = run("draw", "u-trn2x64", "-o", "-", "--path", f"{U}/s0/c0", f"{U}/s2/c10")
-    assert status == 0
-    assert "6 hops, 64 GB/s one direction" in out
-    assert out.count('stroke="#e4572e"') == 6
-    assert out.count('fill="#e4572e"') == 7
 
 
 def test_up_migrates_seeds_and_answers(run: Run, empty: str) -> None:

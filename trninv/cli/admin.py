@@ -9,7 +9,7 @@ import trninv
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import System
 from trninv.catalog.models import systems as known_systems
-from trninv.cli.output import Progress, counted, format_option, rows, show
+from trninv.cli.output import Progress, format_option, rows, show
 from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
 from trninv.inventory import migrate as migrations
 from trninv.inventory import stamp
@@ -18,6 +18,7 @@ from trninv.inventory.database import connect, display, newest_revision, reading
 from trninv.inventory.layout import ORDER
 from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify as differences
+from trninv.units import counted
 
 _TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 

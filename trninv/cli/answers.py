@@ -2,7 +2,7 @@
 
 import click
 
-from trninv.cli.output import counted, footnotes, rows
+from trninv.cli.output import footnotes, rows
 from trninv.routing.results import Answer, BandwidthAnswer, BisectionAnswer, LinkRef, Path, PathAnswer, PoolAnswer
 from trninv.routing.surveys import (
     CollectivesAnswer,
@@ -14,7 +14,7 @@ from trninv.routing.surveys import (
     SweepAnswer,
     SweepClass,
 )
-from trninv.units import Bandwidth
+from trninv.units import Bandwidth, counted
 
 _SHOWN = 40
 """Links of a cut that a table lists."""

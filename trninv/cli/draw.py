@@ -1,68 +1,120 @@
-"""draw: a picture of the wiring."""
+"""draw: pictures of the wiring, of racks, of fleets and of fabrics."""
 
 from pathlib import Path
 
 import click
 
 from trninv.cli.ask import asking, supposing
-from trninv.cli.drawing import svg
-from trninv.cli.output import counted
+from trninv.drawing import fabric, fleet, rack, wiring
+from trninv.drawing.wiring import Marks
 from trninv.errors import NotFoundError, UsageError, WrongLevelError
+from trninv.inventory.address import resolve
+from trninv.inventory.database import reading
+from trninv.routing.fleet import Fleet
+from trninv.routing.overview import overview
+from trninv.units import counted
+
+_Ends = tuple[str, str] | None
+_FABRIC = "/fabric"
 
 
 @click.command()
 @click.argument("scope")
 @click.option("-o", "--output", required=True, metavar="FILE.svg", help="Where to write; - for stdout.")
 @click.option("--path", "ends", nargs=2, metavar="A B", help="Mark the shortest path from A to B.")
+@click.option("--widest", nargs=2, metavar="A B", help="Mark the widest path from A to B.")
+@click.option("--cut", "parted", nargs=2, metavar="A B", help="Mark the minimum cut between A and B.")
 @click.option("--bisection", "halved", is_flag=True, help="Mark the bisection's cut, and one of its sides.")
+@click.option(
+    "--colour",
+    type=click.Choice(fleet.COLOURINGS),
+    default="state",
+    show_default=True,
+    help="What colours the chips of a fleet.",
+)
 @supposing
 @click.pass_obj
 def draw(  # one parameter an option
     database: str,
     scope: str,
     output: str,
-    ends: tuple[str, str] | None,
+    ends: _Ends,
+    widest: _Ends,
+    parted: _Ends,
     halved: bool,
+    colour: str,
     down: tuple[str, ...],
     derate: tuple[str, ...],
 ) -> None:
-    """A picture of the wiring of SCOPE, one domain or a part of one.
+    """A picture of SCOPE: the wiring of a domain or of a part of one, a rack, a fleet, or CLUSTER/fabric.
 
     \b
     trninv draw u-trn2x64 -o torus.svg --path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
     trninv draw u-trn2x64 -o cut.svg --bisection --down u-trn2x64/d0/s0/c0
+    trninv draw u-trn2x64/r0 -o rack.svg
+    trninv draw rainier -o fleet.svg
+    trninv draw rainier/fabric -o tiers.svg
     """
-    if ends and halved:
-        raise UsageError("--path and --bisection are two pictures: choose one")
+    marked = [bool(each) for each in (ends, widest, parted, halved)]
+    if sum(marked) > 1:
+        raise UsageError("--path, --widest, --cut and --bisection are pictures of their own: choose one")
     if output != "-" and Path(output).suffix.lower() != ".svg":
         raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
-    with asking(database, down, derate) as fleet:
-        graph = fleet.graph(scope)
-        marked: list[str] = []
-        cut: list[tuple[str, str]] = []
-        side: tuple[str, ...] = ()
-        caption = ""
-        if halved:
-            half = fleet.bisection(scope)
-            cut, side = [(link.a, link.b) for link in half.cut], half.chips_a
-            bounds = half.upper if half.exact else f"{half.lower} to {half.upper}"
-            caption = f"bisection {bounds} one direction: {counted(half.cut_size, 'link')} cut"
-        if ends:
-            answer = fleet.path(*ends)
-            if not answer.reachable:
-                raise NotFoundError(f"no path from {answer.source} to {answer.target}: {answer.reason}")
-            found = answer.paths[0]
-            marked = [step.address for step in found.steps if step.kind != "link"]
-            if outside := [address for address in marked if address not in graph]:
-                raise WrongLevelError(f"the path leaves {scope} at {outside[0]}: draw the domain instead")
-            caption = (
-                f"{answer.source} to {answer.target}: {counted(found.hops, 'hop')}, {found.bandwidth} one direction"
-            )
-    picture = svg(scope, graph, marked, caption, cut=cut, side=side)
+    with asking(database, down, derate) as asked:
+        made = None if any(marked) or down or derate else _place(asked, scope, colour)
+        made = made or _wiring(asked, scope, ends, widest, parted, halved=halved)
     if output == "-":
-        click.echo(picture, nl=False)
+        click.echo(made, nl=False)
         return
     try:
-        Path(output).write_text(picture, encoding="utf-8")
+        Path(output).write_text(made, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"can't write {output}: {error.strerror}") from None
+
+
+def _place(asked: Fleet, scope: str, colour: str) -> str | None:
+    """The picture of a fabric, a rack or a cluster of several domains; None of what lies in one domain."""
+    with reading(asked.engine) as connection:
+        if scope.strip().lower().endswith(_FABRIC):
+            return fabric.picture(connection, resolve(connection, scope.strip()[: -len(_FABRIC)]))
+        place = resolve(connection, scope)
+        if place.level == "rack":
+            return rack.picture(connection, place)
+        if place.level == "cluster" and (whole := overview(connection, scope)).domains > 1:
+            return fleet.picture(whole, colour)
+    return None
+
+
+def _wiring(asked: Fleet, scope: str, ends: _Ends, widest: _Ends, parted: _Ends, *, halved: bool) -> str:
+    with reading(asked.engine) as connection:
+        whole = wiring.read(connection, scope)
+    marks = Marks()
+    if ends or widest:
+        marks = _way(asked, *(ends or widest or ("", "")), by="hops" if ends else "bandwidth")
+    elif parted:
+        answer = asked.bandwidth(*parted)
+        caption = f"{parted[0]} to {parted[1]}: maximum flow {answer.maximum_flow} one direction"
+        cut = [frozenset((link.a, link.b)) for link in answer.minimum_cut]
+        marks = Marks(links=cut, cut=True, caption=f"{caption}, {counted(len(cut), 'link')} cut")
+    elif halved:
+        half = asked.bisection(scope)
+        bounds = half.upper if half.exact else f"{half.lower} to {half.upper}"
+        caption = f"bisection {bounds} one direction: {counted(half.cut_size, 'link')} cut"
+        cut = [frozenset((link.a, link.b)) for link in half.cut]
+        marks = Marks(links=cut, side=half.chips_a, cut=True, caption=caption)
+    drawn = {part.address for part in whole.parts}
+    if outside := next((address for address in marks.nodes if address not in drawn), None):
+        raise WrongLevelError(f"the path leaves {scope} at {outside}: draw the domain instead")
+    return wiring.picture(whole, asked.graph(scope), marks)
+
+
+def _way(asked: Fleet, a: str, b: str, by: str) -> Marks:
+    answer = asked.path(a, b, by)
+    if not answer.reachable:
+        raise NotFoundError(f"no path from {answer.source} to {answer.target}: {answer.reason}")
+    found = answer.paths[0]
+    return Marks(
+        links=[frozenset(step.address.split("--")) for step in found.steps if step.kind == "link"],
+        nodes=[step.address for step in found.steps if step.kind != "link"],
+        caption=f"{answer.source} to {answer.target}: {counted(found.hops, 'hop')}, {found.bandwidth} one direction",
+    )

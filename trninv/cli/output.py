@@ -31,11 +31,6 @@ def show(style: str, value: Any, table: Callable[[], None]) -> None:  # noqa: AN
         table()
 
 
-def counted(number: int, thing: str) -> str:
-    """'1 chip', '1,024 chips'."""
-    return f"{number:,} {thing}{'s' * (number != 1)}"
-
-
 def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
     """Print a table; cells are printed as they read, with no guess at numbers."""
     from tabulate import tabulate  # noqa: PLC0415 # JSON does without

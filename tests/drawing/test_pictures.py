@@ -1,0 +1,110 @@
+"""Pictures: what they show, that they are stable to the byte, and what is refused.
+
+TRNINV_WRITE_BASELINE=1 writes tests/golden/pictures anew.
+"""
+
+import os
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from conftest import BACKENDS, Databases, Run, wear
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import stamp
+from trninv.inventory.database import connect, writing
+from trninv.inventory.state import Condition, set_state
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "pictures"
+U = "u-trn2x64/d0"
+
+
+def titles(text: str) -> list[str]:
+    root = ET.fromstring(text)  # noqa: S314 # our own picture
+    return [title.text or "" for title in root.iter("{http://www.w3.org/2000/svg}title")]
+
+
+def drawn(run: Run, *arguments: str, database: str) -> str:
+    status, out, error = run("draw", *arguments, "-o", "-", database=database)
+    assert status == 0, error
+    return out
+
+
+@pytest.mark.parametrize(
+    ("scope", "chips"),
+    [
+        ("trn1.2xlarge", 1),
+        ("trn1.32xlarge", 16),
+        ("u-trn2x64", 64),
+        (f"{U}/s1", 16),
+        (f"{U}/s1/c3/nc2", 1),
+        ("trn3-gen1", 64),
+        ("trn3-gen2", 144),
+    ],
+)
+def test_a_wiring_shows_every_chip(run: Run, lite: str, scope: str, chips: int) -> None:
+    shown = [title for title in titles(drawn(run, scope, database=lite)) if re.fullmatch(r"\S+/c\d+", title)]
+    assert len(shown) == len(set(shown)) == chips
+
+
+def test_a_marked_path_is_in_the_picture(run: Run, lite: str) -> None:
+    out = drawn(run, "u-trn2x64", "--path", f"{U}/s0/c0", f"{U}/s2/c10", database=lite)
+    assert "6 hops, 64 GB/s one direction" in out
+    assert len(set(re.findall(r'<line [^>]*stroke="#e4572e"[^>]*><title>([^:]*):', out))) == 6
+    assert len(re.findall(r'<circle [^>]*stroke="#e4572e"', out)) == 7
+
+
+@pytest.mark.parametrize(("option", "links"), [("--widest", 3), ("--cut", 3)])
+def test_other_marks(run: Run, lite: str, option: str, links: int) -> None:
+    out = drawn(run, "trn3-gen2", option, "trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s35/c3", database=lite)
+    assert len(set(re.findall(r'<line [^>]*stroke="#e4572e"[^>]*><title>([^:]*):', out))) == links
+
+
+def test_what_is_down_stays_in_the_picture(run: Run, lite: str) -> None:
+    out = drawn(run, "u-trn2x64", "--down", f"{U}/s0/c1", database=lite)
+    assert f"{U}/s0/c1, down" in titles(out)
+    assert sum("carries nothing" in title or "nothing, one direction" in title for title in titles(out)) == 6 + 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_pictures_are_the_same_to_the_byte(run: Run, databases: Databases, backend: str) -> None:
+    url = databases.seeded(backend)
+    wear(url)
+    lab = systems().get("trn2-16.48xlarge").resized(7)
+    with connect(url) as engine, writing(engine) as connection:
+        stamp.seed(connection, catalog(), lab, name="lab")
+        set_state(connection, ["lab/d2/s0/c3", "lab/d5/s0"], Condition.of("down", None), why="test", who="tests")
+    pictures = {
+        "wiring": ["u-trn2x64", "--path", f"{U}/s0/c0", f"{U}/s3/c10"],
+        "switched": ["trn3-gen1", "--bisection"],
+        "rack": ["u-trn2x64/r0"],
+        "rack-assumed": ["trn3-gen1/r1"],
+        "fleet": ["lab"],
+        "fleet-racks": ["lab", "--colour", "rack"],
+        "fabric": ["lab/fabric"],
+    }
+    for name, arguments in pictures.items():
+        file = GOLDEN / f"{name}.svg"
+        made = drawn(run, *arguments, database=url)
+        if os.environ.get("TRNINV_WRITE_BASELINE"):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(made)
+        assert made == file.read_text(), name
+
+
+@pytest.mark.parametrize(
+    ("scope", "says"),
+    [
+        ("u-trn2x64/fabric", "has no fabric"),
+        ("nothing", "no cluster nothing"),
+        (f"{U}/s0/efa1", "names a nic|is a nic|has no chips"),
+        ("u-trn2x64/r7", "no u-trn2x64/r7"),
+    ],
+)
+def test_what_has_no_picture_is_told(run: Run, lite: str, scope: str, says: str) -> None:
+    status, _, error = run("draw", scope, "-o", "-", database=lite)
+    assert status
+    assert re.search(says, error)
+    assert error.count("\n") == 1

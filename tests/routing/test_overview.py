@@ -1,0 +1,89 @@
+"""Every chip at once: states and pools against the graph of each domain."""
+
+import random
+import struct
+
+import networkx as nx
+import pytest
+
+import trninv
+from conftest import BACKENDS, Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import UnknownAddressError
+from trninv.inventory import migrate, stamp
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.schema import STATES
+from trninv.inventory.state import Condition, set_state
+from trninv.routing.fleet import Fleet
+from trninv.routing.overview import MAGIC, Overview, overview
+
+
+def of(fleet: Fleet, cluster: str) -> Overview:
+    with reading(fleet.engine) as connection:
+        return overview(connection, cluster)
+
+
+def expected_pools(fleet: Fleet, seen: Overview) -> bytes:
+    """Sizes of the components of what is up, domain by domain."""
+    pools = dict.fromkeys(map(seen.address, range(seen.chips)), 0)
+    for domain in range(seen.domains):
+        graph = fleet.graph(f"{seen.cluster}/d{domain}")
+        wiring = graph.subgraph([node for node, data in graph.nodes(data=True) if data["kind"] != "nic"])
+        for component in nx.connected_components(wiring):
+            chips = [node for node in component if wiring.nodes[node]["kind"] == "chip"]
+            pools |= dict.fromkeys(chips, len(chips))
+    return bytes(pools.values())
+
+
+@pytest.mark.parametrize("slug", [system.slug for system in systems().systems if system.domains == 1])
+def test_a_healthy_cluster_is_all_up(lite_fleet: Fleet, slug: str) -> None:
+    seen = of(lite_fleet, slug)
+    assert seen.states == bytes(seen.chips)
+    assert seen.pools == bytes([seen.chips_per_domain]) * seen.chips
+    with reading(lite_fleet.engine) as connection:
+        racks = dict(
+            connection.exec_driver_sql("SELECT address, rack FROM v_server WHERE cluster = '" + slug + "'").fetchall()
+        )
+    chips = range(0, seen.chips, seen.chips_per_server)
+    rack_of = {
+        seen.address(chip).rsplit("/", 1)[0]: chip // seen.chips_per_server // seen.servers_per_rack for chip in chips
+    }
+    assert {server: f"{slug}/r{rack}" for server, rack in rack_of.items()} == racks
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("slug", ["trn2-16.48xlarge", "trn3-gen1"])
+def test_states_and_pools_of_a_worn_cluster(databases: Databases, backend: str, slug: str) -> None:
+    chance = random.Random(slug)
+    url = databases.empty(backend)
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        with writing(engine) as connection:
+            stamp.seed(connection, catalog(), systems().get(slug).resized(5), name="lab")
+            stamp.seed(connection, catalog(), systems().get(slug).resized(2), name="other")
+    with trninv.open(url) as fleet:
+        for _ in range(4):
+            links = [f"{a}--{b}" for a, b in fleet.graph(f"lab/d{chance.randrange(5)}").edges]
+            switches = [f"lab/d1/sw{chance.randrange(6)}"] if slug == "trn3-gen1" else []
+            chips = [f"lab/d{chance.randrange(5)}/s0/c{chance.randrange(16)}" for _ in range(3)]
+            broken = [*chance.sample(links, 12), *switches, *chips, "other/d1/s0/c1"]
+            with connect(url) as engine, writing(engine) as connection:
+                condition = chance.choice([Condition.of("down", None), Condition.of("degraded", 0.5)])
+                set_state(connection, broken, condition, why="test", who="tests")
+            seen = of(fleet, "lab")
+            assert seen.pools == expected_pools(fleet, seen)
+            with reading(fleet.engine) as connection:
+                rows = connection.exec_driver_sql("SELECT address, state FROM v_chip WHERE cluster = 'lab'").fetchall()
+            assert {seen.address(at): STATES[state] for at, state in enumerate(seen.states)} == dict(map(tuple, rows))
+
+
+def test_the_packed_form_says_its_sizes(lite_fleet: Fleet) -> None:
+    packed = of(lite_fleet, "trn3-gen2").packed()
+    assert struct.unpack_from("<4s5I", packed) == (MAGIC, 1, 144, 4, 36, 18)
+    assert len(packed) == 24 + 2 * 144
+
+
+def test_an_unknown_cluster_is_told(lite_fleet: Fleet) -> None:
+    with pytest.raises(UnknownAddressError, match="no cluster nothing"):
+        of(lite_fleet, "nothing")

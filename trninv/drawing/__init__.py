@@ -1,0 +1,1 @@
+"""Pictures as SVG, the same as the explorer draws: wirings, racks, fleets, fabrics."""

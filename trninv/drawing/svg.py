@@ -1,0 +1,67 @@
+"""SVG documents whose bytes depend on nothing but what they show."""
+
+from typing import Final
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+Point = tuple[float, float]
+
+PAPER, INK, QUIET, BAD, MARK = "#ffffff", "#1a1d21", "#5a6270", "#b3261e", "#e4572e"
+LINKS: Final = ("#4269d0", "#3ca951", "#9c6b4e", "#a463f2")
+"""Colours of links, the widest first."""
+
+_TITLE, _LINE = 34.0, 20.0
+
+
+Style = dict[str, float | str]
+
+
+def number(value: float) -> str:
+    """With one decimal, and without a zero's sign or needless digits."""
+    return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
+
+
+def add(parent: Element, tag: str, title: str = "", /, **attributes: float | str) -> Element:
+    """An element below another, with a title that browsers show over it."""
+    named = {name.replace("_", "-"): value for name, value in attributes.items()}
+    shown = {name: value if isinstance(value, str) else number(value) for name, value in named.items()}
+    made = SubElement(parent, tag, shown)
+    if title:
+        SubElement(made, "title").text = title
+    return made
+
+
+def line(parent: Element, a: Point, b: Point, title: str = "", /, **style: float | str) -> None:
+    add(parent, "line", title, x1=a[0], y1=a[1], x2=b[0], y2=b[1], **style)
+
+
+def label(parent: Element, at: Point, text: str, size: float = 12, fill: str = INK, /, **style: float | str) -> None:
+    font: Style = {"font_family": "sans-serif", "font_size": size, "fill": fill}
+    add(parent, "text", x=at[0], y=at[1], **font, **style).text = text
+
+
+class Picture:
+    """An SVG document: a drawing in its own coordinates, a title and a caption above, a legend below."""
+
+    def __init__(self, title: str, caption: str = "") -> None:
+        self.title, self.caption = title, caption
+        self.legend: list[tuple[str, str]] = []
+        self.drawing = Element("g")
+
+    def text(self, left: float, top: float, right: float, bottom: float) -> str:
+        """The document; the box is that of the drawing."""
+        above = _TITLE + (_LINE if self.caption else 0)
+        below = _LINE * len(self.legend) + 10
+        width = max(right - left, 420.0)
+        root = Element("svg", xmlns="http://www.w3.org/2000/svg")
+        root.set("viewBox", " ".join(map(number, (left, top - above, width, bottom - top + above + below))))
+        SubElement(root, "title").text = self.title
+        add(root, "rect", x=left, y=top - above, width=width, height=bottom - top + above + below, fill=PAPER)
+        label(root, (left + 16, top - above + 24), self.title, 16, font_weight="bold")
+        if self.caption:
+            label(root, (left + 16, top - above + 44), self.caption, 13)
+        root.append(self.drawing)
+        for at, (colour, says) in enumerate(self.legend):
+            y = bottom + _LINE * at + 4
+            add(root, "rect", x=left + 16, y=y, width=22.0, height=6.0, fill=colour)
+            label(root, (left + 46, y + 8), says, 13)
+        return tostring(root, encoding="unicode") + "\n"
