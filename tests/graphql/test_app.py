@@ -1,12 +1,6 @@
 """The service over HTTP, in process and as a real server with a real browser."""
 
 import json
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from serving import serving
 from trninv.graphql.app import WEB, app
 from trninv.graphql.http import MAX_BODY
 
@@ -81,23 +76,8 @@ def test_every_page_keeps_to_its_own_files(client: TestClient, path: str) -> Non
 
 @pytest.fixture(scope="module")
 def server(lite: str) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "trninv", "--database", lite, "serve", "--port", str(port)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(300):
-            try:
-                with urllib.request.urlopen(f"{url}/healthz", timeout=5):
-                    break
-            except OSError:
-                time.sleep(0.1)
+    with serving(lite) as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def test_the_four_questions_over_http(server: str) -> None:
@@ -116,23 +96,6 @@ def test_the_four_questions_over_http(server: str) -> None:
     )  # four chips, 320 from the rack and 128 from the twin each
     assert data["memoryPool"]["memory"]["gibibytes"] == 20736.0
     assert data["bisection"]["upper"]["gigabytesPerSecond"] == 9216.0
-
-
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium (CI installs it)")
-def test_graphiql_draws_itself_in_a_browser(server: str, tmp_path: Path) -> None:
-    quiet = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
-    command = ["chromium", "--headless", *quiet, f"--user-data-dir={tmp_path}", "--virtual-time-budget=15000"]
-    page = subprocess.run(
-        [*command, "--dump-dom", f"{server}/graphql"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-        env=os.environ | {"HOME": str(tmp_path)},
-    ).stdout
-    assert "graphiql-container" in page
-    assert "Execute query" in page
-    assert "is loading" not in page
 
 
 def test_the_licences_of_what_is_bundled_are_there() -> None:

@@ -42,7 +42,7 @@ def test_a_healthy_cluster_is_all_up(lite_fleet: Fleet, slug: str) -> None:
     assert seen.states == bytes(seen.chips)
     assert seen.pools == bytes([seen.chips_per_domain]) * seen.chips
     with reading(lite_fleet.engine) as connection:
-        racks = dict(
+        racks: dict[str, str] = dict(
             connection.exec_driver_sql("SELECT address, rack FROM v_server WHERE cluster = '" + slug + "'").fetchall()
         )
     chips = range(0, seen.chips, seen.chips_per_server)

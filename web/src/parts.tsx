@@ -25,7 +25,12 @@ export function Failure({ error }: { error: ApiError }) {
 /** The data once it is there; an error in its place. */
 export function Shown<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
   if (of.error) return <Failure error={of.error} />;
-  if (of.data === undefined) return of.loading ? <p class="quiet">Loading…</p> : null;
+  if (of.data === undefined)
+    return of.loading ? (
+      <p class="quiet" aria-busy="true">
+        Loading…
+      </p>
+    ) : null;
   return (
     <div class={of.loading ? "stale" : ""} aria-busy={of.loading}>
       {children(of.data)}

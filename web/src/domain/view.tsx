@@ -189,7 +189,11 @@ function Opened({ domain, route, asked }: { domain: Domain; route: Route; asked:
           <div class="below">
             <div class="card">
               <h2>Bisection of {place}</h2>
-              {answers.halves.loading && <p class="quiet">Computing…</p>}
+              {answers.halves.loading && (
+                <p class="quiet" aria-busy="true">
+                  Computing…
+                </p>
+              )}
               {answers.halves.error ? (
                 <Failure error={answers.halves.error} />
               ) : (

@@ -161,7 +161,7 @@ function Node({ part, at, classes, pressed, tab, press, type, says }: NodeProps)
       role="button"
       aria-pressed={pressed}
       aria-label={says}
-      tabIndex={tab ? 0 : -1}
+      tabindex={tab ? 0 : -1}
       data-at={part.address}
       onClick={press}
       onKeyDown={type}

@@ -170,7 +170,10 @@ function Chips({
 
   const settle = () => {
     const { scale, x, y } = view.current;
-    change({ scale: scale.toFixed(2), x: x.toFixed(1), y: y.toFixed(1) }, true);
+    const kept = { scale: scale.toFixed(2), x: x.toFixed(1), y: y.toFixed(1) };
+    view.current = { scale: Number(kept.scale), x: Number(kept.x), y: Number(kept.y) };
+    change(kept, true);
+    draw();
   };
   const zoom = (factor: number, px: number, py: number) => {
     const now = view.current;

@@ -1,4 +1,5 @@
 // What is in the database, and what documents say of each generation.
+import { useState } from "preact/hooks";
 import { asking, graphql, type Result, useAsked } from "../api";
 import { Copy, Shown } from "../parts";
 import { href } from "../route";
@@ -196,12 +197,21 @@ function Table({ name, subjects, facts }: { name: string; subjects: string[]; fa
 }
 
 function Documented({ fact }: { fact: Fact | undefined }) {
+  const [at, setAt] = useState<DOMRect | null>(null);
   if (!fact) return <span class="unseen">not documented</span>;
   const id = `said-${fact.subject}-${fact.attribute}`;
   const disagree = fact.others.filter((other) => other.value !== fact.value);
   return (
-    <span class="fact">
-      <button type="button" class="plain" aria-describedby={id}>
+    // biome-ignore lint/a11y/noStaticElementInteractions: it only shows what is said of the number
+    <span
+      class="fact"
+      onMouseEnter={(event) => setAt(event.currentTarget.getBoundingClientRect())}
+      onFocusIn={(event) => setAt(event.currentTarget.getBoundingClientRect())}
+      onMouseLeave={() => setAt(null)}
+      onFocusOut={() => setAt(null)}
+      onKeyDown={(event) => event.key === "Escape" && setAt(null)}
+    >
+      <button type="button" class="plain" aria-describedby={at ? id : undefined}>
         {fact.value}
         {fact.assumed && <span class="assumed"> assumed</span>}
       </button>
@@ -211,21 +221,29 @@ function Documented({ fact }: { fact: Fact | undefined }) {
           <span class="unseen">sources disagree</span>
         </a>
       )}
-      <span role="tooltip" id={id}>
-        {fact.source.title}: “{fact.formula ?? fact.quote}”
-        {disagree.map((other) => (
-          <span key={other.source.title}>
-            <br />
-            but {other.source.title}: {other.value}
-          </span>
-        ))}
-        {fact.note && (
-          <>
-            <br />
-            {fact.note}
-          </>
-        )}
-      </span>
+      {at && (
+        <span role="tooltip" id={id} style={beside(at)}>
+          {fact.source.title}: “{fact.formula ?? fact.quote}”
+          {disagree.map((other) => (
+            <span key={other.source.title}>
+              <br />
+              but {other.source.title}: {other.value}
+            </span>
+          ))}
+          {fact.note && (
+            <>
+              <br />
+              {fact.note}
+            </>
+          )}
+        </span>
+      )}
     </span>
   );
+}
+
+/** Below a number, or above it in the lower half of the window. */
+function beside(at: DOMRect) {
+  const left = Math.min(at.left, innerWidth * 0.3);
+  return at.bottom > innerHeight / 2 ? { left, bottom: innerHeight - at.top } : { left, top: at.bottom };
 }

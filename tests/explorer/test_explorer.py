@@ -1,0 +1,370 @@
+"""The explorer as people use it, in a real browser.
+
+TRNINV_WRITE_BASELINE=1 writes tests/golden/screens anew.
+"""
+
+import gzip
+import json
+import os
+import re
+import urllib.request
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from numpy.typing import NDArray
+from PIL import Image, ImageFilter
+from playwright.sync_api import Locator, Page, expect
+
+from browsing import Open, Watched, browser, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
+from conftest import Databases, Run
+from serving import serving
+from trninv.graphql.app import WEB
+from trninv.inventory.database import connect, writing
+from trninv.inventory.token import create
+
+SCREENS = Path(__file__).parent.parent / "golden" / "screens"
+U = "#/domain/u-trn2x64/d0"
+PAGES = {
+    "home": "",
+    "disagreements": "#/disagreements",
+    "cluster": "#/cluster/lab",
+    "fabric": "#/cluster/lab?colour=pool&fabric=yes",
+    "torus": f"{U}?from=s0/c0&to=s2/c10&down=s0/c1",
+    "solid": f"{U}?from=s0/c0&to=s2/c10&view=3d",
+    "bisection": f"{U}?show=bisection&down=s1/c5",
+    "pool": f"{U}?from=s1/c5&show=pool",
+    "switched": "#/domain/trn3-gen1/d0?from=s0/c0&to=s3/c9",
+    "rack": "#/rack/u-trn2x64/r0",
+    "rack-assumed": "#/rack/trn3-gen1/r1",
+    "reports": "#/reports",
+    "report": "#/reports/bandwidth",
+}
+TOLERANCE = 0.03
+"""Fonts differ from machine to machine."""
+FIRST_PAGE = 100_000
+"""Bytes of the first page, compressed."""
+
+
+def part(page: Page, short: str, domain: str = "u-trn2x64/d0") -> Locator:
+    return page.locator(f'.wiring [data-at="{domain}/{short}"]')
+
+
+def figure(page: Page, name: str) -> Locator:
+    return page.locator(".figures div", has=page.get_by_text(name, exact=True)).locator("dd")
+
+
+def wire(page: Page, short: str) -> Locator:
+    a, b = (f"u-trn2x64/d0/{end}" for end in short.split("--"))
+    return page.locator(".wire", has=page.locator(f'title:text("{a}--{b}:")')).locator(".hit").first
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_looks_as_it_did_is_accessible_and_fits_a_phone(
+    opened: Open,  # noqa: F811
+    tmp_path: Path,
+    name: str,
+) -> None:
+    page = opened(PAGES[name], width=1200, height=900)
+    page.screenshot(path=tmp_path / "now.png")
+    if os.environ.get("TRNINV_WRITE_BASELINE"):
+        with Image.open(tmp_path / "now.png") as shot:
+            shot.quantize(64).save(SCREENS / f"{name}.png", optimize=True)
+    assert difference(SCREENS / f"{name}.png", tmp_path / "now.png") < TOLERANCE
+    found = [Axe().run(page)]
+    page.emulate_media(color_scheme="dark")
+    found.append(Axe().run(page, options={"runOnly": ["color-contrast"]}))
+    for each in found:
+        assert each.violations_count == 0, each.generate_report()
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def difference(a: Path, b: Path) -> float:
+    """The part of two pictures that is plainly of another colour when they are small and blurred."""
+
+    def small(file: Path) -> NDArray[np.int16]:
+        with Image.open(file) as image:
+            blurred = image.convert("RGB").filter(ImageFilter.GaussianBlur(6)).resize((300, 225))
+        return np.asarray(blurred, dtype=np.int16)
+
+    return float((np.abs(small(a) - small(b)).max(axis=2) > 24).mean())
+
+
+def test_what_links_two_chips_is_found_by_clicking(opened: Open) -> None:  # noqa: F811
+    page = opened()
+    page.get_by_role("link", name="u-trn2x64", exact=True).click()
+    part(page, "s0/c0").click()
+    part(page, "s2/c10").click()
+    expect(figure(page, "Shortest path")).to_have_text("6 hops")
+    expect(figure(page, "Maximum flow, all paths")).to_have_text("640 GB/s")
+    assert page.locator(".wire.path").count() == 6
+    assert page.locator(".answers div.card tbody tr").count() == 6
+    assert page.url.endswith(f"{U}?from=s0/c0&to=s2/c10")
+    page.reload()
+    expect(figure(page, "Shortest path")).to_have_text("6 hops")
+    page.get_by_text("Minimum cut", exact=True).first.click()
+    expect(page.locator(".wire.cut")).to_have_count(6)
+    page.go_back()
+    expect(page.locator(".wire.path")).to_have_count(6)
+
+
+def test_what_happens_when_a_chip_is_down_is_found_by_clicking(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?from=s0/c0&to=s2/c10")
+    expect(figure(page, "Bisection bandwidth")).to_have_text("2,048 GB/s")
+    part(page, "s0/c1").click(modifiers=["Shift"])
+    expect(figure(page, "Bisection bandwidth")).to_have_text("2,048 GB/s → 1,984 GB/s")
+    expect(figure(page, "Maximum flow, all paths")).to_have_text("640 GB/s → 512 GB/s")
+    expect(figure(page, "Memory within reach")).to_have_text("6,144 GiB → 6,048 GiB")
+    page.get_by_text("Bisection", exact=True).first.click()
+    expect(page.locator(".wire.cut")).to_have_count(31)
+    page.get_by_role("button", name="Bring all back").click()
+    expect(figure(page, "Bisection bandwidth")).to_have_text("2,048 GB/s")
+
+
+def test_links_and_switches_are_taken_down_too(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?from=s0/c0&to=s0/c1")
+    expect(figure(page, "Shortest path")).to_have_text("1 hop")
+    wire(page, "s0/c0--s0/c1").click(modifiers=["Shift"])
+    expect(figure(page, "Shortest path")).to_have_text("1 hop → 3 hops")
+    assert "down=s0/c0--s0/c1" in page.url
+    page = opened("#/domain/trn3-gen2/d0?from=s0/c0&to=s1/c0")
+    expect(figure(page, "Shortest path")).to_have_text("2 hops")
+    page.get_by_label("A click takes down").check()
+    part(page, "sw36", "trn3-gen2/d0").click()
+    expect(figure(page, "Shortest path")).to_have_text("2 hops → 4 hops")
+
+
+def test_the_keyboard_does_the_same(opened: Open) -> None:  # noqa: F811
+    page = opened(U)
+    part(page, "s0/c0").focus()
+    page.keyboard.press("Enter")
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    expect(figure(page, "Shortest path")).to_have_text(re.compile("hops"))
+    assert re.search(r"from=s0/c0&to=s0/c\d+$", page.url)
+    page.keyboard.press("d")
+    expect(page.get_by_role("heading", name="Supposed down")).to_be_visible()
+    assert "&down=s0/c" in page.url
+
+
+def test_a_torus_turns(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?view=3d")
+    circle = part(page, "s0/c0").locator("circle")
+    before = circle.get_attribute("cx")
+    page.get_by_role("button", name="Turn left").click()
+    page.wait_for_url(re.compile("yaw=-43"))
+    assert circle.get_attribute("cx") != before
+    box = page.locator("#wiring").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 40, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 140, box["y"] + 60)
+    page.mouse.up()
+    page.wait_for_url(re.compile("yaw=7&pitch=32"))
+
+
+def test_a_fleet_names_the_chip_below_the_mouse_and_opens_its_domain(opened: Open) -> None:  # noqa: F811
+    page = opened("#/cluster/lab")
+    canvas = page.locator("canvas")
+    box = canvas.bounding_box()
+    assert box
+    # 18 columns and 12 rows of tiles of 4×4 cells, a cell between: as wide or as high as the canvas
+    columns, rows = 18, 12
+    scale = min(box["width"] / (columns * 5 + 1), box["height"] / (rows * 5 + 1))
+    left, top = (box["width"] - scale * (columns * 5 + 1)) / 2, (box["height"] - scale * (rows * 5 + 1)) / 2
+    column, row = 150 % columns, 150 // columns
+    at = {"x": left + (1 + column * 5 + 2.5) * scale, "y": top + (1 + row * 5 + 1.5) * scale}
+    canvas.hover(position=at)  # type: ignore[arg-type] # a Position
+    expect(page.locator(".told")).to_have_text("lab/d150/s0/c6: down, rack r75, pools with 0 chips (0 GiB)")
+    colour = page.evaluate(
+        "([x, y]) => [...document.querySelector('canvas').getContext('2d').getImageData(x, y, 1, 1).data]",
+        [at["x"], at["y"]],
+    )
+    assert colour[:3] == [0xD6, 0x45, 0x3D]
+    canvas.click(position=at)  # type: ignore[arg-type]
+    expect(page.get_by_role("heading", name="lab/d150", exact=True)).to_be_visible()
+    page.go_back()
+    page.locator("canvas").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    expect(page.locator(".told")).to_contain_text("lab/d1/s0/c0: up")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="lab/d1", exact=True)).to_be_visible()
+
+
+def test_a_fleet_pans_and_zooms_and_its_address_keeps_where(opened: Open) -> None:  # noqa: F811
+    page = opened("#/cluster/lab")
+    page.locator("canvas").hover()
+    page.mouse.wheel(0, -400)
+    page.wait_for_url(re.compile("scale="))
+    page.mouse.down()
+    page.mouse.move(500, 500)
+    page.mouse.up()
+    page.mouse.move(5, 5)
+    kept = page.evaluate("location.href")
+    shot = page.locator("canvas").screenshot()
+    page.reload()
+    settled(page)
+    page.mouse.move(5, 5)
+    assert page.evaluate("location.href") == kept
+    assert page.locator("canvas").screenshot() == shot
+    page.get_by_role("button", name="All of it").click()
+    assert "scale=" not in page.evaluate("location.href")
+
+
+@pytest.mark.parametrize("name", ["home", "disagreements", "cluster", "torus", "rack", "report"])
+def test_the_copied_query_runs_elsewhere(opened: Open, service: str, name: str) -> None:  # noqa: F811
+    page = opened(PAGES[name])
+    page.get_by_role("button", name="Copy as GraphQL").first.click()
+    expect(page.get_by_text("Copied")).to_be_visible()
+    document = page.evaluate("navigator.clipboard.readText()")
+    for operation in re.findall(r"^query (\w+)", document, re.MULTILINE):
+        body = json.dumps({"query": document, "operationName": operation}).encode()
+        request = urllib.request.Request(f"{service}/graphql", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            told = json.load(answer)
+        assert "errors" not in told, told
+        assert told["data"]
+
+
+def places(svg: str) -> dict[str, tuple[str, ...]]:
+    """Where the chips, switches and links of a picture are."""
+    found: dict[str, tuple[str, ...]] = {}
+    for element in ET.fromstring(svg).findall(".//*"):  # noqa: S314 # our own
+        title = element.find("{http://www.w3.org/2000/svg}title")
+        shape = next((each for each in (element, *element) if each.tag.endswith(("circle", "rect", "line"))), None)
+        if title is None or shape is None or title.text is None:
+            continue
+        address = re.search(r"\S+/\S+", title.text)
+        if address:
+            keys = ("cx", "cy", "x", "y", "x1", "y1", "x2", "y2")
+            at = tuple(f"{float(shape.get(key, 0)):.0f}" for key in keys)
+            found.setdefault(address[0].rstrip(":,"), at)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("at", "scope"),
+    [
+        (U, "u-trn2x64"),
+        ("#/domain/trn3-gen1/d0", "trn3-gen1"),
+        ("#/domain/trn3-gen2/d0", "trn3-gen2"),
+        ("#/domain/trn1.2xlarge/d0", "trn1.2xlarge"),
+        ("#/rack/u-trn2x64/r0", "u-trn2x64/r0"),
+        ("#/rack/trn3-gen1/r1", "trn3-gen1/r1"),
+    ],
+)
+def test_the_command_line_draws_the_same_picture(
+    opened: Open,  # noqa: F811
+    run: Run,
+    at: str,
+    scope: str,
+) -> None:
+    page = opened(at)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download SVG").click()
+    mine, theirs = places(download.value.path().read_text()), places(run("draw", scope, "-o", "-")[1])
+    assert mine.keys() == theirs.keys()
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("colour", ["state", "pool", "rack", "domain"])
+def test_the_command_line_draws_the_same_fleet(
+    opened: Open,  # noqa: F811
+    service_database: str,  # noqa: F811
+    run: Run,
+    colour: str,
+) -> None:
+    page = opened(f"#/cluster/lab?colour={colour}")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download SVG").click()
+    drawn = run("draw", "lab", "--colour", colour, "-o", "-", database=service_database)[1]
+    paper = re.compile(r'(<rect[^>]*fill=)"[^"]*"')
+    assert paper.sub(r"\1", download.value.path().read_text()) == paper.sub(r"\1", drawn)
+
+
+def test_a_report_has_parameters_a_plot_and_csv(opened: Open) -> None:  # noqa: F811
+    page = opened("#/reports")
+    page.get_by_role("link", name="Capacity by generation and cluster").click()
+    expect(page.locator("#plot")).to_be_visible()
+    page.get_by_label("generation").fill("trn2")
+    page.get_by_label("generation").press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    lines = download.value.path().read_text().splitlines()
+    assert lines[0].startswith("generation,cluster,")
+    assert len(lines) == 4
+
+
+def test_a_number_shows_its_source_and_leads_to_the_disagreement(opened: Open) -> None:  # noqa: F811
+    page = opened()
+    row = page.locator("tr", has=page.get_by_role("rowheader", name="device memory", exact=True)).first
+    row.get_by_role("button", name="96 GiB").focus()
+    expect(page.get_by_role("tooltip").filter(visible=True)).to_contain_text("Amazon EC2 Trn2 architecture")
+    row.locator("a.mark").nth(1).click()
+    expect(page.locator(".wanted h2")).to_have_text("trainium2 device memory")
+
+
+def test_graphiql_runs_a_query(opened: Open) -> None:  # noqa: F811
+    page = opened("graphql")
+    expect(page.locator(".query-editor, .graphiql-query-editor").first).to_contain_text("Four questions")
+    page.get_by_role("button", name=re.compile("Execute query")).click()
+    expect(page.locator(".result-window")).to_contain_text("gigabytesPerSecond", timeout=20_000)
+
+
+def test_a_wrong_address_is_told(opened: Open, watched: Watched) -> None:  # noqa: F811
+    page = opened()
+    for at, says in {
+        "#/domain/nothing/d0": "no cluster nothing",
+        "#/domain/u-trn2x64/d9": "u-trn2x64 has d0",
+        "#/domain/u-trn2x64/r0": "is no domain",
+        "#/rack/u-trn2x64/d0": "is no rack",
+        "#/cluster/nothing": "no cluster nothing",
+        f"{U}?from=s0/c99&to=s0/c0": "no u-trn2x64/d0/s0/c99",
+        "#/reports/nothing": "There is no report nothing",
+        "#/nothing": "There is no page nothing",
+    }.items():
+        page.evaluate("to => { location.hash = to }", at)
+        expect(page.locator(".failure").first).to_contain_text(says)
+    assert all("404" in each for each in watched.said)
+    watched.said.clear()
+
+
+def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -> None:  # noqa: F811
+    url = databases.seeded("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        token = create(connection, "explorer", "read", None)
+    with serving(url, TRNINV_AUTH="tokens") as guarded:
+        page = watched.open("#/cluster/u-trn2x64", url=guarded)
+        page.get_by_label(re.compile("asks for a token")).first.fill(token)
+        page.get_by_role("button", name="Use it").first.click()
+        expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_visible()
+    assert all("401" in each for each in watched.said)
+    watched.said.clear()
+
+
+def test_a_service_that_has_gone_is_told(watched: Watched, databases: Databases) -> None:  # noqa: F811
+    with serving(databases.seeded("sqlite")) as short:
+        page = watched.open(url=short)
+    page.evaluate("location.hash = '#/reports'")
+    expect(page.locator(".failure")).to_contain_text("does not answer")
+    watched.said.clear()
+
+
+def test_the_first_page_is_small_and_graphiql_is_no_part_of_it() -> None:
+    html = (WEB / "index.html").read_text()
+    files = re.findall(r'(?:src|href)="\./(assets/[^"]+)"', html)
+    chunks, seen = [WEB / name for name in files], set()
+    while chunks:
+        chunk = chunks.pop()
+        if chunk not in seen:
+            seen.add(chunk)
+            chunks += [chunk.parent / name for name in re.findall(r'from"\./([^"]+)"', chunk.read_text())]
+    assert {file.name for file in seen} == {"index.js", "index.css"}
+    size = sum(len(gzip.compress(file.read_bytes())) for file in [WEB / "index.html", *seen])
+    assert size < FIRST_PAGE

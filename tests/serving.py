@@ -1,0 +1,32 @@
+"""A service of its own process, as users start it."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def serving(database: str, **environment: str) -> Iterator[str]:
+    """Its URL, once it answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "trninv", "--database", database, "serve", "--port", str(port)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | environment)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                with urllib.request.urlopen(f"{url}/healthz", timeout=5):
+                    break
+            except OSError:
+                time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
