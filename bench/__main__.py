@@ -14,10 +14,11 @@ from pathlib import Path
 from tabulate import tabulate
 
 from bench.api import api_rows
+from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
 from bench.routing import routing_rows
 
-SECTIONS = {"fleet": fleet_rows, "routing": routing_rows, "api": api_rows}
+SECTIONS = {"fleet": fleet_rows, "routing": routing_rows, "api": api_rows, "explorer": explorer_rows}
 
 
 def main() -> None:
@@ -26,7 +27,7 @@ def main() -> None:
     parser.add_argument(
         "--only",
         choices=SECTIONS,
-        help="fleet: loading, and questions about two places; routing: the others; api: GraphQL and export over HTTP",
+        help="fleet: loading, and questions about two places; routing: the others; api: GraphQL and export over HTTP; explorer: in chromium",
     )
     given = parser.parse_args()
     for section in [given.only] if given.only else SECTIONS:

@@ -1,0 +1,68 @@
+"""The explorer in a real browser: a fleet's first picture, and its frames while it is moved."""
+
+import shutil
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from bench.measure import NAME, Row, seeded
+from browsing import FLAGS
+from serving import serving
+
+_TIMES = 7
+_FRAMES = 120
+_INTERVALS = """frames => new Promise(done => {
+    const times = [];
+    const next = now => times.push(now) > frames ? done(times.slice(1).map((t, i) => t - times[i])) : tick();
+    const tick = () => { %s; requestAnimationFrame(next) };
+    tick();
+})"""
+_MOVE = """(() => {
+    const canvas = document.querySelector('canvas'), way = times.length;
+    canvas.dispatchEvent(new PointerEvent('pointermove', {
+        pointerId: 1, clientX: 400 + way % 50 * 4, clientY: 300 + way % 40 * 3, bubbles: true }));
+})()"""
+
+
+def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:
+    url = f"sqlite:///{directory}/ours.db"
+    seeded(url, domains)
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("no chromium: apt-get install chromium")
+        return
+    with serving(url) as service, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        first, empty = [], []
+        for _ in range(_TIMES):
+            first.append(_shown(page, f"{service}/#/cluster/{NAME}", ".legend"))
+            empty.append(_shown(page, f"{service}/#/nothing", ".failure"))
+        yield Row("first picture of every chip", *map(statistics.median, (first, empty)), "the page without a view")
+        page.goto(f"{service}/#/cluster/{NAME}")
+        page.wait_for_selector(".legend")
+        page.mouse.move(500, 400)
+        page.mouse.down()
+        moved, still = [], []
+        for _ in range(3):
+            still += page.evaluate(_INTERVALS % "", _FRAMES)
+            moved += page.evaluate(_INTERVALS % _MOVE, _FRAMES)
+        page.mouse.up()
+        assert "x=" in page.evaluate("location.hash"), "nothing moved"
+        middle = statistics.median(moved), statistics.median(still)
+        yield Row("frame while panning", *middle, "a frame of the page at rest", 1.1, "ms")
+        late = [statistics.quantiles(each, n=20)[-1] for each in (moved, still)]
+        yield Row("frame while panning, p95", *late, "a frame of the page at rest", None, "ms")
+        browser.close()
+
+
+def _shown(page: Page, url: str, until: str) -> float:
+    page.goto("about:blank")
+    start = time.perf_counter()
+    page.goto(url)
+    page.wait_for_selector(until)
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return time.perf_counter() - start
