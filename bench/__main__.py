@@ -27,7 +27,8 @@ def main() -> None:
     parser.add_argument(
         "--only",
         choices=SECTIONS,
-        help="fleet: loading, and questions about two places; routing: the others; api: GraphQL and export over HTTP; explorer: in chromium",
+        help="fleet: loading, and questions about two places; routing: the others; api: GraphQL and export over HTTP; "
+        "explorer: a fleet in chromium",
     )
     given = parser.parse_args()
     for section in [given.only] if given.only else SECTIONS:

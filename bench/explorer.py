@@ -41,7 +41,8 @@ def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:
         for _ in range(_TIMES):
             first.append(_shown(page, f"{service}/#/cluster/{NAME}", ".legend"))
             empty.append(_shown(page, f"{service}/#/nothing", ".failure"))
-        yield Row("first picture of every chip", *map(statistics.median, (first, empty)), "the page without a view")
+        shown, bare = statistics.median(first), statistics.median(empty)
+        yield Row("first picture of every chip", shown, bare, "the page without a view")
         page.goto(f"{service}/#/cluster/{NAME}")
         page.wait_for_selector(".legend")
         page.mouse.move(500, 400)
@@ -52,11 +53,14 @@ def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:
             moved += page.evaluate(_INTERVALS % _MOVE, _FRAMES)
         page.mouse.up()
         assert "x=" in page.evaluate("location.hash"), "nothing moved"
-        middle = statistics.median(moved), statistics.median(still)
-        yield Row("frame while panning", *middle, "a frame of the page at rest", 1.1, "ms")
-        late = [statistics.quantiles(each, n=20)[-1] for each in (moved, still)]
-        yield Row("frame while panning, p95", *late, "a frame of the page at rest", None, "ms")
+        at_rest = "a frame of the page at rest"
+        yield Row("frame while panning", statistics.median(moved), statistics.median(still), at_rest, 1.1, "ms")
+        yield Row("frame while panning, p95", _late(moved), _late(still), at_rest, None, "ms")
         browser.close()
+
+
+def _late(frames: list[float]) -> float:
+    return statistics.quantiles(frames, n=20)[-1]
 
 
 def _shown(page: Page, url: str, until: str) -> float:

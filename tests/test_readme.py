@@ -25,9 +25,9 @@ from trninv.routing.fleet import Fleet
 
 README = Path(__file__).parents[1] / "README.md"
 RECIPES = README.parent / "docs" / "recipes.md"
-PAGES = README, RECIPES, README.parent / "docs" / "graphql.md"
+PAGES = README, RECIPES, README.parent / "docs" / "graphql.md", README.parent / "docs" / "explorer.md"
 _FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
-_DRAWN = re.compile(r"^ +trninv (draw .*\.svg)$", re.MULTILINE)
+_DRAWN = re.compile(r"^ +trninv (draw .*docs/pictures/.*\.svg)$", re.MULTILINE)
 
 
 def run_commands(block: str, url: str) -> str:

@@ -1,6 +1,7 @@
 """The service over HTTP, in process and as a real server with a real browser."""
 
 import json
+import struct
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,25 @@ def test_graphiql_and_all_it_needs_come_from_here(client: TestClient) -> None:
     for file in ("graphiql.js", "graphiql.css"):
         assert f"assets/{file}" in page.text
         assert client.get(f"/assets/{file}").status_code == 200
+
+
+def test_chips_of_a_cluster_are_packed_with_an_etag(client: TestClient) -> None:
+    answer = client.get("/chips/u-trn2x64")
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.content == struct.pack("<4s5I", b"TRNI", 1, 64, 16, 4, 2) + bytes(64) + bytes([64]) * 64
+    again = client.get("/chips/u-trn2x64", headers={"If-None-Match": answer.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert client.get("/chips/trn3-gen1").headers["ETag"] != answer.headers["ETag"]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "code"),
+    [("nothing", "UNKNOWN_ADDRESS"), ("a%00b", "BAD_ADDRESS"), ("é", "BAD_ADDRESS")],
+)
+def test_chips_of_no_cluster_are_told(client: TestClient, cluster: str, code: str) -> None:
+    answer = client.get(f"/chips/{cluster}")
+    assert answer.status_code in (400, 404)
+    assert answer.json()["errors"][0]["extensions"]["code"] == code
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from trninv.settings import Settings
 @click.option("--open", "unguarded", is_flag=True, help="Listen beyond this machine although no token is asked for.")
 @click.pass_obj
 def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool = False) -> None:
-    """Serve the GraphQL API; a browser at the same address gets GraphiQL.
+    """Serve the explorer, and the GraphQL API with GraphiQL for a browser.
 
     TRNINV_AUTH=tokens asks every request for a bearer token (trninv token create).
 
@@ -49,7 +49,8 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
         "trninv.graphql.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none"
     )
     with _listening(host, port) as listener:
-        click.echo(f"GraphQL and GraphiQL on http://{host}:{port}/graphql, database {display(database)}", err=True)
+        told = f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {display(database)}"
+        click.echo(told, err=True)
         server = uvicorn.Server(config)
         if workers > 1:
             Multiprocess(config, sockets=[listener]).run()
