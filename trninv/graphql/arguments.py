@@ -16,8 +16,10 @@ from strawberry.utils.str_converters import to_camel_case as camel
 from strawberry.utils.str_converters import to_snake_case as snake
 
 from trninv.errors import FilterError, LimitError, nearest
+from trninv.graphql.scalars import UNITS
 from trninv.graphql.text import Writer
 from trninv.inventory.fields import Field, Form, Kind, Sql, in_cluster
+from trninv.inventory.template import Template
 
 DEFAULT_PAGE = 100
 MAX_PAGE = 1000
@@ -221,21 +223,12 @@ def _value(field: Field, wanted: Any, test: str) -> Any:  # noqa: ANN401 # of th
     return wanted * 10**6 if field.form is Form.MILLIONTHS else wanted
 
 
-_UNITS = {
-    "bytesPerSecond": 1,
-    "gigabytesPerSecond": 10**9,
-    "gigabitsPerSecond": 10**9 / 8,
-    "bytes": 1,
-    "gibibytes": 2**30,
-}
-
-
 def _quantity(name: str, given: Mapping[str, Any]) -> int:
     """Base units of {unit: value}."""
     ((unit, value),) = given.items()
-    if not abs(value) * _UNITS[unit] <= MAX_NUMBER:
+    if not abs(value) * UNITS[unit] <= MAX_NUMBER:
         raise FilterError(f"{name}: {value} {unit} is beyond any number here")
-    base: int = round(value * _UNITS[unit])
+    base: int = round(value * UNITS[unit])
     return base
 
 
@@ -324,12 +317,12 @@ def order_by(kind: Kind, looks: Page, adapt: Adapt, writer: Writer) -> list[Sql]
 def cursor(kind: Kind, looks: Page, adapt: Adapt, writer: Writer) -> Sql:
     """A row's cursor: its id, or a JSON array of the order's signature, the order's values, and the id."""
     if not looks.order:
-        return writer.join(["", adapt(kind.key)])
+        return Template(["", adapt(kind.key)])
     pieces: list[str | Sql] = [f'["{signature(looks.order)}"']
     for name, _ in looks.order:
         field = field_of(kind, name)
         pieces += [",", writer.quote(adapt(field.sql)) if field.form in _TEXTS else adapt(field.sql)]
-    return writer.join([*pieces, ",", adapt(kind.key), "]"])
+    return Template([*pieces, ",", adapt(kind.key), "]"])
 
 
 def is_ordered(field: Field) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, NewType
+from typing import Any, Final, NewType
 
 import strawberry
 from graphql import GraphQLError
@@ -17,6 +17,15 @@ Address = NewType("Address", str)
 BigInt = NewType("BigInt", int)
 
 MOST_GIGABYTES = 10**9
+
+UNITS: Final[Mapping[str, int]] = {
+    "bytesPerSecond": 1,
+    "gigabytesPerSecond": 10**9,
+    "gigabitsPerSecond": 10**9 // 8,
+    "bytes": 1,
+    "gibibytes": 2**30,
+}
+"""Base units of each field of a quantity."""
 
 _WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
 
@@ -108,7 +117,7 @@ class BandwidthInput:
         gigabytes += self.gigabits_per_second.value / 8 if self.gigabits_per_second else 0.0
         if not abs(gigabytes) < MOST_GIGABYTES:
             raise LimitError(f"a bandwidth is below {MOST_GIGABYTES:,} GB/s")
-        return round(gigabytes * 10**9)
+        return round(gigabytes * UNITS["gigabytesPerSecond"])
 
 
 @strawberry.input(one_of=True, description="A size of memory, in the unit of the field that is given.")

@@ -4,16 +4,12 @@ On SQLite a single printf is faster than its JSON functions and than rows made i
 plain concatenation (docs/decisions/compiled-documents.md).
 """
 
-from collections.abc import Sequence
-
 from sqlalchemy import BigInteger, Double, Text, case, cast, func, literal_column
 
-from trninv.inventory.fields import Form, Sql
-from trninv.inventory.template import Piece, Template
+from trninv.inventory.fields import DIVISORS, Form, Sql
+from trninv.inventory.template import Template
 
 NULL = literal_column("'null'", Text)
-
-_DECIMALS = {Form.MILLIONTHS: 10**6, Form.THOUSANDTHS: 10**3}
 
 
 class Writer:
@@ -22,24 +18,20 @@ class Writer:
     def __init__(self, dialect: str) -> None:
         self._lite = dialect == "sqlite"
 
-    def join(self, pieces: Sequence[Piece]) -> Sql:
-        return Template(pieces)
-
     def value(self, form: Form, sql: Sql, kind: str = "", *, null: bool = False) -> Sql:
         """A value in its form, as JSON."""
+        made: Sql
         match form:
             case Form.ID:
-                return self.join([f'"{kind}:', sql, '"'])
-            case Form.ADDRESS | Form.WORD:
-                made = self.join(['"', sql, '"'])
-            case Form.EXACT:
-                made = self.join(['"', sql, '"'])
+                return Template([f'"{kind}:', sql, '"'])
+            case Form.ADDRESS | Form.WORD | Form.EXACT:
+                made = Template(['"', sql, '"'])
             case Form.TEXT:
                 made = self.quote(sql)
             case Form.YES:
                 made = case((sql, literal_column("'true'", Text)), else_=literal_column("'false'", Text))
             case Form.MILLIONTHS | Form.THOUSANDTHS:
-                made = self.decimal(sql, _DECIMALS[form])
+                made = self.decimal(sql, DIVISORS[form])
             case _:
                 made = Template([sql])
         return case((sql.is_(None), NULL), else_=made) if null else made
@@ -56,19 +48,14 @@ class Writer:
         whole, by = cast(sql, BigInteger), literal_column(str(divisor), BigInteger)
         exact = cast(whole, Double) / literal_column(f"{divisor}.0::double precision", Double)
         rest = literal_column("0", BigInteger)
-        return case((whole % by == rest, cast(whole // by, Text) + _literal(".0")), else_=cast(exact, Text))
+        return case((whole % by == rest, cast(whole // by, Text) + Template([".0"])), else_=cast(exact, Text))
 
     def collect(self, sql: Sql) -> Sql:
         """The items of a list, with commas."""
-        comma = _literal(",")
+        comma = Template([","])
         joined = func.group_concat(sql, comma) if self._lite else func.string_agg(sql, comma)
-        return func.coalesce(joined, _literal(""))
+        return func.coalesce(joined, Template([""]))
 
     def ordered(self, sql: Sql) -> Sql:
         """Text that both databases order the same: by code points."""
         return sql if self._lite else sql.collate("C")
-
-
-def _literal(text: str) -> Sql:
-    escaped = text.replace("'", "''")
-    return literal_column(f"'{escaped}'", Text)

@@ -16,7 +16,7 @@ from trninv.graphql.context import AppInfo, Below, Context
 from trninv.graphql.lazy import lazy, lazy_list, list_of
 from trninv.graphql.rows import Row
 from trninv.graphql.scalars import Address, Bandwidth, BandwidthInput, BigInt, Capacity, CapacityInput, Rate, Size
-from trninv.inventory.fields import Field, Form, Kind, Many, One
+from trninv.inventory.fields import DIVISORS, Field, Form, Kind, Many, One
 from trninv.inventory.kinds import KINDS
 
 SCALAR: Final[dict[Form, Any]] = {
@@ -135,7 +135,7 @@ def _shown(field: Field, row: Row) -> Any:  # noqa: ANN401 # of the field's form
         quantity = (Size if field.form is Form.CAPACITY else Rate)(value)
         quantity.about = (row[f"{field.name}_subject"], field.fact[1]) if field.fact else None
         return quantity
-    divisor = {Form.MILLIONTHS: 10**6, Form.THOUSANDTHS: 10**3}.get(field.form)
+    divisor = DIVISORS.get(field.form)
     return value / divisor if divisor else bool(value) if field.form is Form.YES else value
 
 
@@ -231,9 +231,9 @@ def _type(kind: Kind) -> type:
             namespace[f"{field.name}_"] = _value(field)
     namespace |= {f"{one.name}_": _one(one) for one in kind.ones}
     namespace |= {f"{many.name}_": _many(many) for many in kind.lists}
-    for name, made in namespace.items():
-        if hasattr(made, "graphql_name"):
-            made.graphql_name = camel(name.removesuffix("_"))
+    for name, member in namespace.items():  # their names end in _ lest they hide kind and row
+        if hasattr(member, "graphql_name"):
+            member.graphql_name = camel(name.removesuffix("_"))
     bases = (*([Node] if kind.is_node else []), *([Located] if kind.is_located else []))
     made_type: type = strawberry.type(description=kind.says)(type(kind.type, bases, namespace))
     return made_type

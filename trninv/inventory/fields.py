@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, FromClause, Integer, Select, and_, func, literal_column, select
 
@@ -26,6 +26,9 @@ class Form(Enum):
     YES = "a truth value"
     CAPACITY = "bytes"
     BANDWIDTH = "bytes per second, one direction"
+
+
+DIVISORS: Final[Mapping[Form, int]] = {Form.MILLIONTHS: 10**6, Form.THOUSANDTHS: 10**3}
 
 
 @dataclass(frozen=True, slots=True)

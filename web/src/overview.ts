@@ -44,6 +44,8 @@ export function addressOf({ cluster, perServer, perDomain }: Overview, chip: num
   return `${cluster}/d${domain}/s${Math.floor(inside / perServer)}/c${inside % perServer}`;
 }
 
+export const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
+
 export const rackOf = (of: Overview, chip: number) => Math.floor(chip / of.perServer / of.serversPerRack);
 
 /** Tiles of a chip each, one a domain, with a cell between; trninv/drawing/overview.py lays them out the same. */

@@ -33,6 +33,7 @@ export function Shown<T>({ of, children }: { of: Loaded<T>; children: (data: T) 
     ) : null;
   return (
     <div class={of.loading ? "stale" : ""} aria-busy={of.loading}>
+      {of.loading && <p class="quiet anew">Computing…</p>}
       {children(of.data)}
     </div>
   );

@@ -13,9 +13,28 @@ export function parsed(hash: string): Route {
   const [view = "", ...of] = path.split("/");
   return {
     view: view || "home",
-    of: decodeURIComponent(of.join("/")),
+    of: decoded(of.join("/")),
     options: Object.fromEntries(new URLSearchParams(query)),
   };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a percent sign that stands for itself
+  }
+}
+
+/** An option that is one of several, or the usual one. */
+export function oneOf<T extends string>(of: Record<T, unknown>, given: string | undefined, usual: T): T {
+  return given !== undefined && Object.hasOwn(of, given) ? (given as T) : usual;
+}
+
+/** An option that is a number within bounds, or the usual one. */
+export function numberIn(given: string | undefined, [least, most]: [number, number], usual: number): number {
+  const value = Number(given || Number.NaN);
+  return Number.isFinite(value) ? Math.max(least, Math.min(most, value)) : usual;
 }
 
 /** The link to a view; empty options are left out. */

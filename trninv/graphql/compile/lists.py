@@ -12,6 +12,7 @@ from trninv.graphql.compile.scope import Scope, or_null
 from trninv.graphql.rows import check_groups
 from trninv.graphql.text import NULL
 from trninv.inventory.fields import Form, Kind, Sql
+from trninv.inventory.template import Template
 
 if TYPE_CHECKING:
     from trninv.graphql.compile.objects import Below, Bound, Objects
@@ -55,7 +56,7 @@ class _List:
 
         def member(name: str, named: "Nodes") -> Sql:
             if page is not None and id(named[0]) in listed:
-                return writer.join(["[", writer.collect(page.c[listed[id(named[0])].name]), "]"])
+                return Template(["[", writer.collect(page.c[listed[id(named[0])].name]), "]"])
             match name:
                 case "pageInfo":
                     return self._page_info(named)
@@ -112,7 +113,7 @@ class _List:
             if name in ("startCursor", "endCursor"):
                 return self._end(last=name == "endCursor")
             if (name == "hasNextPage") == looks.backwards:  # the way back: told by the cursor that it was cut at
-                return writer.join(["true" if (looks.before if looks.backwards else looks.after) else "false"])
+                return Template(["true" if (looks.before if looks.backwards else looks.after) else "false"])
             scope = self._scope()
             where = self._where(scope, looks)
             beyond = scope.select(select(_ONE), where).limit(_ONE).offset(self._size())

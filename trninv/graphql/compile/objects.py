@@ -12,10 +12,12 @@ from trninv.graphql.arguments import Binder
 from trninv.graphql.compile import lists
 from trninv.graphql.compile.scope import Scope, or_null
 from trninv.graphql.compile.selections import Nodes, Selections
+from trninv.graphql.scalars import UNITS
 from trninv.graphql.text import NULL, Writer
 from trninv.inventory.fields import Field, Form, Kind, Many, One, Sql, in_cluster
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.schema import TABLES
+from trninv.inventory.template import Template
 
 Variables = VariableValues
 Bound = tuple[Hashable, dict[str, Any]]
@@ -25,11 +27,6 @@ Member = Callable[[str, Nodes], Sql]
 Below = Callable[[Scope], list[Sql]]
 """The condition under which rows of a scope are those of a list."""
 
-_QUANTITIES: Final = {
-    "gigabytesPerSecond": 10**9,
-    "gigabitsPerSecond": 10**9 // 8,
-    "gibibytes": 2**30,
-}
 _MEMBERS: Final[Mapping[str, Mapping[str, Field | One | Many]]] = {
     kind.name: {camel(member.name): member for member in kind.members} for kind in KINDS.values()
 }
@@ -71,7 +68,7 @@ class Objects:
             name = named[0].name.value
             pieces += [f'{"," if pieces[1:] else ""}"{key}":']
             pieces += [f'"{runtime.name}"' if name == "__typename" else member(name, named)]
-        return self.writer.join([*pieces, "}"])
+        return Template([*pieces, "}"])
 
     def thing(self, kind: Kind, scope: Scope, nodes: Nodes) -> Sql:
         """An object of the table of fields."""
@@ -94,8 +91,8 @@ class Objects:
         def member(name: str, named: Nodes) -> Sql:
             if name == "fact":
                 return self._fact(*cited, named) if cited else NULL
-            divisor = _QUANTITIES.get(name)
-            return self.writer.decimal(sql, divisor) if divisor else self.writer.value(Form.EXACT, sql)
+            exact = UNITS[name] == 1
+            return self.writer.value(Form.EXACT, sql) if exact else self.writer.decimal(sql, UNITS[name])
 
         return self.fields(runtime, nodes, member)
 
@@ -109,7 +106,7 @@ class Objects:
     def listed(self, query: Any) -> Sql:  # noqa: ANN401 # a select of j
         """The items of a query as a JSON list."""
         found = query.subquery(f"l{next(self.names)}")
-        return select(self.writer.join(["[", self.writer.collect(found.c.j), "]"])).scalar_subquery()
+        return select(Template(["[", self.writer.collect(found.c.j), "]"])).scalar_subquery()
 
     def _value(self, kind: Kind, found: Field, scope: Scope, nodes: Nodes) -> Sql:
         sql = scope.adapt(found.sql)

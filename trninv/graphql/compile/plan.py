@@ -17,6 +17,7 @@ from trninv.graphql.queries import LISTS, opened
 from trninv.inventory.address import parse
 from trninv.inventory.fields import Sql
 from trninv.inventory.kinds import KINDS
+from trninv.inventory.template import Template
 
 _LISTS: Final = {camel(name): KINDS[kind] for name, kind in LISTS.items()}
 _EVERY: Final = {"clusters": KINDS["cluster"], "sources": KINDS["source"]}
@@ -109,7 +110,7 @@ class Outline:
     def _root(self, objects: Objects, nodes: Nodes) -> Sql:
         name = nodes[0].name.value
         if name == "__typename":
-            return objects.writer.join(['"Query"'])
+            return Template(['"Query"'])
         definition = self._query.fields[name]
         if name in _LISTS:
             return lists.connection(objects, _LISTS[name], definition, nodes, lambda _: [])

@@ -3,8 +3,8 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Asked, asking, type Result, useAsked } from "../api";
 import { flat, type Layout, turned, type Wiring } from "../drawing/layout";
 import { bandwidths, type Marks, NOTHING, WiringPicture } from "../drawing/wiring";
-import { Choice, Copy, Download, drawn, Failure, Shown } from "../parts";
-import { change, href, type Route } from "../route";
+import { Choice, Copy, Download, drawn, Shown } from "../parts";
+import { change, href, numberIn, oneOf, type Route } from "../route";
 import { below, number, within } from "../words";
 import { Between, Bisection, LinkTable, MemoryPool, TakeDown } from "./answers";
 import { type Answers, useAnswers } from "./asked";
@@ -100,9 +100,12 @@ function Opened({ domain, route, asked }: { domain: Domain; route: Route; asked:
     () => (options.down ? options.down.split(",").map((short) => within(place, short)) : []),
     [options.down, place],
   );
-  const show = (options.show && options.show in SHOWN ? options.show : "shortest") as Show;
+  const show: Show = oneOf(SHOWN, options.show, "shortest");
   const answers = useAnswers(place, from, to, down);
-  const [[yaw, pitch], setAngles] = useState([Number(options.yaw ?? -28), Number(options.pitch ?? 22)] as const);
+  const [[yaw, pitch], setAngles] = useState([
+    numberIn(options.yaw, [-1e6, 1e6], -28),
+    numberIn(options.pitch, [-90, 90], 22),
+  ] as const);
   const solid = options.view === "3d" && wiring.wiring === "torus";
   const layout: Layout = useMemo(
     () => (solid ? turned(wiring, yaw, pitch) : flat(wiring)),
@@ -189,16 +192,7 @@ function Opened({ domain, route, asked }: { domain: Domain; route: Route; asked:
           <div class="below">
             <div class="card">
               <h2>Bisection of {place}</h2>
-              {answers.halves.loading && (
-                <p class="quiet" aria-busy="true">
-                  Computing…
-                </p>
-              )}
-              {answers.halves.error ? (
-                <Failure error={answers.halves.error} />
-              ) : (
-                answers.halves.data && <Bisection halves={answers.halves.data} />
-              )}
+              <Shown of={answers.halves}>{(halves) => <Bisection halves={halves} />}</Shown>
             </div>
             {from && (
               <div class="card">

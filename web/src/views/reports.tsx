@@ -63,7 +63,7 @@ function One({ report, route }: { report: Report; route: Route }) {
   const loaded = useAsked(asked);
   const csv = async () => {
     const query = new URLSearchParams(given.map(({ name, value }) => [name, value])).toString();
-    saved(`${report.name}.csv`, await download(`reports/${report.name}.csv?${query}`), "text/csv");
+    saved(`${report.name}.csv`, await download(`reports/${encodeURIComponent(report.name)}.csv?${query}`), "text/csv");
   };
   return (
     <article>
