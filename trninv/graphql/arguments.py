@@ -5,7 +5,7 @@ it in the order in which they stand in the arguments.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain, count
@@ -278,9 +278,7 @@ def _sql(  # noqa: PLR0911 # a case a test
             return _in(adapt(field_of(kind, name).sql), number, binder)
         case (test, name):
             field = field_of(kind, name)
-            column = adapt(field.sql)
-            ordered = writer.ordered(column) if field.form in _TEXTS else column
-            return _COMPARE[test](ordered, binder.take(column))
+            return _COMPARE[test](_comparable(field, adapt, writer), binder.take(adapt(field.sql)))
     raise AssertionError(shape)
 
 
@@ -290,7 +288,7 @@ def _in(column: Sql, number: int, binder: Binder) -> Sql:
 
 def _beyond(kind: Kind, looks: Page, adapt: Adapt, writer: Writer, binder: Binder, *, after: bool) -> Sql:
     """That a row comes after, or before, the one of a cursor."""
-    keys = [*sort_keys(kind, looks, adapt, writer), (adapt(kind.key), False)]
+    keys = sort_keys(kind, looks, adapt, writer)
     bound = [binder.take(column) for column, _ in keys]
     ways = []
     for at, (column, descends) in enumerate(keys):
@@ -300,18 +298,21 @@ def _beyond(kind: Kind, looks: Page, adapt: Adapt, writer: Writer, binder: Binde
 
 
 def sort_keys(kind: Kind, looks: Page, adapt: Adapt, writer: Writer) -> list[tuple[Sql, bool]]:
-    made = []
-    for name, descends in looks.order:
-        field = field_of(kind, name)
-        column = adapt(field.sql)
-        made.append((writer.ordered(column) if field.form in _TEXTS else column, descends))
-    return made
+    """What rows are ordered by, the id last, and whether each descends."""
+    named = [(field_of(kind, name), descends) for name, descends in looks.order]
+    return [*((_comparable(field, adapt, writer), down) for field, down in named), (adapt(kind.key), False)]
 
 
-def order_by(kind: Kind, looks: Page, adapt: Adapt, writer: Writer) -> list[Sql]:
-    """In the direction that the page is read."""
-    keys = [*sort_keys(kind, looks, adapt, writer), (adapt(kind.key), False)]
-    return [column.desc() if descends != looks.backwards else column.asc() for column, descends in keys]
+def directed(columns: Iterable[Sql], descends: Iterable[bool], *, backwards: bool = False) -> list[Sql]:
+    """An order, or the same from its end."""
+    return [
+        column.desc() if down != backwards else column.asc() for column, down in zip(columns, descends, strict=True)
+    ]
+
+
+def _comparable(field: Field, adapt: Adapt, writer: Writer) -> Sql:
+    column = adapt(field.sql)
+    return writer.ordered(column) if field.form in _TEXTS else column
 
 
 def cursor(kind: Kind, looks: Page, adapt: Adapt, writer: Writer) -> Sql:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, Subquery, func, literal, or_, select, union_all
 
 from trninv.errors import FilterError
-from trninv.graphql.arguments import Asked, At, Binder, conditions, cursor, sort_keys
+from trninv.graphql.arguments import Asked, At, Binder, conditions, cursor, directed, sort_keys
 from trninv.graphql.text import Writer
 from trninv.inventory.address import resolve, resolve_link
 from trninv.inventory.fields import Kind, Many, Sql, in_cluster, rows
@@ -36,11 +36,9 @@ def everything(connection: Connection, kind: Kind) -> list[Row]:
 def pages(connection: Connection, kind: Kind, among: Among, parents: Sequence[Any], asked: Asked) -> Found:
     """A page below each parent (below nothing: of all), with one row more where there is a next page."""
     inner = _below(connection, kind, among, parents, asked, paged=True)
-    keys = [(inner.c[f"sort_{at}"], descends) for at, (_, descends) in enumerate(asked.looks.order)]
-    way = [
-        column.desc() if descends != asked.looks.backwards else column.asc()
-        for column, descends in [*keys, (inner.c.id, False)]
-    ]
+    descends = [*(down for _, down in asked.looks.order), False]
+    keys = [inner.c[f"sort_{at}"] for at in range(len(descends))]
+    way = directed(keys, descends, backwards=asked.looks.backwards)
     values = _values(connection, asked, paged=True)
     if not isinstance(among, Many):  # a window over a whole fleet would number it first
         return {0: list(connection.execute(select(inner).order_by(*way).limit(asked.size + 1), values).mappings())}

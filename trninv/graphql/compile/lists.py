@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from graphql import GraphQLField
 from sqlalchemy import BigInteger, Integer, Select, Text, bindparam, case, cast, exists, func, literal_column, select
 
-from trninv.graphql.arguments import Asked, Binder, Page, conditions, cursor, order_by, sort_keys
+from trninv.graphql.arguments import Asked, Binder, Page, conditions, cursor, directed, sort_keys
 from trninv.graphql.compile.scope import Scope, or_null
 from trninv.graphql.rows import check_groups
 from trninv.graphql.text import NULL
@@ -77,22 +77,22 @@ class _List:
         ]
 
     def _keys(self, scope: Scope) -> list[tuple[Sql, bool]]:
-        return [*sort_keys(self.kind, self.looks, scope.adapt, self.objects.writer), (scope.key, False)]
+        return sort_keys(self.kind, self.looks, scope.adapt, self.objects.writer)
 
     def _size(self) -> Sql:
         return bindparam(f"{self.prefix}size", type_=Integer)
 
     def _page(self, scope: Scope, columns: list[Any]) -> Select[Any]:
         """Rows of the page in their order."""
-        keys = self._keys(scope)
-        sorts = [key.label(f"s{at}") for at, (key, _) in enumerate(keys)] if self.looks.backwards else []
+        keys, descends = zip(*self._keys(scope), strict=True)
+        sorts = [key.label(f"s{at}") for at, key in enumerate(keys)] if self.looks.backwards else []
         where = self._where(scope, self.looks)
-        way = order_by(self.kind, self.looks, scope.adapt, self.objects.writer)
+        way = directed(keys, descends, backwards=self.looks.backwards)
         query = scope.select(select(*columns, *sorts), where).order_by(*way).limit(self._size())
         if not self.looks.backwards:
             return query
         inner = query.subquery(f"l{next(self.objects.names)}")
-        forth = [inner.c[f"s{at}"].desc() if down else inner.c[f"s{at}"].asc() for at, (_, down) in enumerate(keys)]
+        forth = directed((inner.c[sort.name] for sort in sorts), descends)
         return select(*(inner.c[column.name] for column in columns)).order_by(*forth).limit(self._size())
 
     def _cursor(self, scope: Scope) -> Sql:
@@ -124,10 +124,10 @@ class _List:
     def _end(self, *, last: bool) -> Sql:
         """Cursor of the page's first or last row."""
         scope = self._scope()
-        keys = self._keys(scope)
-        columns = [self._cursor(scope).label("cursor"), *(key.label(f"k{at}") for at, (key, _) in enumerate(keys))]
-        page = self._page(scope, columns).subquery(f"l{next(self.objects.names)}")
-        way = [page.c[f"k{at}"].desc() if down != last else page.c[f"k{at}"].asc() for at, (_, down) in enumerate(keys)]
+        keys, descends = zip(*self._keys(scope), strict=True)
+        named = [key.label(f"k{at}") for at, key in enumerate(keys)]
+        page = self._page(scope, [self._cursor(scope).label("cursor"), *named]).subquery(f"l{next(self.objects.names)}")
+        way = directed((page.c[key.name] for key in named), descends, backwards=last)
         return or_null(select(self.objects.writer.quote(page.c.cursor)).order_by(*way).limit(_ONE))
 
     def _count(self) -> Sql:
