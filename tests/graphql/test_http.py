@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import anyio
@@ -16,6 +17,7 @@ from httpx2 import Response
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
+from trninv import deadline
 from trninv.graphql.app import app
 from trninv.graphql.http import GRAPHQL
 from trninv.inventory import token
@@ -108,7 +110,11 @@ def test_a_get_is_cached_until_the_database_changes(databases: Any, serve: Serve
         with serve(url) as client:
             first = client.get("/graphql", params=ASK)
             tag = first.headers["etag"]
-            again = client.get("/graphql", params=ASK, headers={"If-None-Match": tag})
+            for _ in range(10):  # on PostgreSQL another database's transaction, such as a vacuum, counts as a change
+                again = client.get("/graphql", params=ASK, headers={"If-None-Match": tag})
+                if again.status_code != 200:
+                    break
+                tag = again.headers["etag"]
             assert (again.status_code, again.content) == (304, b"")
             other = client.get("/graphql", params={"query": "{ __typename }"}, headers={"If-None-Match": tag})
             assert other.status_code == 200
@@ -222,6 +228,24 @@ def test_a_failure_has_a_number_that_is_in_the_log(
         assert (request["status"], request["code"], request["cost"]) == (500, "INTERNAL", 4001)
 
 
+@pytest.mark.parametrize("path", ["/reports/capacity.json", "/chips/u-trn2x64"])
+def test_a_failure_outside_of_graphql_is_in_the_log_too(
+    databases: Any,  # noqa: ANN401
+    serve: Serve,
+    capfd: pytest.CaptureFixture[str],
+    path: str,
+) -> None:
+    url = databases.seeded("sqlite")
+    with serve(url, log="json") as client:
+        Path(url.removeprefix("sqlite:///")).unlink()
+        failed = client.get(path)
+    assert failed.status_code == 500
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert {line["request_id"] for line in lines} == {failed.headers["X-Request-Id"]}
+    assert {line["event"] for line in lines} == {"failure", "request"}
+    assert failed.headers["X-Request-Id"] in failed.json()["errors"][0]["message"]
+
+
 def test_a_database_that_is_gone_is_a_failure_that_tells_nothing(databases: Any, serve: Serve) -> None:  # noqa: ANN401
     url = databases.seeded("sqlite")
     with serve(url) as client:
@@ -245,26 +269,32 @@ def test_metrics(client: TestClient) -> None:
         assert name in shown
 
 
-def test_what_takes_too_long_is_stopped(lite: str, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = []
+def questions_without_end(monkeypatch: pytest.MonkeyPatch) -> tuple[Event, Event]:
+    """Has bisections run until their deadline; tells when one began, and when one ended."""
+    began, ended = Event(), Event()
 
     def slow(*_: object, **__: object) -> None:
-        from trninv import deadline  # noqa: PLC0415
-
+        began.set()
         try:
             while True:
                 time.sleep(0.01)
                 deadline.check()
         finally:
-            stopped.append(True)
+            ended.set()
 
     monkeypatch.setattr(Fleet, "bisection", slow)
+    return began, ended
+
+
+def test_what_takes_too_long_is_stopped(lite: str, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, stopped = questions_without_end(monkeypatch)
     with serve(lite, request_seconds=0.3) as client:
         start = time.monotonic()
         late = post(client, {"query": '{ bisection(of: "trn1.2xlarge") { exact } }'}).json()
         assert late["errors"][0]["extensions"]["code"] == "TIME_LIMIT"
         assert time.monotonic() - start < 3
-        assert stopped == [True]
+        assert began.is_set()
+        assert stopped.wait(5)
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
@@ -281,20 +311,7 @@ def test_a_statement_that_takes_too_long_is_stopped(databases: Any, serve: Serve
 
 
 def test_a_client_that_leaves_stops_its_question(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    began, ended = [], []
-
-    def slow(*_: object, **__: object) -> None:
-        from trninv import deadline  # noqa: PLC0415
-
-        began.append(True)
-        try:
-            while True:
-                time.sleep(0.01)
-                deadline.check()
-        finally:
-            ended.append(True)
-
-    monkeypatch.setattr(Fleet, "bisection", slow)
+    began, ended = questions_without_end(monkeypatch)
     body = json.dumps({"query": '{ bisection(of: "trn1.2xlarge") { exact } }'}).encode()
     headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/graphql", "query_string": b"", "headers": headers}
@@ -305,19 +322,15 @@ def test_a_client_that_leaves_stops_its_question(lite: str, monkeypatch: pytest.
         async def receive() -> dict[str, Any]:
             if messages:
                 return messages.pop()
-            while not began:  # noqa: ASYNC110 # a thread says so
-                await anyio.sleep(0.01)
+            await anyio.to_thread.run_sync(began.wait, 5)
             return {"type": "http.disconnect"}
 
         async def send(_message: dict[str, Any]) -> None:
             return
 
         await app(lite, Settings(database_url=lite, log="off"))({**scope, "state": {}}, receive, send)  # type: ignore[arg-type]
-        with anyio.fail_after(5):
-            while not ended:  # noqa: ASYNC110 # a thread says so
-                await anyio.sleep(0.01)
+        assert await anyio.to_thread.run_sync(ended.wait, 5)
 
     start = time.monotonic()
     asyncio.run(run())
     assert time.monotonic() - start < 10
-    assert (began, ended) == ([True], [True])

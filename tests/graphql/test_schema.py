@@ -11,11 +11,15 @@ import pytest
 from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLInterfaceType, GraphQLObjectType
 
 from conftest import Ask
+from trninv.catalog.models import COMPUTE
 from trninv.cli.output import encode
 from trninv.graphql import documents
 from trninv.graphql.compile import plan
+from trninv.graphql.connections import ComputeType
+from trninv.graphql.mutations import State
 from trninv.graphql.schema import schema
 from trninv.graphql.service import Request, Service
+from trninv.inventory.schema import STATES
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
 
@@ -25,6 +29,11 @@ U = "u-trn2x64/d0"
 def test_the_checked_in_schema_is_this_one() -> None:
     checked_in = (Path(__file__).parents[2] / "schema.graphql").read_text()
     assert schema().as_str() + "\n" == checked_in, "run: trninv schema > schema.graphql"
+
+
+def test_enums_are_those_of_the_inventory() -> None:
+    assert [f"{each.value}_compute" for each in ComputeType] == list(COMPUTE)
+    assert [each.value for each in State] == list(STATES)
 
 
 def test_everything_has_a_description() -> None:
