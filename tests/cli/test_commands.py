@@ -167,7 +167,7 @@ def _keys(value: object, skip: str) -> list[str]:
         (["pool", f"{U}/s0/c0", "--min-bandwidth", "64 gb/s"], 2, "did you mean GB/s?"),
         (["migrate", "--to", "base", "--check"], 2, "give no --to"),
         (["draw", "u-trn2x64", "-o", "x.png"], 2, "name it FILE.svg"),
-        (["draw", f"{U}/s0", "--path", f"{U}/s1/c0", f"{U}/s0/c1", "-o", "-"], 2, "the path leaves"),
+        (["draw", f"{U}/s0", "--path", f"{U}/s1/c0", f"{U}/s0/c1", "-o", "-"], 2, "what is marked leaves"),
         (["unseed", f"{U}/s0", "--yes"], 2, "only whole clusters are removed"),
         (["verify", U], 2, "only whole clusters are verified"),
         (["seed", "rainier", "--chips", "100"], 2, "ask for 64 or 128"),

@@ -45,7 +45,7 @@ def drawn(run: Run, *arguments: str, database: str) -> str:
     ],
 )
 def test_a_wiring_shows_every_chip(run: Run, lite: str, scope: str, chips: int) -> None:
-    shown = [title for title in titles(drawn(run, scope, database=lite)) if re.fullmatch(r"\S+/c\d+", title)]
+    shown = [title for title in titles(drawn(run, scope, database=lite)) if re.fullmatch(r"\S+/c\d+, up", title)]
     assert len(shown) == len(set(shown)) == chips
 
 
@@ -66,6 +66,42 @@ def test_what_is_down_stays_in_the_picture(run: Run, lite: str) -> None:
     out = drawn(run, "u-trn2x64", "--down", f"{U}/s0/c1", database=lite)
     assert f"{U}/s0/c1, down" in titles(out)
     assert sum("carries nothing" in title or "nothing, one direction" in title for title in titles(out)) == 6 + 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["lab", "--down", "lab/d0"], "only the wiring of a domain"),
+        (["lab/r0", "--bisection"], "only the wiring of a domain"),
+        (["lab/fabric", "--down", "lab/d0"], "only the wiring of a domain"),
+        (["lab/d0", "--colour", "pool"], "--colour is of fleets"),
+        (["lab/d0/fabric"], "not an address|lab/d0/fabric"),
+        (["u-trn2x64/d0/s0", "--cut", f"{U}/s1/c0", f"{U}/s2/c0"], "what is marked leaves"),
+    ],
+)
+def test_what_a_picture_does_not_show_is_refused(
+    run: Run, databases: Databases, arguments: list[str], says: str
+) -> None:
+    url = databases.seeded("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn2").resized(3), name="lab")
+    status, _, error = run("draw", *arguments, "-o", "-", database=url)
+    assert status == 2
+    assert re.search(says, error)
+
+
+def test_what_a_fabric_carries_heeds_states(run: Run, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn2").resized(40), name="lab")
+    assert "tier 3: 2 network nodes, 16,000 GB/s one direction upwards" in drawn(run, "LAB/fabric", database=url)
+    with connect(url) as engine, writing(engine) as connection:
+        set_state(connection, ["lab/fabric/t3/n1"], Condition.of("down", None), why="test", who="tests")
+    assert "tier 3: 2 network nodes, 12,800 GB/s one direction upwards" in drawn(run, "lab/fabric", database=url)
+
+
+def test_a_path_of_no_length(run: Run, lite: str) -> None:
+    assert f"{U}/s0/c0 to {U}/s0/c0: 0 hops<" in drawn(run, U, "--path", f"{U}/s0/c0", f"{U}/s0/c0", database=lite)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

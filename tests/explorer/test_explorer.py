@@ -16,7 +16,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from browsing import Open, Watched, browser, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases, Run
@@ -24,6 +24,8 @@ from serving import serving
 from trninv.graphql.app import WEB
 from trninv.inventory.database import connect, writing
 from trninv.inventory.token import create
+
+pytestmark = pytest.mark.slow
 
 SCREENS = Path(__file__).parent.parent / "golden" / "screens"
 U = "#/domain/u-trn2x64/d0"
@@ -44,6 +46,7 @@ PAGES = {
 }
 TOLERANCE = 0.03
 """Fonts differ from machine to machine."""
+SVG = "{http://www.w3.org/2000/svg}"
 FIRST_PAGE = 100_000
 """Bytes of the first page, compressed."""
 
@@ -137,6 +140,38 @@ def test_links_and_switches_are_taken_down_too(opened: Open) -> None:  # noqa: F
     expect(figure(page, "Shortest path")).to_have_text("2 hops → 4 hops")
 
 
+def test_a_server_down_takes_its_chips_along_and_ends_stand_in_either_order(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?from=S0/c0&to=s1/c5&down=s2,s0/c1--s0/c0")
+    expect(page.locator(".wiring .chip.off")).to_have_count(16)
+    expect(wire(page, "s0/c0--s0/c1").locator("..")).to_have_class(re.compile("off"))
+    page.get_by_role("button", name="Bring back s0/c0--s0/c1").first.click()
+    page.wait_for_url(re.compile(r"down=s2$"))
+
+
+def test_marks_are_never_those_of_another_question(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?from=s0/c0&to=s0/c1")
+    expect(page.locator(".wire.path")).to_have_count(1)
+
+    def late(route: Route) -> None:
+        page.wait_for_timeout(700)
+        route.fallback()
+
+    page.context.route("**/graphql", late)
+    page.evaluate("to => { location.hash = to }", f"{U}?from=s0/c0&to=s2/c10")
+    expect(page.get_by_role("heading", name="s0/c0 to s2/c10")).to_be_visible()
+    assert page.locator(".wire.path").count() == 0
+    assert figure(page, "Shortest path").count() == 0
+    expect(page.locator(".wire.path")).to_have_count(6)
+
+
+def test_keys_of_the_browser_stay_the_browsers(opened: Open) -> None:  # noqa: F811
+    page = opened(U)
+    part(page, "s0/c0").focus()
+    for keys in ("Control+d", "Alt+Enter", "Meta+d"):
+        page.keyboard.press(keys)
+    assert page.evaluate("location.hash") == U
+
+
 def test_the_keyboard_does_the_same(opened: Open) -> None:  # noqa: F811
     page = opened(U)
     part(page, "s0/c0").focus()
@@ -212,8 +247,12 @@ def test_a_fleet_pans_and_zooms_and_its_address_keeps_where(opened: Open) -> Non
     page.mouse.move(5, 5)
     assert page.evaluate("location.href") == kept
     assert page.locator("canvas").screenshot() == shot
+    page.evaluate("location.hash = location.hash.replace(/scale=[^&]*/, 'scale=3')")
+    assert page.locator("canvas").screenshot() != shot
     page.get_by_role("button", name="All of it").click()
     assert "scale=" not in page.evaluate("location.href")
+    page.locator("canvas").click(button="right")
+    assert page.evaluate("location.hash") == "#/cluster/lab"
 
 
 @pytest.mark.parametrize("name", ["home", "disagreements", "cluster", "torus", "rack", "report"])
@@ -231,19 +270,20 @@ def test_the_copied_query_runs_elsewhere(opened: Open, service: str, name: str) 
         assert told["data"]
 
 
-def places(svg: str) -> dict[str, tuple[str, ...]]:
-    """Where the chips, switches and links of a picture are."""
-    found: dict[str, tuple[str, ...]] = {}
+def places(svg: str) -> dict[str, set[tuple[str, ...]]]:
+    """Where the chips, switches and links of a picture are; a link that wraps around is in two places."""
+    found: dict[str, set[tuple[str, ...]]] = {}
     for element in ET.fromstring(svg).findall(".//*"):  # noqa: S314 # our own
-        title = element.find("{http://www.w3.org/2000/svg}title")
-        shape = next((each for each in (element, *element) if each.tag.endswith(("circle", "rect", "line"))), None)
-        if title is None or shape is None or title.text is None:
+        title = element.find(f"{SVG}title")
+        shapes = [each for each in (element, *element) if each.tag in (f"{SVG}circle", f"{SVG}rect", f"{SVG}line")]
+        says = "" if title is None else title.text or ""
+        address = re.search(r"\S+/\S+", says)
+        if not address or "cables" in says:
             continue
-        address = re.search(r"\S+/\S+", title.text)
-        if address:
+        for shape in shapes[: 1 if shapes and shapes[0].tag != f"{SVG}line" else None]:
             keys = ("cx", "cy", "x", "y", "x1", "y1", "x2", "y2")
             at = tuple(f"{float(shape.get(key, 0)):.0f}" for key in keys)
-            found.setdefault(address[0].rstrip(":,"), at)
+            found.setdefault(address[0].rstrip(":,"), set()).add(at)
     return found
 
 
@@ -256,18 +296,21 @@ def places(svg: str) -> dict[str, tuple[str, ...]]:
         ("#/domain/trn1.2xlarge/d0", "trn1.2xlarge"),
         ("#/rack/u-trn2x64/r0", "u-trn2x64/r0"),
         ("#/rack/trn3-gen1/r1", "trn3-gen1/r1"),
+        ("#/cluster/lab?fabric=yes", "lab/fabric"),
     ],
 )
 def test_the_command_line_draws_the_same_picture(
     opened: Open,  # noqa: F811
+    service_database: str,  # noqa: F811
     run: Run,
     at: str,
     scope: str,
 ) -> None:
     page = opened(at)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download SVG").click()
-    mine, theirs = places(download.value.path().read_text()), places(run("draw", scope, "-o", "-")[1])
+        page.get_by_role("button", name="Download SVG").last.click()
+    drawn = run("draw", scope, "-o", "-", database=service_database)[1]
+    mine, theirs = places(download.value.path().read_text()), places(drawn)
     assert mine.keys() == theirs.keys()
     assert mine == theirs
 
@@ -333,6 +376,25 @@ def test_a_wrong_address_is_told(opened: Open, watched: Watched) -> None:  # noq
         expect(page.locator(".failure").first).to_contain_text(says)
     assert all("404" in each for each in watched.said)
     watched.said.clear()
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        "#/cluster/lab?scale=NaN&x=1&y=1e17&colour=__proto__",
+        "#/cluster/lab?scale=0&colour=constructor",
+        f"{U}?view=3d&yaw=abc&pitch=1e99&show=toString",
+        f"{U}?down=,,&from=&to=%00",
+        "#/domain/u-trn2x64/d0?%E0%A4%A=1&down=%E0%A4%A",
+        "#/reports/capacity?toString=1&generation=<script>alert(1)</script>",
+    ],
+)
+def test_a_hostile_address_breaks_nothing(opened: Open, at: str) -> None:  # noqa: F811
+    page = opened(at)
+    assert "NaN" not in page.inner_html("main")
+    page.evaluate("location.hash = '#/reports'")
+    expect(page.get_by_role("heading", name="Reports")).to_be_visible()
+    assert page.locator("article").count() == 1
 
 
 def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -> None:  # noqa: F811

@@ -28,9 +28,7 @@ _FABRIC = "/fabric"
 @click.option(
     "--colour",
     type=click.Choice(fleet.COLOURINGS),
-    default="state",
-    show_default=True,
-    help="What colours the chips of a fleet.",
+    help="What colours the chips of a fleet: state unless said.",
 )
 @supposing
 @click.pass_obj
@@ -42,7 +40,7 @@ def draw(  # one parameter an option
     widest: _Ends,
     parted: _Ends,
     halved: bool,
-    colour: str,
+    colour: str | None,
     down: tuple[str, ...],
     derate: tuple[str, ...],
 ) -> None:
@@ -61,7 +59,7 @@ def draw(  # one parameter an option
     if output != "-" and Path(output).suffix.lower() != ".svg":
         raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
     with asking(database, down, derate) as asked:
-        made = None if any(marked) or down or derate else _place(asked, scope, colour)
+        made = _place(asked, scope, colour, plain=not (any(marked) or down or derate))
         made = made or _wiring(asked, scope, ends, widest, parted, halved=halved)
     if output == "-":
         click.echo(made, nl=False)
@@ -72,17 +70,30 @@ def draw(  # one parameter an option
         raise UsageError(f"can't write {output}: {error.strerror}") from None
 
 
-def _place(asked: Fleet, scope: str, colour: str) -> str | None:
-    """The picture of a fabric, a rack or a cluster of several domains; None of what lies in one domain."""
+def _place(asked: Fleet, scope: str, colour: str | None, *, plain: bool) -> str | None:
+    """The picture of a fabric, a rack or a cluster of several domains; None of what lies in one domain.
+
+    Raises
+    ------
+    UsageError
+        Something is to be marked or supposed in it, which only a wiring shows; or a colour is chosen for no fleet.
+
+    """
+    name = scope.strip().lower()
     with reading(asked.engine) as connection:
-        if scope.strip().lower().endswith(_FABRIC):
-            return fabric.picture(connection, resolve(connection, scope.strip()[: -len(_FABRIC)]))
-        place = resolve(connection, scope)
-        if place.level == "rack":
-            return rack.picture(connection, place)
-        if place.level == "cluster" and (whole := overview(connection, scope)).domains > 1:
-            return fleet.picture(whole, colour)
-    return None
+        place = resolve(connection, name.removesuffix(_FABRIC))
+        tiers = name.endswith(_FABRIC) and place.level == "cluster"
+        whole = overview(connection, place.address) if place.level == "cluster" and not tiers else None
+        fleet_of = whole if whole and whole.domains > 1 else None
+        if colour and not fleet_of:
+            raise UsageError(f"--colour is of fleets, and {place.address} is none: name a cluster of several domains")
+        if not (tiers or fleet_of or place.level == "rack"):
+            return None
+        if not plain:
+            raise UsageError(f"only the wiring of a domain shows marks, --down and --derate: {scope} is drawn as it is")
+        if tiers:
+            return fabric.picture(connection, place)
+        return fleet.picture(fleet_of, colour or "state") if fleet_of else rack.picture(connection, place)
 
 
 def _wiring(asked: Fleet, scope: str, ends: _Ends, widest: _Ends, parted: _Ends, *, halved: bool) -> str:
@@ -103,8 +114,9 @@ def _wiring(asked: Fleet, scope: str, ends: _Ends, widest: _Ends, parted: _Ends,
         cut = [frozenset((link.a, link.b)) for link in half.cut]
         marks = Marks(links=cut, side=half.chips_a, cut=True, caption=caption)
     drawn = {part.address for part in whole.parts}
-    if outside := next((address for address in marks.nodes if address not in drawn), None):
-        raise WrongLevelError(f"the path leaves {scope} at {outside}: draw the domain instead")
+    marked = [*marks.nodes, *(end for link in marks.links for end in sorted(link))]
+    if outside := next((address for address in marked if address not in drawn), None):
+        raise WrongLevelError(f"what is marked leaves {scope} at {outside}: draw the domain instead")
     return wiring.picture(whole, asked.graph(scope), marks)
 
 
@@ -113,8 +125,9 @@ def _way(asked: Fleet, a: str, b: str, by: str) -> Marks:
     if not answer.reachable:
         raise NotFoundError(f"no path from {answer.source} to {answer.target}: {answer.reason}")
     found = answer.paths[0]
+    carries = f", {found.bandwidth} one direction" if found.hops else ""
     return Marks(
         links=[frozenset(step.address.split("--")) for step in found.steps if step.kind == "link"],
         nodes=[step.address for step in found.steps if step.kind != "link"],
-        caption=f"{answer.source} to {answer.target}: {counted(found.hops, 'hop')}, {found.bandwidth} one direction",
+        caption=f"{answer.source} to {answer.target}: {counted(found.hops, 'hop')}{carries}",
     )

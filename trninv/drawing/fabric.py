@@ -9,7 +9,8 @@ from sqlalchemy import Connection, select
 from trninv.drawing.svg import BAD, INK, LINKS, Picture, Style, add, label, line
 from trninv.errors import NotFoundError
 from trninv.inventory.address import Place
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import CARRYING, TABLES
+from trninv.inventory.state import carried, condition_of
 from trninv.units import Bandwidth, counted
 
 _T = TABLES
@@ -68,48 +69,68 @@ def picture(connection: Connection, cluster: Place) -> str:
         The cluster has one domain, and so no fabric.
 
     """
+    nodes, uplinks = _read(connection, cluster)
+    by_id = {node.id: node for node in nodes}
+    boxes = _Tree(nodes, {uplink.a_id: uplink.b_id for uplink in uplinks}).boxes
+    made = Picture(f"{cluster.address}/fabric")
+    lowest = max(node.tier for node in nodes)
+    left = {uplink.a_id: _carried(uplink, by_id) for uplink in uplinks}
+    _draw_uplinks(made, boxes, uplinks, {node.id for node in nodes if node.tier == lowest}, left)
+    for node in nodes:
+        name = f"t{node.tier}/n{node.ordinal}"
+        cut_off = node.state in CARRYING and not left.get(node.id, 1)
+        title = f"{cluster.address}/fabric/{name}, {'cut off' if cut_off else node.state}"
+        idle = cut_off or node.state not in CARRYING
+        box = boxes[node.id]
+        shape: Style = {"x": box.x, "y": box.y, "width": box.width, "height": box.height}
+        style: Style = {"fill": "#f5f6f8", "stroke": BAD if idle else INK, "stroke_width": 1.2}
+        add(made.drawing, "rect", title, **shape, **style)
+        if node.tier != lowest:
+            label(made.drawing, (box.middle, box.y + 15), name, text_anchor="middle")
+    for tier in sorted({node.tier for node in nodes}):
+        of_tier = [node.id for node in nodes if node.tier == tier]
+        upward = sum(left.get(node, 0) for node in of_tier)
+        carries = f", {Bandwidth(upward)} one direction upwards" if any(node in left for node in of_tier) else ""
+        made.legend.append((LINKS[0], f"tier {tier}: {counted(len(of_tier), 'network node')}{carries}"))
+    right = max(box.x + box.width for box in boxes.values()) + _LEFT
+    return made.text(0, 0, right, max(box.y + box.height for box in boxes.values()) + _LEFT)
+
+
+def _read(connection: Connection, cluster: Place) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Network nodes, and the links from each to the one above it."""
     above, node, link = _T["network_node"], _T["node"], _T["link"]
     nodes = connection.execute(
-        select(above.c.id, above.c.tier, above.c.ordinal, node.c.state)
+        select(above.c.id, above.c.tier, above.c.ordinal, node.c.state, node.c.factor_ppm)
         .join(node, node.c.id == above.c.id)
         .where(node.c.cluster_id == cluster.cluster_id)
         .order_by(above.c.id)
     ).all()
     if not nodes:
         raise NotFoundError(f"{cluster.address} has no fabric: a single domain needs none")
-    by_id = {node.id: node for node in nodes}
-    uplinks = connection.execute(
-        select(link.c.a_id, link.c.b_id, link.c.cables, link.c.bandwidth_bytes_per_s, link.c.state)
-        .where(link.c.a_id.between(min(by_id), max(by_id)), link.c.scope == "fabric")
-        .order_by(link.c.id)
-    ).all()
-    boxes = _Tree(nodes, {uplink.a_id: uplink.b_id for uplink in uplinks}).boxes
-    made = Picture(f"{cluster.address}/fabric")
-    lowest = max(node.tier for node in nodes)
+    ours = link.c.a_id.between(nodes[0].id, nodes[-1].id), link.c.scope == "fabric"
+    return nodes, connection.execute(select(link).where(*ours).order_by(link.c.id)).all()
+
+
+def _carried(uplink: Any, nodes: Mapping[int, Any]) -> int:  # noqa: ANN401 # a row
+    conditions = map(condition_of, (uplink, nodes[uplink.a_id], nodes[uplink.b_id]))
+    return carried(uplink.bandwidth_bytes_per_s, *conditions)
+
+
+def _draw_uplinks(
+    made: Picture, boxes: Mapping[int, _Box], uplinks: Sequence[Any], leaves: set[int], left: Mapping[int, int]
+) -> None:
+    """A line a link; those of the lowest tier's nodes below one node as one line."""
     bundled = set()
     for uplink in uplinks:
         a, b = boxes[uplink.a_id], boxes[uplink.b_id]
-        leaf = by_id[uplink.a_id].tier == lowest
-        if leaf and uplink.b_id in bundled:
-            continue
-        bundled.add(uplink.b_id if leaf else 0)
         style: Style = {"stroke": LINKS[0], "stroke_width": 2.0}
-        if uplink.state != "up" and not leaf:
+        if uplink.a_id in leaves:
+            if uplink.b_id not in bundled:
+                line(made.drawing, (b.middle, a.y), (b.middle, b.y + b.height), **style)
+            bundled.add(uplink.b_id)
+            continue
+        carries = left[uplink.a_id]
+        if not carries:
             style = {"stroke": BAD, "stroke_width": 2.0, "stroke_dasharray": "3 2"}
-        carries = "" if leaf else f"{uplink.cables:,} cables, {Bandwidth(uplink.bandwidth_bytes_per_s)} one direction"
-        line(made.drawing, (b.middle if leaf else a.middle, a.y), (b.middle, b.y + b.height), carries, **style)
-    for each in nodes:
-        box, up = boxes[each.id], each.state == "up"
-        name = f"t{each.tier}/n{each.ordinal}"
-        shape: Style = {"x": box.x, "y": box.y, "width": box.width, "height": box.height}
-        colour: Style = {"fill": "#f5f6f8", "stroke": INK if up else BAD, "stroke_width": 1.2}
-        add(made.drawing, "rect", f"{cluster.address}/fabric/{name}, {each.state}", **shape, **colour)
-        if each.tier != lowest:
-            label(made.drawing, (box.middle, box.y + 15), name, text_anchor="middle")
-    for tier in sorted({each.tier for each in nodes}):
-        upward = sum(up.bandwidth_bytes_per_s for up in uplinks if by_id[up.a_id].tier == tier)
-        count = sum(each.tier == tier for each in nodes)
-        carries = f", {Bandwidth(upward)} one direction upwards" if upward else ""
-        made.legend.append((LINKS[0], f"tier {tier}: {counted(count, 'network node')}{carries}"))
-    right = max(box.x + box.width for box in boxes.values()) + _LEFT
-    return made.text(0, 0, right, max(box.y + box.height for box in boxes.values()) + _LEFT)
+        title = f"{uplink.cables:,} cables, {Bandwidth(carries)} one direction, {uplink.state}"
+        line(made.drawing, (a.middle, a.y), (b.middle, b.y + b.height), title, **style)

@@ -21,6 +21,7 @@ class Part:
     ordinal: int
     server: int | None
     rack: int
+    state: str = "up"
 
 
 @dataclass(frozen=True, slots=True)

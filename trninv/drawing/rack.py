@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
-from trninv.drawing.svg import BAD, INK, PAPER, QUIET, Picture, Style, add, label
+from trninv.drawing.svg import BAD, INK, PAPER, QUIET, WORN, Picture, Style, add, label
 from trninv.inventory.address import Place
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import CARRYING, TABLES
 from trninv.units import counted
 
 _T = TABLES
@@ -48,10 +48,11 @@ def _tray(made: Picture, slot: dict[str, Any], top: float) -> None:
     name = slot["server"].rsplit("/", 1)[1] + ("" if kind == "server" else f" {kind} tray {slot['tray']}")
     label(made.drawing, (_LEFT + 10, top + tall / 2 + 5), name)
     for at, chip in enumerate(slot["chips"]):
-        up = chip.state == "up"
-        style: Style = {"fill": PAPER, "stroke": QUIET if up else BAD}
-        if not up:
-            style["stroke_dasharray"] = "3 2"
+        style: Style = {"fill": PAPER, "stroke": QUIET}
+        if chip.state == "degraded":
+            style = {"fill": PAPER, "stroke": WORN, "stroke_width": 2.0}
+        elif chip.state not in CARRYING:
+            style = {"fill": PAPER, "stroke": BAD, "stroke_dasharray": "3 2"}
         x = _LEFT + 150 + at * 19
         title = f"{slot['server']}/c{chip.ordinal}, {chip.state}"
         add(made.drawing, "rect", title, x=x, y=top + tall / 2 - 6, width=16.0, height=14.0, rx=2.0, **style)

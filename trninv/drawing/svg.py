@@ -5,7 +5,9 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 Point = tuple[float, float]
 
-PAPER, INK, QUIET, BAD, MARK = "#ffffff", "#1a1d21", "#5a6270", "#b3261e", "#e4572e"
+PAPER, INK, QUIET, MARK = "#ffffff", "#1a1d21", "#5a6270", "#e4572e"
+WORN, BAD = "#e0a526", "#b3261e"
+"""Of what is degraded, and of what carries nothing."""
 LINKS: Final = ("#4269d0", "#3ca951", "#9c6b4e", "#a463f2")
 """Colours of links, the widest first."""
 

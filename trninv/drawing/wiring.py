@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from xml.etree.ElementTree import Element
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from trninv.drawing.layout import RADIUS, Part, Wire, layout, wraps
-from trninv.drawing.svg import BAD, INK, LINKS, MARK, PAPER, QUIET, Picture, Point, Style, add, label, line
+from trninv.drawing.svg import BAD, INK, LINKS, MARK, PAPER, QUIET, WORN, Picture, Point, Style, add, label, line
 from trninv.errors import WrongLevelError
 from trninv.inventory.address import node_addresses, nodes_of, resolve
 from trninv.inventory.schema import TABLES
@@ -51,22 +52,8 @@ def read(connection: Connection, scope: str) -> Wiring:
 
     """
     place = resolve(connection, scope)
-    node, chip, switch, server, rack, link = (_T[name] for name in ("node", "chip", "switch", "server", "rack", "link"))
-    of_switch = server.alias("of_switch")
-    whole = (
-        node_addresses()
-        .add_columns(
-            node.c.kind,
-            node.c.domain_id,
-            func.coalesce(chip.c.ordinal, switch.c.ordinal).label("ordinal"),
-            func.coalesce(server.c.ordinal, of_switch.c.ordinal).label("server"),
-            rack.c.ordinal.label("rack"),
-        )
-        .outerjoin(of_switch, of_switch.c.id == switch.c.server_id)
-        .join(rack, rack.c.id == func.coalesce(server.c.rack_id, switch.c.rack_id))
-        .where(node.c.kind.in_(("chip", "switch")))
-        .order_by(node.c.id)
-    )
+    node = _T["node"]
+    whole = _parts()
     inside = connection.execute(whole.where(nodes_of(place), node.c.kind == "chip").limit(_MOST + 1)).all()
     domains = {row.domain_id for row in inside}
     if not inside:
@@ -74,6 +61,7 @@ def read(connection: Connection, scope: str) -> Wiring:
     if len(domains) > 1 or len(inside) > _MOST:
         raise WrongLevelError(f"{place.address} is more than one domain: draw one, such as {place.address}/d0")
     ids = {row.id for row in inside}
+    link = _T["link"]
     links = connection.execute(
         select(link.c.a_id, link.c.b_id, link.c.bandwidth_bytes_per_s, link.c.technology)
         .where(link.c.domain_id.in_(domains), link.c.scope.not_in(("host", "fabric")))
@@ -87,12 +75,33 @@ def read(connection: Connection, scope: str) -> Wiring:
     return Wiring(
         place.address,
         connection.scalar(wiring) == "switched",
-        tuple(Part(row.address, row.kind, row.ordinal, row.server, row.rack) for row in rows),
+        tuple(Part(row.address, row.kind, row.ordinal, row.server, row.rack, row.state) for row in rows),
         tuple(
             Wire(name[row.a_id], name[row.b_id], row.bandwidth_bytes_per_s, row.technology)
             for row in links
             if row.a_id in name and row.b_id in name
         ),
+    )
+
+
+def _parts() -> Select[Any]:
+    """Every chip and switch with where it stands."""
+    node, chip, switch, server, rack = (_T[name] for name in ("node", "chip", "switch", "server", "rack"))
+    of_switch = server.alias("of_switch")
+    return (
+        node_addresses()
+        .add_columns(
+            node.c.kind,
+            node.c.domain_id,
+            node.c.state,
+            func.coalesce(chip.c.ordinal, switch.c.ordinal).label("ordinal"),
+            func.coalesce(server.c.ordinal, of_switch.c.ordinal).label("server"),
+            rack.c.ordinal.label("rack"),
+        )
+        .outerjoin(of_switch, of_switch.c.id == switch.c.server_id)
+        .join(rack, rack.c.id == func.coalesce(server.c.rack_id, switch.c.rack_id))
+        .where(node.c.kind.in_(("chip", "switch")))
+        .order_by(node.c.id)
     )
 
 
@@ -126,6 +135,8 @@ def picture(wiring: Wiring, live: Graph, marks: Marks | None = None) -> str:
         technology = ", ".join(dict.fromkeys(wire.technology for wire in wiring.wires if wire.nominal == nominal))
         colour = LINKS[bandwidths.index(nominal) % len(LINKS)]
         made.legend.append((colour, f"{technology} {Bandwidth(nominal)} one direction"))
+    if any(part.state == "degraded" for part in wiring.parts):
+        made.legend.append((WORN, "degraded"))
     if marks.side:
         made.legend.append((_SIDE, "one half"))
     xs, ys = [x for x, _ in at.values()], [y for _, y in at.values()]
@@ -158,9 +169,11 @@ def _node(root: Element, part: Part, at: Point, marks: Marks, *, up: bool) -> No
         "stroke": MARK if marked else INK,
         "stroke_width": 3 if marked else 1.2,
     }
+    if part.state == "degraded" and not marked:
+        style |= {"stroke": WORN, "stroke_width": 3.0}
     if not up:
         style = {"fill": PAPER, "stroke": BAD, "stroke_width": 1.2, "stroke_dasharray": "3 2"}
-    title = part.address if up else f"{part.address}, down"
+    title = f"{part.address}, {part.state}" if up else f"{part.address}, down"
     if part.kind == "chip":
         add(root, "circle", title, cx=x, cy=y, r=RADIUS, **style)
     else:

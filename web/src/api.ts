@@ -36,6 +36,7 @@ export class ApiError extends Error {
   }
 }
 
+export const UNREACHABLE = "UNREACHABLE";
 const TOKEN = "trninv token";
 
 /** Keep a bearer token for as long as the tab is open. */
@@ -50,7 +51,7 @@ async function request(path: string, options: RequestInit): Promise<Response> {
     return await fetch(path, { ...options, headers: { ...options.headers, ...authorization } });
   } catch (error) {
     if (error instanceof DOMException) throw error;
-    throw new ApiError("the service does not answer: is trninv serve running?", "UNREACHABLE");
+    throw new ApiError("the service does not answer: is trninv serve running?", UNREACHABLE);
   }
 }
 

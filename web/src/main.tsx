@@ -1,6 +1,6 @@
 // The explorer: a view for each address.
 import { render } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useErrorBoundary } from "preact/hooks";
 import { DomainView } from "./domain/view";
 import { href, type Route, useRoute } from "./route";
 import "./style.css";
@@ -38,7 +38,9 @@ function App() {
   useEffect(() => {
     document.title = route.of ? `${route.of} – trninv` : "trninv";
     scrollTo(0, 0);
+    mended();
   }, [route.view, route.of]);
+  const [broken, mended] = useErrorBoundary();
   const cluster = route.view === "reports" ? "" : (route.of.split("/")[0] ?? "");
   const link = (view: string, label: string) => (
     <a href={href(view)} aria-current={route.view === view && !route.of ? "page" : undefined}>
@@ -61,9 +63,17 @@ function App() {
         <a href="graphql">GraphiQL</a>
       </nav>
       <main id="main" tabIndex={-1}>
-        <View route={route} />
+        {broken ? <Broken error={broken} /> : <View route={route} />}
       </main>
     </>
+  );
+}
+
+function Broken({ error }: { error: Error }) {
+  return (
+    <p class="failure">
+      This page failed: {String(error)}. <a href={href("home")}>To the start.</a>
+    </p>
   );
 }
 

@@ -48,7 +48,7 @@ export const domainOf = (address: string) => address.split("/").slice(0, 2).join
 
 export const rackOf = (of: Overview, chip: number) => Math.floor(chip / of.perServer / of.serversPerRack);
 
-/** Tiles of a chip each, one a domain, with a cell between; trninv/drawing/overview.py lays them out the same. */
+/** Tiles of a chip each, one a domain, with a cell between; trninv/drawing/fleet.py lays them out the same. */
 export interface Grid {
   /** Cells along one side of a tile, its gap left out. */
   side: number;
@@ -144,5 +144,7 @@ export function overviewSvg(of: Overview, colouring: Colouring, paper: string): 
   }
   const shapes = [...paths].sort().map(([colour, path]) => `<path fill="${colour}" d="${path.join("")}"/>`);
   const box = `viewBox="0 0 ${to.width} ${to.height}"`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges"><title>${of.cluster}</title><rect width="100%" height="100%" fill="${paper}"/>${shapes.join("")}</svg>\n`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges"><title>${escaped(of.cluster)}</title><rect width="100%" height="100%" fill="${paper}"/>${shapes.join("")}</svg>\n`;
 }
+
+const escaped = (text: string) => text.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);

@@ -1,11 +1,22 @@
 // What several views share: loading and failing, copying the query, taking the picture along.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { type ApiError, type Asked, keepToken, type Loaded, written } from "./api";
+import { type ApiError, type Asked, keepToken, type Loaded, UNREACHABLE, written } from "./api";
 import { saved, standalone } from "./drawing/save";
 
 export function Failure({ error }: { error: ApiError }) {
-  if (error.code !== "UNAUTHENTICATED") return <p class="failure">{error.message}</p>;
+  if (error.code !== "UNAUTHENTICATED") {
+    return (
+      <p class="failure">
+        {error.message}{" "}
+        {error.code === UNREACHABLE && (
+          <button type="button" onClick={() => location.reload()}>
+            Try again
+          </button>
+        )}
+      </p>
+    );
+  }
   const keep = (event: SubmitEvent) => {
     event.preventDefault();
     keepToken(String(new FormData(event.target as HTMLFormElement).get("token")).trim());
@@ -15,7 +26,14 @@ export function Failure({ error }: { error: ApiError }) {
     <form class="failure" onSubmit={keep}>
       <label>
         This service asks for a token (trninv token create){" "}
-        <input name="token" type="password" autocomplete="off" required />
+        <input
+          name="token"
+          type="password"
+          autocomplete="off"
+          required
+          pattern="[!-~]+"
+          title="A token as it was shown"
+        />
       </label>{" "}
       <button type="submit">Use it</button>
     </form>

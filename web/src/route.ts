@@ -14,7 +14,7 @@ export function parsed(hash: string): Route {
   return {
     view: view || "home",
     of: decoded(of.join("/")),
-    options: Object.fromEntries(new URLSearchParams(query)),
+    options: Object.assign(Object.create(null), Object.fromEntries(new URLSearchParams(query))),
   };
 }
 
@@ -37,9 +37,9 @@ export function numberIn(given: string | undefined, [least, most]: [number, numb
   return Number.isFinite(value) ? Math.max(least, Math.min(most, value)) : usual;
 }
 
-/** The link to a view; empty options are left out. */
+/** The link to a view; options that are undefined are left out. */
 export function href(view: string, of = "", options: Record<string, string | number | undefined> = {}): string {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== "");
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
   const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   const readable = query.replaceAll("%2F", "/").replaceAll("%2C", ",");
   return `#/${view === "home" ? "" : view}${of && `/${encodeURI(of)}`}${readable && `?${readable}`}`;

@@ -1,7 +1,12 @@
 // Numbers for people.
 const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+const SMALL = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const EXACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
 
-export const number = (value: number) => NUMBER.format(value);
+export const number = (value: number) => (Math.abs(value) < 1 ? SMALL : NUMBER).format(value);
+
+/** Whole numbers whole, others to six digits. */
+export const exact = (value: number) => (Number.isInteger(value) ? NUMBER : EXACT).format(value);
 export const gigabytes = (of: { gigabytesPerSecond: number }) => `${number(of.gigabytesPerSecond)} GB/s`;
 export const gibibytes = (of: { gibibytes: number }) => `${number(of.gibibytes)} GiB`;
 export const counted = (count: number, noun: string) =>

@@ -5,7 +5,7 @@ import { Change } from "../parts";
 import { below, counted, gibibytes, gigabytes, number } from "../words";
 import type { Flow, Halves, Pair, Pool, Rests, Supposed, Ways } from "./documents";
 
-interface Taking {
+export interface Taking {
   domain: string;
   toggle: (address: string) => void;
   down: Set<string>;

@@ -6,12 +6,11 @@ export const WIRING = graphql(`
     resolve(address: $at) {
       ... on Domain {
         address model wiring
-        cluster { slug }
         servers(first: 64) {
           nodes {
             address ordinal state
             rack { address ordinal }
-            chips(first: 16) { nodes { address ordinal state memory { gibibytes } } }
+            chips(first: 16) { nodes { address ordinal state } }
           }
         }
         switches(first: 100) { nodes { address ordinal state server { ordinal } rack { ordinal } } }
@@ -30,13 +29,13 @@ export const WIRING = graphql(`
 `);
 
 const RESTS = graphql(`
-  fragment Rests on Fact { subject attribute value written quote formula disputed assumed note source { title } }
+  fragment Rests on Fact { subject attribute value quote formula disputed assumed note source { title } }
 `);
 
 const WAYS = graphql(
   `
   fragment Ways on PathAnswer {
-    definition reachable reason equallyGood disputed
+    definition source target reachable reason equallyGood disputed
     facts { ...Rests }
     paths {
       hops
@@ -116,7 +115,7 @@ export const BISECTION_IF = graphql(
 const POOL = graphql(
   `
   fragment Pool on PoolAnswer {
-    definition disputed chips
+    definition of disputed chips
     facts { ...Rests }
     memory { gibibytes }
     own { gibibytes }

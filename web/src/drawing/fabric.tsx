@@ -79,6 +79,10 @@ export function FabricPicture({
   const width = Math.max(...all.map((each) => each.x + each.width)) + LEFT;
   const height = Math.max(...all.map((each) => each.y + each.height)) + LEFT;
   const last = Math.max(...nodes.map((node) => node.tier));
+  const idle = new Set([
+    ...nodes.filter((node) => node.state === "down" || node.state === "maintenance").map((node) => node.address),
+    ...links.filter((link) => !carries(link)).map((link) => link.a.address),
+  ]);
   const drawn = links.filter((link) => at.get(link.a.address)?.node.tier !== last);
   const tiers = [...new Set(nodes.map((node) => node.tier))].sort((a, b) => a - b);
   return (
@@ -90,7 +94,7 @@ export function FabricPicture({
           if (!a || !b) return null;
           const ends = { x1: a.x + a.width / 2, y1: a.y, x2: b.x + b.width / 2, y2: b.y + b.height };
           return (
-            <line key={link.address} class={link.state === "up" ? "" : "off"} {...ends}>
+            <line key={link.address} class={carries(link) ? "" : "off"} {...ends}>
               <title>{says(link)}</title>
             </line>
           );
@@ -105,8 +109,8 @@ export function FabricPicture({
           />
         ))}
         {all.map(({ node, ...box }) => (
-          <g key={node.address} class={node.state === "up" ? "switch" : "switch off"}>
-            <title>{`${node.address}, ${node.state}`}</title>
+          <g key={node.address} class={idle.has(node.address) ? "switch off" : "switch"}>
+            <title>{`${node.address}, ${idle.has(node.address) && node.state === "up" ? "cut off" : node.state}`}</title>
             <rect {...box} />
             {node.tier !== last && (
               <text x={box.x + box.width / 2} y={box.y + 15}>
@@ -141,6 +145,9 @@ function bundles(at: Map<string, Placed>, links: Uplink[], last: number): [Place
   }
   return [...found.values()];
 }
+
+/** What its ends carry is in its bandwidth. */
+const carries = (link: Uplink) => link.bandwidth.gigabytesPerSecond > 0;
 
 const says = (link: Uplink) =>
   `${link.address}: ${counted(link.cables, "cable")}, ${number(link.bandwidth.gigabytesPerSecond)} GB/s one direction, ${link.state}`;

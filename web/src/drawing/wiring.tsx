@@ -23,7 +23,8 @@ interface Props {
   layout: Layout;
   marks: Marks;
   chosen: string[];
-  down: Set<string>;
+  /** What carries nothing. */
+  lost: Set<string>;
   pick: (address: string) => void;
   toggle: (address: string) => void;
   /** Whether a plain click takes down too. */
@@ -32,8 +33,9 @@ interface Props {
 }
 
 const STUB = 24;
+const CARRYING = new Set(["up", "degraded"]);
 
-export function WiringPicture({ id, wiring, layout, marks, chosen, down, pick, toggle, breaking, turn }: Props) {
+export function WiringPicture({ id, wiring, layout, marks, chosen, lost, pick, toggle, breaking, turn }: Props) {
   const [focus, setFocus] = useState(wiring.parts[0]?.address);
   const dragged = useRef<Point | null>(null);
   const root = useRef<SVGSVGElement>(null);
@@ -41,8 +43,6 @@ export function WiringPicture({ id, wiring, layout, marks, chosen, down, pick, t
   const classes = bandwidths(wiring);
   const wide = Math.max(...wiring.wires.map((wire) => wire.nominal), 1);
   const wrapping = wraps(wiring);
-  const dead = (address: string, state: string) => down.has(address) || state === "down" || state === "maintenance";
-  const broken = new Set(wiring.parts.filter((part) => dead(part.address, part.state)).map((part) => part.address));
 
   const press = (address: string) => (event: MouseEvent) => {
     const part = wiring.parts.find((each) => each.address === address);
@@ -51,6 +51,7 @@ export function WiringPicture({ id, wiring, layout, marks, chosen, down, pick, t
     if (part) setFocus(address);
   };
   const type = (part: Part) => (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
     const arrow = ARROWS[event.key];
     if (arrow) {
       const next = nearest(wiring.parts, layout, part.address, arrow);
@@ -71,7 +72,7 @@ export function WiringPicture({ id, wiring, layout, marks, chosen, down, pick, t
 
   const line = (wire: Wire) => {
     const marked = marks.links.has(wire.address);
-    const off = dead(wire.address, wire.state) || broken.has(wire.a) || broken.has(wire.b);
+    const off = lost.has(wire.address);
     const names = ["wire", `w${classes.indexOf(wire.nominal) % 4}`];
     if (marked) names.push(marks.cut ? "cut" : "path");
     if (off) names.push("off");
@@ -126,14 +127,14 @@ export function WiringPicture({ id, wiring, layout, marks, chosen, down, pick, t
             marks.nodes.has(part.address) ? "path" : "",
             marks.side.has(part.address) ? "side" : "",
             marks.hops.has(part.address) ? `hop h${Math.min(marks.hops.get(part.address) ?? 0, 6)}` : "",
-            broken.has(part.address) ? "off" : "",
+            lost.has(part.address) ? "off" : "",
             part.state === "degraded" ? "degraded" : "",
           ]}
           pressed={chosen.includes(part.address)}
           tab={part.address === focus}
           press={press(part.address)}
           type={type(part)}
-          says={`${part.kind} ${part.address}, ${down.has(part.address) ? "supposed down" : part.state}`}
+          says={`${part.kind} ${part.address}, ${lost.has(part.address) && CARRYING.has(part.state) ? "supposed down" : part.state}`}
         />
       ))}
       {labels(wiring, layout)}

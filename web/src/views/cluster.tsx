@@ -1,11 +1,11 @@
 // A fleet: every chip at once on a canvas, and the fabric that joins its domains.
 import { asking, download, graphql, type Result, useAsked, useLoaded } from "../api";
 import { FabricPicture } from "../drawing/fabric";
+import { Fleet } from "../fleet/view";
 import { COLOURINGS, domainOf, overviewSvg, unpacked } from "../overview";
 import { Copy, Download, drawn, Shown } from "../parts";
 import { change, href, oneOf, type Route } from "../route";
 import { counted, gibibytes, number } from "../words";
-import { Fleet } from "./fleet";
 
 const CLUSTER = graphql(`
   query Cluster($slug: String!) {
@@ -32,9 +32,10 @@ const FABRIC = graphql(`
 type Cluster = NonNullable<Result<typeof CLUSTER>["cluster"]>;
 
 export function ClusterView({ route }: { route: Route }) {
-  const asked = asking(CLUSTER, { slug: route.of });
-  const chips = useLoaded(route.of, async (signal) =>
-    unpacked(route.of, await download(`chips/${encodeURIComponent(route.of)}`, signal)),
+  const slug = route.of.toLowerCase();
+  const asked = asking(CLUSTER, { slug });
+  const chips = useLoaded(slug, async (signal) =>
+    unpacked(slug, await download(`chips/${encodeURIComponent(slug)}`, signal)),
   );
   const told = useAsked(asked);
   const colouring = oneOf(COLOURINGS, route.options.colour, "state");
@@ -43,11 +44,11 @@ export function ClusterView({ route }: { route: Route }) {
   return (
     <article>
       <header class="title">
-        <h1>{route.of}</h1>
+        <h1>{slug}</h1>
         {told.data?.cluster && <Told cluster={told.data.cluster} />}
         <div class="tools">
           <Copy asked={[asked]} />
-          <Download name={route.of} picture={picture} />
+          <Download name={slug} picture={picture} />
         </div>
       </header>
       <Shown of={chips}>
@@ -57,7 +58,7 @@ export function ClusterView({ route }: { route: Route }) {
       </Shown>
       {told.error && <Shown of={told}>{() => null}</Shown>}
       {told.data?.cluster && told.data.cluster.worn.totalCount > 0 && <Worn cluster={told.data.cluster} />}
-      <Fabric cluster={route.of} open={route.options.fabric === "yes"} />
+      <Fabric cluster={slug} open={route.options.fabric === "yes"} />
     </article>
   );
 }
@@ -100,14 +101,13 @@ function Fabric({ cluster, open }: { cluster: string; open: boolean }) {
           {({ networkNodes, links }) =>
             networkNodes.totalCount === 0 ? (
               <p>No network nodes: a single domain needs none.</p>
+            ) : networkNodes.totalCount > networkNodes.nodes.length ? (
+              <p>
+                {counted(networkNodes.totalCount, "network node")}: too many for this page.{" "}
+                <code>trninv draw {cluster}/fabric</code> draws them.
+              </p>
             ) : (
               <>
-                {networkNodes.totalCount > networkNodes.nodes.length && (
-                  <p class="failure">
-                    Only {number(networkNodes.nodes.length)} of {counted(networkNodes.totalCount, "network node")} are
-                    here; <code>trninv draw {cluster}/fabric</code> draws all.
-                  </p>
-                )}
                 <div class="tools">
                   <Copy asked={[asked]} />
                   <Download name={`${cluster}-fabric`} picture={drawn("fabric")} />

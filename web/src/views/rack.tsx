@@ -133,7 +133,7 @@ function Tray({ slot, top }: { slot: Slot; top: number }) {
   const says = `${server.address.split("/").slice(-1)} ${kind === "server" ? "" : `${kind} tray ${tray?.ordinal}`}`;
   const height = units * UNIT - 2;
   return (
-    <g class={`tray ${kind} ${server.state === "up" ? "" : "off"}`}>
+    <g class={`tray ${kind} ${server.state}`}>
       <title>{`${server.address}, ${kind}${slot.assumed ? ", height assumed" : `, ${units}U`}, ${server.state}`}</title>
       <rect x={LEFT + 2} y={top + 1} width={WIDTH - 4} height={height} />
       {slot.assumed && <rect x={LEFT + 2} y={top + 1} width={WIDTH - 4} height={height} fill="url(#hatch)" />}
@@ -141,7 +141,7 @@ function Tray({ slot, top }: { slot: Slot; top: number }) {
         {says}
       </text>
       {chips.map((chip, at) => (
-        <g key={chip.address} class={chip.state === "up" ? "chip" : "chip off"}>
+        <g key={chip.address} class={`chip ${chip.state}`}>
           <title>{`${chip.address}, ${chip.state}`}</title>
           <rect x={LEFT + 150 + at * 19} y={top + height / 2 - 6} width="16" height="14" rx="2" />
           <text x={LEFT + 158 + at * 19} y={top + height / 2 + 5}>

@@ -1,10 +1,11 @@
 // Reports: the list, and one with its parameters, its rows, a plot where it helps, and CSV.
-import { asking, download, graphql, type Result, useAsked } from "../api";
+import { useState } from "preact/hooks";
+import { type ApiError, asking, download, graphql, type Result, useAsked } from "../api";
 import { Plot, plotOf } from "../drawing/plot";
 import { saved } from "../drawing/save";
-import { Copy, Download, drawn, Shown } from "../parts";
+import { Copy, Download, drawn, Failure, Shown } from "../parts";
 import { change, href, type Route } from "../route";
-import { counted, number } from "../words";
+import { counted, exact } from "../words";
 
 const REPORTS = graphql(`
   query Reports { reports { name title answers parameters { name default says } } }
@@ -61,9 +62,13 @@ function One({ report, route }: { report: Report; route: Route }) {
   });
   const asked = asking(ROWS, { name: report.name, values: given });
   const loaded = useAsked(asked);
-  const csv = async () => {
+  const [refused, setRefused] = useState<ApiError | null>(null);
+  const csv = () => {
     const query = new URLSearchParams(given.map(({ name, value }) => [name, value])).toString();
-    saved(`${report.name}.csv`, await download(`reports/${encodeURIComponent(report.name)}.csv?${query}`), "text/csv");
+    download(`reports/${encodeURIComponent(report.name)}.csv?${query}`).then(
+      (content) => saved(`${report.name}.csv`, content, "text/csv"),
+      setRefused,
+    );
   };
   return (
     <article>
@@ -78,6 +83,7 @@ function One({ report, route }: { report: Report; route: Route }) {
           </button>
         </div>
       </header>
+      {refused && <Failure error={refused} />}
       {report.parameters.length > 0 && (
         <form class="ends" onSubmit={(event) => event.preventDefault()}>
           {report.parameters.map(({ name, default: usual, says }) => (
@@ -86,7 +92,9 @@ function One({ report, route }: { report: Report; route: Route }) {
               <input
                 name={name}
                 value={route.options[name] ?? usual}
-                onChange={(event) => change({ [name]: event.currentTarget.value || undefined })}
+                onChange={(event) =>
+                  change({ [name]: event.currentTarget.value === usual ? undefined : event.currentTarget.value })
+                }
               />{" "}
               <span class="quiet">{says}</span>
             </label>
@@ -126,7 +134,7 @@ function Table({
       )}
       <p class="quiet">
         {counted(rows.length, "row")}
-        {truncated && ": there are more, the command line and CSV have them"}
+        {truncated && ": there are more; trninv report {name} --limit has them"}
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
       <section class="scroll" aria-label="Rows" tabIndex={0}>
@@ -145,7 +153,7 @@ function Table({
               <tr key={at}>
                 {row.map((cell, column) => (
                   <td key={columns[column]} class={typeof cell === "number" ? "number" : ""}>
-                    {typeof cell === "number" ? number(cell) : String(cell ?? "")}
+                    {typeof cell === "number" ? exact(cell) : String(cell ?? "")}
                   </td>
                 ))}
               </tr>

@@ -1,0 +1,175 @@
+// The wiring with what the chosen answer marks, flat or turned, and what its colours mean.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { flat, type Layout, turned, type Wiring } from "../drawing/layout";
+import { bandwidths, type Marks, NOTHING, WiringPicture } from "../drawing/wiring";
+import { Choice } from "../parts";
+import { change, numberIn, oneOf } from "../route";
+import { below, number } from "../words";
+import type { Taking } from "./answers";
+import type { Answers } from "./asked";
+import { lost } from "./down";
+
+const SHOWN = {
+  shortest: "Shortest path",
+  widest: "Widest path",
+  cut: "Minimum cut",
+  bisection: "Bisection",
+  pool: "Memory pool",
+};
+type Show = keyof typeof SHOWN;
+
+/** What the chosen answer marks, once it is that of what is asked now. */
+function marksOf(show: Show, { pair, halves, pool }: Answers, from: string): Marks {
+  const marks = { ...NOTHING, cut: show === "cut" || show === "bisection" };
+  const links = (all: { address: string }[]) => new Set(all.map((each) => each.address));
+  if (show === "bisection") {
+    return halves.data && !halves.loading
+      ? { ...marks, links: links(halves.data.cut.nodes), side: new Set(halves.data.chipsA) }
+      : marks;
+  }
+  if (show === "pool") {
+    const rings = pool.loading ? [] : (pool.data?.byHops ?? []);
+    const hops = rings.flatMap((ring) => ring.reached.map((chip): [string, number] => [chip.address, ring.hops]));
+    return { ...marks, hops: new Map(rings.length ? [[from, 0], ...hops] : []) };
+  }
+  if (!pair.data || pair.loading) return marks;
+  if (show === "cut") return { ...marks, links: links(pair.data.bandwidth.minimumCut) };
+  const steps = pair.data[show].paths[0]?.steps ?? [];
+  return {
+    ...marks,
+    links: links(steps.filter((step) => step.kind === "link")),
+    nodes: links(steps.filter((step) => step.kind !== "link")),
+  };
+}
+
+interface PictureProps {
+  wiring: Wiring;
+  answers: Answers;
+  ends: [string, string];
+  taking: Taking;
+  options: Record<string, string>;
+}
+
+export function Picture({ wiring, answers, ends: [from, to], taking, options }: PictureProps) {
+  const [breaking, setBreaking] = useState(false);
+  const show: Show = oneOf(SHOWN, options.show, "shortest");
+  const torus = wiring.wiring === "torus";
+  const solid = torus && options.view === "3d";
+  const [[yaw, pitch], turn] = useAngles(options, solid);
+  const layout: Layout = useMemo(
+    () => (solid ? turned(wiring, yaw, pitch) : flat(wiring)),
+    [wiring, solid, yaw, pitch],
+  );
+  const short = (address: string) => below(wiring.domain, address);
+  const pick = (address: string) => {
+    if (address === from) change({ from: undefined, to: undefined });
+    else if (!from || to) change({ from: short(address), to: undefined });
+    else change({ to: short(address) });
+  };
+  return (
+    <>
+      <div class="tools">
+        <Choice name="Show" of={SHOWN} chosen={show} choose={(value) => change({ show: value })} />
+        {torus && (
+          <Choice
+            name="View"
+            of={{ "2d": "2D", "3d": "3D" }}
+            chosen={solid ? "3d" : "2d"}
+            choose={(view) => change({ view: view === "3d" ? view : undefined, yaw: undefined, pitch: undefined })}
+          />
+        )}
+        {solid && <Turning turn={turn} />}
+        <label class="toggle">
+          <input type="checkbox" checked={breaking} onChange={() => setBreaking(!breaking)} />
+          <span>A click takes down</span>
+        </label>
+      </div>
+      <WiringPicture
+        id="wiring"
+        wiring={wiring}
+        layout={layout}
+        marks={marksOf(show, answers, from)}
+        chosen={[from, to].filter(Boolean)}
+        lost={lost(wiring, [...taking.down])}
+        pick={pick}
+        toggle={taking.toggle}
+        breaking={breaking}
+        turn={solid ? (dx, dy) => turn(dx / 2, dy / 2) : undefined}
+      />
+      <Legend wiring={wiring} show={show} />
+    </>
+  );
+}
+
+const ANGLES: [number, number] = [-28, 22];
+
+/** Yaw and pitch in degrees, and how to turn further; the view's address follows when the turning rests. */
+function useAngles(
+  options: Record<string, string>,
+  solid: boolean,
+): [[number, number], (dx: number, dy: number) => void] {
+  const given = (): [number, number] => [
+    numberIn(options.yaw, [-1e6, 1e6], ANGLES[0]),
+    numberIn(options.pitch, [-90, 90], ANGLES[1]),
+  ];
+  const [angles, setAngles] = useState(given);
+  useEffect(() => setAngles(given()), [options.yaw, options.pitch]);
+  const [yaw, pitch] = angles;
+  useEffect(() => {
+    if (!solid || String(angles) === String(given())) return;
+    const rest = setTimeout(() => change({ yaw: yaw.toFixed(0), pitch: pitch.toFixed(0) }, true), 300);
+    return () => clearTimeout(rest);
+  }, [solid, yaw, pitch]);
+  return [angles, (dx, dy) => setAngles([yaw + dx, Math.max(-90, Math.min(90, pitch + dy))])];
+}
+
+function Turning({ turn }: { turn: (dx: number, dy: number) => void }) {
+  return (
+    <fieldset class="choice">
+      <legend>Turn</legend>
+      {(
+        [
+          ["left", "←", -15, 0],
+          ["right", "→", 15, 0],
+          ["up", "↑", 0, 15],
+          ["down", "↓", 0, -15],
+        ] as const
+      ).map(([name, sign, dy, dp]) => (
+        <button key={name} type="button" class="small" aria-label={`Turn ${name}`} onClick={() => turn(dy, dp)}>
+          {sign}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+function Legend({ wiring, show }: { wiring: Wiring; show: Show }) {
+  return (
+    <ul class="legend">
+      {bandwidths(wiring).map((bandwidth, at) => (
+        <li key={bandwidth}>
+          <span class={`swatch line w${at % 4}`} />{" "}
+          {[...new Set(wiring.wires.filter((wire) => wire.nominal === bandwidth).map((wire) => wire.technology))].join(
+            ", ",
+          )}{" "}
+          {number(bandwidth)} GB/s one direction
+        </li>
+      ))}
+      {show === "bisection" && (
+        <li>
+          <span class="swatch side" /> one half
+        </li>
+      )}
+      {wiring.wiring === "torus" && <li>short ends: a link that wraps around</li>}
+      <li>
+        <span class="swatch off" /> down
+      </li>
+      {wiring.parts.some((part) => part.state === "degraded") && (
+        <li>
+          <span class="swatch degraded" /> degraded
+        </li>
+      )}
+      <li>numbers: devices as neuron-ls has them</li>
+    </ul>
+  );
+}

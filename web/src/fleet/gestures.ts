@@ -1,0 +1,88 @@
+// Mouse, fingers, wheel and keys on a fleet's canvas.
+import type { Camera } from "./camera";
+
+type Pixel = [number, number];
+
+export interface Acts {
+  hover: (at: Pixel | null) => void;
+  open: (at: Pixel) => void;
+  /** The camera moved; and it came to rest. */
+  moved: () => void;
+  rested: () => void;
+  /** A key that is none of the camera's; whether it means something. */
+  key: (event: KeyboardEvent) => boolean;
+}
+
+const CLICK = 5;
+const REST = 300;
+
+/** Listens until the function that it gives is called. */
+export function gestures(camera: Camera, acts: Acts): () => void {
+  const { element } = camera;
+  const control = new AbortController();
+  const fingers = new Map<number, Pixel>();
+  let travelled = 0;
+  let rest = 0;
+  const at = (event: MouseEvent): Pixel => [event.offsetX, event.offsetY];
+  const restSoon = () => {
+    acts.moved();
+    clearTimeout(rest);
+    rest = window.setTimeout(acts.rested, REST);
+  };
+
+  function down(event: PointerEvent): void {
+    if (event.button !== 0) return;
+    element.setPointerCapture(event.pointerId);
+    fingers.set(event.pointerId, at(event));
+    if (fingers.size === 1) travelled = 0;
+  }
+  function move(event: PointerEvent): void {
+    const before = fingers.get(event.pointerId);
+    const now = at(event);
+    if (!before) {
+      acts.hover(now);
+      return;
+    }
+    const other = [...fingers].find(([id]) => id !== event.pointerId)?.[1];
+    const [dx, dy] = [now[0] - before[0], now[1] - before[1]];
+    fingers.set(event.pointerId, now);
+    travelled += Math.abs(dx) + Math.abs(dy);
+    if (other) {
+      const apart = (from: Pixel) => Math.max(1, Math.hypot(from[0] - other[0], from[1] - other[1]));
+      camera.zoom(apart(now) / apart(before), other);
+    } else camera.move(dx, dy);
+    acts.moved();
+  }
+  function up(event: PointerEvent): void {
+    if (!fingers.delete(event.pointerId)) return;
+    if (travelled < CLICK) acts.open(at(event));
+    else acts.rested();
+  }
+  function wheel(event: WheelEvent): void {
+    event.preventDefault();
+    camera.zoom(Math.exp(-event.deltaY / 400), at(event));
+    restSoon();
+  }
+  function key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const factor = { "+": 1.5, "=": 1.5, "-": 1 / 1.5 }[event.key];
+    if (factor) {
+      camera.zoom(factor, [element.clientWidth / 2, element.clientHeight / 2]);
+      restSoon();
+    } else if (!acts.key(event)) return;
+    event.preventDefault();
+  }
+
+  const options = { signal: control.signal };
+  element.addEventListener("pointerdown", down, options);
+  element.addEventListener("pointermove", move, options);
+  element.addEventListener("pointerup", up, options);
+  element.addEventListener("pointercancel", (event) => fingers.delete(event.pointerId), options);
+  element.addEventListener("pointerleave", () => acts.hover(null), options);
+  element.addEventListener("wheel", wheel, { ...options, passive: false });
+  element.addEventListener("keydown", key, options);
+  return () => {
+    clearTimeout(rest);
+    control.abort();
+  };
+}
