@@ -91,7 +91,7 @@ export const PLACE_COLOURS = ["#4269d0", "#efb118", "#3ca951", "#a463f2", "#ff72
 /** Fifths of the largest pool there could be: which of them a pool is in. */
 export const fifth = (pool: number, most: number) => Math.min(4, Math.floor((5 * pool) / most));
 
-export function colourOf(of: Overview, colouring: Colouring, chip: number): string {
+function colourOf(of: Overview, colouring: Colouring, chip: number): string {
   const pick = (all: string[], at: number) => all[at % all.length] as string;
   switch (colouring) {
     case "state":

@@ -8,7 +8,7 @@ export interface Route {
   options: Record<string, string>;
 }
 
-export function parsed(hash: string): Route {
+function parsed(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [view = "", ...of] = path.split("/");
   return {

@@ -1,13 +1,13 @@
 // The tiers of a fabric as a tree: the top tier above, each network node over those below it.
 import { counted, number } from "../words";
 
-export interface NetworkNode {
+interface NetworkNode {
   address: string;
   tier: number;
   state: string;
 }
 
-export interface Uplink {
+interface Uplink {
   address: string;
   state: string;
   cables: number;
@@ -32,7 +32,7 @@ interface Placed {
 }
 
 /** Where every network node is drawn; trninv/drawing/fabric.py places them the same. */
-export function placed(nodes: NetworkNode[], links: Uplink[]): Map<string, Placed> {
+function placed(nodes: NetworkNode[], links: Uplink[]): Map<string, Placed> {
   const tiers = [...new Set(nodes.map((node) => node.tier))].sort((a, b) => a - b);
   const above = new Map(links.map((link) => [link.a.address, link.b.address]));
   const below = new Map<string, NetworkNode[]>();

@@ -48,11 +48,11 @@ const SERVER = 240;
 const RACK = 190;
 
 /** Server, row and column of a torus chip: device = columns × row + column. */
-export function coordinates({ server, ordinal }: Part, columns: number): [number, number, number] {
+function coordinates({ server, ordinal }: Part, columns: number): [number, number, number] {
   return [server ?? 0, Math.floor(ordinal / columns), ordinal % columns];
 }
 
-export function columns({ parts }: Wiring): number {
+function columns({ parts }: Wiring): number {
   return Math.sqrt(parts.filter((part) => part.server === 0 && part.kind === "chip").length);
 }
 
@@ -133,7 +133,7 @@ export function wraps(wiring: Wiring): Set<string> {
   return new Set(wiring.wires.filter(far).map((wire) => wire.address));
 }
 
-export interface Box {
+interface Box {
   x: number;
   y: number;
   width: number;
