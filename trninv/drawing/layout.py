@@ -32,6 +32,7 @@ class Wire:
     b: str
     nominal: int
     technology: str
+    state: str = "up"
 
     @property
     def ends(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
-from trninv.drawing.svg import BAD, INK, PAPER, QUIET, WORN, Picture, Style, add, label
+from trninv.drawing.svg import BAD, INK, PAPER, QUIET, REPAIR, WORN, Picture, Style, add, label
 from trninv.inventory.address import Place
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.units import counted
@@ -22,7 +22,8 @@ def picture(connection: Connection, rack: Place) -> str:
     used = sum(slot["units"] for slot in slots)
     height = max(units, used)
     servers = len({slot["server"] for slot in slots})
-    made = Picture(rack.address, f"{counted(servers, 'server')}, {used} of {units} rack units")
+    known = "heights not documented" if any(slot["assumed"] for slot in slots) else f"{used} of {units} rack units"
+    made = Picture(rack.address, f"{counted(servers, 'server')}, {known}")
     root = made.drawing
     hatch = add(root, "pattern", id="hatch", width=6.0, height=6.0, patternUnits="userSpaceOnUse")
     hatch.set("patternTransform", "rotate(45)")
@@ -34,7 +35,7 @@ def picture(connection: Connection, rack: Place) -> str:
     for slot in slots:
         _tray(made, slot, _TOP + (height - slot["from"] - slot["units"] + 1) * _UNIT)
     if any(slot["assumed"] for slot in slots):
-        made.legend.append((QUIET, "hatched: no document gives the height"))
+        made.legend.append((QUIET, "hatched: no document gives the height, so it is drawn as 1U"))
     return made.text(0, 0, _LEFT + _WIDTH + 20, 2 * _TOP + height * _UNIT)
 
 
@@ -52,7 +53,8 @@ def _tray(made: Picture, slot: dict[str, Any], top: float) -> None:
         if chip.state == "degraded":
             style = {"fill": PAPER, "stroke": WORN, "stroke_width": 2.0}
         elif chip.state not in CARRYING:
-            style = {"fill": PAPER, "stroke": BAD, "stroke_dasharray": "3 2"}
+            off = REPAIR if chip.state == "maintenance" else BAD
+            style = {"fill": PAPER, "stroke": off, "stroke_dasharray": "3 2"}
         x = _LEFT + 150 + at * 19
         title = f"{slot['server']}/c{chip.ordinal}, {chip.state}"
         add(made.drawing, "rect", title, x=x, y=top + tall / 2 - 6, width=16.0, height=14.0, rx=2.0, **style)

@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 Point = tuple[float, float]
 
 PAPER, INK, QUIET, MARK = "#ffffff", "#1a1d21", "#5a6270", "#e4572e"
-WORN, BAD = "#e0a526", "#b3261e"
-"""Of what is degraded, and of what carries nothing."""
+WORN, BAD, REPAIR = "#e0a526", "#b3261e", "#7350b8"
+"""Of what is degraded, down, and in maintenance."""
 LINKS: Final = ("#4269d0", "#3ca951", "#9c6b4e", "#a463f2")
 """Colours of links, the widest first."""
 

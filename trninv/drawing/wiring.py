@@ -8,7 +8,22 @@ from xml.etree.ElementTree import Element
 from sqlalchemy import Connection, Select, func, select
 
 from trninv.drawing.layout import RADIUS, Part, Wire, layout, wraps
-from trninv.drawing.svg import BAD, INK, LINKS, MARK, PAPER, QUIET, WORN, Picture, Point, Style, add, label, line
+from trninv.drawing.svg import (
+    BAD,
+    INK,
+    LINKS,
+    MARK,
+    PAPER,
+    QUIET,
+    REPAIR,
+    WORN,
+    Picture,
+    Point,
+    Style,
+    add,
+    label,
+    line,
+)
 from trninv.errors import WrongLevelError
 from trninv.inventory.address import node_addresses, nodes_of, resolve
 from trninv.inventory.schema import TABLES
@@ -63,7 +78,7 @@ def read(connection: Connection, scope: str) -> Wiring:
     ids = {row.id for row in inside}
     link = _T["link"]
     links = connection.execute(
-        select(link.c.a_id, link.c.b_id, link.c.bandwidth_bytes_per_s, link.c.technology)
+        select(link.c.a_id, link.c.b_id, link.c.bandwidth_bytes_per_s, link.c.technology, link.c.state)
         .where(link.c.domain_id.in_(domains), link.c.scope.not_in(("host", "fabric")))
         .order_by(link.c.id)
     ).all()
@@ -77,7 +92,7 @@ def read(connection: Connection, scope: str) -> Wiring:
         connection.scalar(wiring) == "switched",
         tuple(Part(row.address, row.kind, row.ordinal, row.server, row.rack, row.state) for row in rows),
         tuple(
-            Wire(name[row.a_id], name[row.b_id], row.bandwidth_bytes_per_s, row.technology)
+            Wire(name[row.a_id], name[row.b_id], row.bandwidth_bytes_per_s, row.technology, row.state)
             for row in links
             if row.a_id in name and row.b_id in name
         ),
@@ -135,8 +150,10 @@ def picture(wiring: Wiring, live: Graph, marks: Marks | None = None) -> str:
         technology = ", ".join(dict.fromkeys(wire.technology for wire in wiring.wires if wire.nominal == nominal))
         colour = LINKS[bandwidths.index(nominal) % len(LINKS)]
         made.legend.append((colour, f"{technology} {Bandwidth(nominal)} one direction"))
-    if any(part.state == "degraded" for part in wiring.parts):
+    if "degraded" in {*(part.state for part in wiring.parts), *(wire.state for wire in wiring.wires)}:
         made.legend.append((WORN, "degraded"))
+    if any(part.state == "maintenance" for part in wiring.parts):
+        made.legend.append((REPAIR, "in maintenance"))
     if marks.side:
         made.legend.append((_SIDE, "one half"))
     xs, ys = [x for x, _ in at.values()], [y for _, y in at.values()]
@@ -148,6 +165,8 @@ def _style(wire: Wire, marks: Marks, colour: str, part: float, *, up: bool) -> S
         return {"stroke": QUIET, "stroke_width": 1 + 2.5 * part, "stroke_dasharray": "2 5", "opacity": "0.6"}
     if wire.ends in marks.links:
         return {"stroke": MARK, "stroke_width": 5.0, **({"stroke_dasharray": "7 4"} if marks.cut else {})}
+    if wire.state == "degraded":
+        return {"stroke": WORN, "stroke_width": 1 + 2.5 * part, "stroke_dasharray": "10 4", "opacity": "0.8"}
     return {"stroke": colour, "stroke_width": 1 + 2.5 * part, "opacity": "0.8"}
 
 
@@ -171,12 +190,13 @@ def _node(root: Element, part: Part, at: Point, marks: Marks, *, up: bool) -> No
     }
     if part.state == "degraded" and not marked:
         style |= {"stroke": WORN, "stroke_width": 3.0}
+    off = REPAIR if part.state == "maintenance" else BAD
     if not up:
-        style = {"fill": PAPER, "stroke": BAD, "stroke_width": 1.2, "stroke_dasharray": "3 2"}
-    title = f"{part.address}, {part.state}" if up else f"{part.address}, down"
+        style = {"fill": PAPER, "stroke": off, "stroke_width": 1.2, "stroke_dasharray": "3 2"}
+    title = f"{part.address}, {part.state if up or part.state == 'maintenance' else 'down'}"
     if part.kind == "chip":
         add(root, "circle", title, cx=x, cy=y, r=RADIUS, **style)
     else:
         add(root, "rect", title, x=x - 17, y=y - 9, width=34.0, height=18.0, rx=3.0, **style)
     name = str(part.ordinal) if part.kind == "chip" else f"sw{part.ordinal}"
-    label(root, (x, y + 4), name, 11, INK if up else BAD, text_anchor="middle")
+    label(root, (x, y + 4), name, 11, INK if up else off, text_anchor="middle")

@@ -20,5 +20,9 @@ const FIRST_QUERY = `# Four questions about a Trn2 UltraServer. Bandwidths are o
 
 const fetcher = createGraphiQLFetcher({ url: window.location.pathname });
 createRoot(document.getElementById("graphiql") as HTMLElement).render(
-  createElement(GraphiQL, { fetcher, defaultQuery: FIRST_QUERY }),
+  createElement(
+    GraphiQL,
+    { fetcher, defaultQuery: FIRST_QUERY },
+    createElement(GraphiQL.Logo, null, createElement("a", { href: "./" }, "trninv explorer")),
+  ),
 );

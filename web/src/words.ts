@@ -25,3 +25,14 @@ export const within = (place: string, short: string) =>
     .split("--")
     .map((end) => `${place}/${end}`)
     .join("--");
+
+/** What a fact rests on: its document's words, or the numbers that it follows from. */
+export function grounds(fact: { quote: string; formula?: string | null }): string {
+  if (fact.formula)
+    return `from ${fact.formula.replace(/([^\s:]+):(\w+)@[\w-]+/g, (_, of, what) => `${of} ${what.replaceAll("_", " ")}`)}`;
+  return /^[“"]/.test(fact.quote) ? fact.quote : `“${fact.quote}”`;
+}
+
+/** The name of a number, without saying a word twice. */
+export const attributeOf = (subject: string, attribute: string) =>
+  `${subject} ${attribute.replace(new RegExp(`^${subject}_`), "")}`.replaceAll("_", " ");

@@ -1,17 +1,31 @@
 -- title: What is documented against what is seeded
--- answers: Do the totals of each cluster's system agree with what the documents say of it?
+-- answers: Do the totals of each cluster, or of one domain where the system is one, agree with what the documents say?
+WITH seeded AS (
+    SELECT
+        cluster.address AS cluster, cluster.system,
+        CASE WHEN model.id IS NULL THEN 1 ELSE cluster.domains END AS systems,
+        cluster.chips, cluster.servers, CAST(cluster.hbm_gib AS BIGINT) * 1073741824 AS hbm
+    FROM v_cluster AS cluster
+    LEFT JOIN domain_model AS model ON model.slug = cluster.system
+), compared AS (
+    SELECT
+        seeded.cluster, fact.attribute, fact.value AS documented, fact.exact AS documented_exact, fact.written,
+        CASE fact.attribute
+            WHEN 'chips' THEN seeded.chips
+            WHEN 'servers' THEN seeded.servers
+            ELSE seeded.hbm END / seeded.systems AS seeded_exact,
+        fact.picked, fact.source_title, fact.quote
+    FROM seeded
+    JOIN v_fact AS fact ON fact.subject = seeded.system
+    WHERE fact.attribute IN ('chips', 'servers', 'device_memory') AND fact.exact IS NOT NULL
+)
 SELECT
-    cluster.address AS cluster, fact.attribute, fact.value AS documented, fact.exact AS documented_exact,
-    CASE fact.attribute
-        WHEN 'chips' THEN cluster.chips
-        WHEN 'servers' THEN cluster.servers
-        ELSE CAST(cluster.hbm_gib AS BIGINT) * 1073741824 END AS seeded_exact,
-    CASE WHEN fact.exact = CASE fact.attribute
-        WHEN 'chips' THEN cluster.chips
-        WHEN 'servers' THEN cluster.servers
-        ELSE CAST(cluster.hbm_gib AS BIGINT) * 1073741824 END THEN 'yes' ELSE 'no' END AS agrees,
-    fact.picked, fact.source_title, fact.quote
-FROM v_cluster AS cluster
-JOIN v_fact AS fact ON fact.subject = cluster.system
-WHERE fact.attribute IN ('chips', 'servers', 'device_memory') AND fact.exact IS NOT NULL
-ORDER BY cluster.address, fact.attribute, fact.picked DESC, fact.source_title
+    cluster, attribute, documented, documented_exact, seeded_exact,
+    CASE
+        WHEN documented_exact = seeded_exact THEN 'yes'
+        WHEN written LIKE 'over %' AND seeded_exact > documented_exact THEN 'yes'
+        WHEN written LIKE 'up to %' AND seeded_exact < documented_exact THEN 'yes'
+        ELSE 'no' END AS agrees,
+    picked, source_title, quote
+FROM compared
+ORDER BY cluster, attribute, picked DESC, source_title

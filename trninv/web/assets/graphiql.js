@@ -297,4 +297,4 @@ Error generating stack: `+e.message+`
   memoryPool(of: "u-trn2x64/d0/s0/c0") { chips memory { gibibytes } byHops { hops chips } }
   bisection(of: "u-trn2x64") { upper { gigabytesPerSecond } exact method disputed }
 }
-`,oq=Ya({url:window.location.pathname});(0,D_.createRoot)(document.getElementById(`graphiql`)).render((0,Y.createElement)(nq,{fetcher:oq,defaultQuery:aq}));export{Bt as C,Jt as S,hn as _,mc as a,$t as b,uc as c,fc as d,Yn as f,fn as g,wn as h,bc as i,lc as l,Zn as m,vl as n,hc as o,Xn as p,Jc as r,pc as s,Dl as t,q as u,Ut as v,Xt as x,Wt as y};
+`,oq=Ya({url:window.location.pathname});(0,D_.createRoot)(document.getElementById(`graphiql`)).render((0,Y.createElement)(nq,{fetcher:oq,defaultQuery:aq},(0,Y.createElement)(nq.Logo,null,(0,Y.createElement)(`a`,{href:`./`},`trninv explorer`))));export{Bt as C,Jt as S,hn as _,mc as a,$t as b,uc as c,fc as d,Yn as f,fn as g,wn as h,bc as i,lc as l,Zn as m,vl as n,hc as o,Xn as p,Jc as r,pc as s,Dl as t,q as u,Ut as v,Xt as x,Wt as y};

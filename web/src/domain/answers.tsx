@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { type Ring, Rings } from "../drawing/rings";
 import { Change } from "../parts";
-import { below, counted, gibibytes, gigabytes, number } from "../words";
+import { below, counted, gibibytes, gigabytes, grounds, number } from "../words";
 import type { Flow, Halves, Pair, Pool, Rests, Supposed, Ways } from "./documents";
 
 export interface Taking {
@@ -28,7 +28,11 @@ export function Between({ pair, taking }: { pair: Pair; taking: Taking }) {
       <dl class="figures">
         <Figure name="Shortest path" of={shortest} show={hops} />
         <Figure name="Its narrowest link" of={shortest} show={narrowest} />
-        <Figure name="Widest path" of={widest} show={(of) => `${narrowest(of)}, ${hops(of)}`} />
+        <Figure
+          name="Widest path"
+          of={widest}
+          show={(of) => (of.reachable ? `${narrowest(of)}, ${hops(of)}` : "none")}
+        />
         <Figure name="Maximum flow, all paths" of={bandwidth} show={(of) => gigabytes(of.maximumFlow)} />
         <Figure name="Minimum cut" of={bandwidth} show={(of) => counted(of.minimumCut.length, "link")} />
       </dl>
@@ -38,6 +42,7 @@ export function Between({ pair, taking }: { pair: Pair; taking: Taking }) {
       ) : (
         <p class="failure">No path: {shortest.reason}</p>
       )}
+      <Cut name="The links of the minimum cut" links={bandwidth.minimumCut} taking={taking} />
       <Grounds of={[shortest, bandwidth]} />
     </>
   );
@@ -75,6 +80,23 @@ function Steps({ ways, taking }: { ways: Ways; taking: Taking }) {
   );
 }
 
+function Cut({ name, links, taking }: { name: string; links: Carrying[]; taking: Taking }) {
+  return (
+    <details>
+      <summary>{name}</summary>
+      <LinkTable
+        links={links.map((link) => ({ address: link.address, says: gigabytes(link.bandwidth) }))}
+        taking={taking}
+      />
+    </details>
+  );
+}
+
+interface Carrying {
+  address: string;
+  bandwidth: { gigabytesPerSecond: number };
+}
+
 export function LinkTable({ links, taking }: { links: { address: string; says: string }[]; taking: Taking }) {
   return (
     <table>
@@ -102,7 +124,7 @@ export function LinkTable({ links, taking }: { links: { address: string; says: s
   );
 }
 
-export function Bisection({ halves }: { halves: Supposed<Halves> }) {
+export function Bisection({ halves, taking }: { halves: Supposed<Halves>; taking: Taking }) {
   const bounds = (of: Halves) =>
     of.exact ? gigabytes(of.upper) : `${number(of.lower.gigabytesPerSecond)} to ${gigabytes(of.upper)}`;
   return (
@@ -115,6 +137,7 @@ export function Bisection({ halves }: { halves: Supposed<Halves> }) {
       <p class="quiet">
         {halves.exact ? "Exact" : "Between these bounds"}, one direction; by {halves.method}.
       </p>
+      <Cut name="The links cut" links={halves.cut.nodes} taking={taking} />
       <Grounds of={[halves]} />
     </>
   );
@@ -144,6 +167,14 @@ export function MemoryPool({ pool, from, id }: { pool: Supposed<Pool>; from: str
             </tr>
           </thead>
           <tbody>
+            <tr>
+              <td>
+                <span class="swatch hop h0" /> 0
+              </td>
+              <td>own</td>
+              <td>{gibibytes(pool.own)}</td>
+              <td />
+            </tr>
             {pool.byHops.map((ring) => (
               <tr key={ring.hops}>
                 <td>
@@ -184,8 +215,8 @@ function Grounds({ of }: { of: (Supposed<Flow> | Supposed<Ways> | Supposed<Halve
       <ul>
         {[...facts].map(([name, fact]) => (
           <li key={name}>
-            {name.replaceAll("_", " ")}: <strong>{fact.value}</strong>, {fact.source.title}: “
-            {fact.formula ?? fact.quote}”{fact.disputed && <p class="disputed">{fact.note}</p>}
+            {name.replaceAll("_", " ")}: <strong>{fact.value}</strong>, {fact.source.title}: {grounds(fact)}
+            {fact.disputed && <p class="disputed">{fact.note}</p>}
           </li>
         ))}
       </ul>

@@ -79,29 +79,38 @@ export function Picture({ wiring, answers, ends: [from, to], taking, options }: 
           />
         )}
         {solid && <Turning turn={turn} />}
+        <Choice
+          name="Size"
+          of={{ fit: "Fit", full: "Large" }}
+          chosen={options.size === "full" ? "full" : "fit"}
+          choose={(size) => change({ size: size === "full" ? size : undefined })}
+        />
         <label class="toggle">
           <input type="checkbox" checked={breaking} onChange={() => setBreaking(!breaking)} />
           <span>A click takes down</span>
         </label>
       </div>
-      <WiringPicture
-        id="wiring"
-        wiring={wiring}
-        layout={layout}
-        marks={marksOf(show, answers, from)}
-        chosen={[from, to].filter(Boolean)}
-        lost={lost(wiring, [...taking.down])}
-        pick={pick}
-        toggle={taking.toggle}
-        breaking={breaking}
-        turn={solid ? (dx, dy) => turn(dx / 2, dy / 2) : undefined}
-      />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
+      <section class={options.size === "full" ? "wide large" : "wide"} aria-label="Picture" tabIndex={0}>
+        <WiringPicture
+          id="wiring"
+          wiring={wiring}
+          layout={layout}
+          marks={marksOf(show, answers, from)}
+          chosen={[from, to].filter(Boolean)}
+          lost={lost(wiring, [...taking.down])}
+          pick={pick}
+          toggle={taking.toggle}
+          breaking={breaking}
+          turn={solid ? (dx, dy) => turn(dx / 2, dy / 2) : undefined}
+        />
+      </section>
       <Legend wiring={wiring} show={show} />
     </>
   );
 }
 
-const ANGLES: [number, number] = [-28, 22];
+const ANGLES: [number, number] = [-34, 27];
 
 /** Yaw and pitch in degrees, and how to turn further; the view's address follows when the turning rests. */
 function useAngles(
@@ -143,6 +152,29 @@ function Turning({ turn }: { turn: (dx: number, dy: number) => void }) {
   );
 }
 
+const PATH: [string, string] = ["line path", "the path"];
+const CUT: [string, string] = ["line path dashed", "the links cut"];
+const LEGEND: Record<Show, [string, string][]> = {
+  shortest: [PATH],
+  widest: [PATH],
+  cut: [CUT],
+  bisection: [CUT, ["side", "one half"]],
+  pool: [
+    ["hop h0", "the chip"],
+    ["hop h1", "one hop"],
+    ["hop h3", "three"],
+    ["hop h6", "six or more"],
+  ],
+};
+const STATE_LEGEND = [
+  ["down", "down"],
+  ["maintenance", "in maintenance"],
+  ["degraded", "degraded"],
+] as const;
+
+const has = ({ parts, wires }: Wiring, state: string) =>
+  parts.some((part) => part.state === state) || wires.some((wire) => wire.state === state);
+
 function Legend({ wiring, show }: { wiring: Wiring; show: Show }) {
   return (
     <ul class="legend">
@@ -155,20 +187,17 @@ function Legend({ wiring, show }: { wiring: Wiring; show: Show }) {
           {number(bandwidth)} GB/s one direction
         </li>
       ))}
-      {show === "bisection" && (
-        <li>
-          <span class="swatch side" /> one half
+      {LEGEND[show].map(([swatch, says]) => (
+        <li key={says}>
+          <span class={`swatch ${swatch}`} /> {says}
         </li>
-      )}
+      ))}
       {wiring.wiring === "torus" && <li>short ends: a link that wraps around</li>}
-      <li>
-        <span class="swatch off" /> down
-      </li>
-      {wiring.parts.some((part) => part.state === "degraded") && (
-        <li>
-          <span class="swatch degraded" /> degraded
+      {STATE_LEGEND.filter(([state]) => state === "down" || has(wiring, state)).map(([state, says]) => (
+        <li key={state}>
+          <span class={`swatch ${state}`} /> {says}
         </li>
-      )}
+      ))}
       <li>numbers: devices as neuron-ls has them</li>
     </ul>
   );

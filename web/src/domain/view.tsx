@@ -72,18 +72,19 @@ function Opened({ domain, route, asked }: { domain: Domain; route: Route; asked:
   const taking: Taking = { domain: place, toggle, down: new Set(down) };
   return (
     <article>
-      <Heading domain={domain} wiring={wiring} asked={[asked, ...answers.asked]} />
+      <Heading domain={domain} wiring={wiring} asked={[...answers.asked, asked]} />
       <p class="hint">
         <strong>Click two chips</strong> to see what links them. <strong>Shift-click</strong> a chip, link or switch to
-        take it down and see what changes.
+        take it down and see what changes; by touch, tick <em>A click takes down</em>.
       </p>
+      <Ends wiring={wiring} from={from} to={to} />
       <div class="split">
         <section aria-label="Wiring">
           <Picture wiring={wiring} answers={answers} ends={[from, to]} taking={taking} options={options} />
           <div class="below">
             <div class="card">
               <h2>Bisection of {place}</h2>
-              <Shown of={answers.halves}>{(halves) => <Bisection halves={halves} />}</Shown>
+              <Shown of={answers.halves}>{(halves) => <Bisection halves={halves} taking={taking} />}</Shown>
             </div>
             {from && (
               <div class="card">
@@ -94,7 +95,6 @@ function Opened({ domain, route, asked }: { domain: Domain; route: Route; asked:
           </div>
         </section>
         <section class="answers" aria-label="Answers">
-          <Ends wiring={wiring} from={from} to={to} />
           {down.length > 0 && <Down taking={taking} />}
           {from && to && (
             <div class="card">

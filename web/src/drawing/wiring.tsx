@@ -76,6 +76,7 @@ export function WiringPicture({ id, wiring, layout, marks, chosen, lost, pick, t
     const names = ["wire", `w${classes.indexOf(wire.nominal) % 4}`];
     if (marked) names.push(marks.cut ? "cut" : "path");
     if (off) names.push("off");
+    else if (wire.state === "degraded") names.push("degraded");
     const width = marked ? 5 : 1 + (2.5 * wire.nominal) / wide;
     const shapes = strokes(layout, wire, wrapping.has(wire.address));
     return (
@@ -92,7 +93,8 @@ export function WiringPicture({ id, wiring, layout, marks, chosen, lost, pick, t
     );
   };
   const rank = (wire: Wire) => (marks.links.has(wire.address) ? 1 : 0);
-  const nearer = (a: Part, b: Part) => (layout.get(a.address)?.depth ?? 0) - (layout.get(b.address)?.depth ?? 0);
+  const depth = (part: Part) => (chosen.includes(part.address) ? 1e6 : 0) + (layout.get(part.address)?.depth ?? 0);
+  const nearer = (a: Part, b: Part) => depth(a) - depth(b);
 
   return (
     // biome-ignore lint/a11y/useSemanticElements: a picture has no fieldset
@@ -128,7 +130,7 @@ export function WiringPicture({ id, wiring, layout, marks, chosen, lost, pick, t
             marks.side.has(part.address) ? "side" : "",
             marks.hops.has(part.address) ? `hop h${Math.min(marks.hops.get(part.address) ?? 0, 6)}` : "",
             lost.has(part.address) ? "off" : "",
-            part.state === "degraded" ? "degraded" : "",
+            part.state === "up" ? "" : part.state,
           ]}
           pressed={chosen.includes(part.address)}
           tab={part.address === focus}
@@ -168,6 +170,7 @@ function Node({ part, at, classes, pressed, tab, press, type, says }: NodeProps)
       onKeyDown={type}
     >
       <title>{says}</title>
+      {chip && <circle class="near" cx={fixed(at.x)} cy={fixed(at.y)} r={2 * RADIUS} data-page="" />}
       {chip ? (
         <circle cx={fixed(at.x)} cy={fixed(at.y)} r={RADIUS} />
       ) : (

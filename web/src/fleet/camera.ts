@@ -36,11 +36,20 @@ export class Camera {
     this.x += px / this.scale - px / scale;
     this.y += py / this.scale - py / scale;
     this.scale = scale;
+    this.stay();
   }
 
   move(dx: number, dy: number): void {
     this.x -= dx / this.scale;
     this.y -= dy / this.scale;
+    this.stay();
+  }
+
+  /** Some of the fleet stays in sight. */
+  private stay(): void {
+    const [width, height] = [this.element.clientWidth / this.scale, this.element.clientHeight / this.scale];
+    this.x = Math.max(-0.8 * width, Math.min(this.to.width - 0.2 * width, this.x));
+    this.y = Math.max(-0.8 * height, Math.min(this.to.height - 0.2 * height, this.y));
   }
 
   /** The cell below a pixel. */

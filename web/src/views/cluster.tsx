@@ -2,7 +2,7 @@
 import { asking, download, graphql, type Result, useAsked, useLoaded } from "../api";
 import { FabricPicture } from "../drawing/fabric";
 import { Fleet } from "../fleet/view";
-import { COLOURINGS, domainOf, overviewSvg, unpacked } from "../overview";
+import { COLOURINGS, overviewSvg, unpacked } from "../overview";
 import { Copy, Download, drawn, Shown } from "../parts";
 import { change, href, oneOf, type Route } from "../route";
 import { counted, gibibytes, number } from "../words";
@@ -15,6 +15,15 @@ const CLUSTER = graphql(`
       racks(first: 1) { totalCount }
       chips(first: 1) { nodes { generation memory { gibibytes } } }
       worn: chips(first: 100, filter: { state: { ne: "up" } }) { totalCount nodes { address state } }
+    }
+  }
+`);
+
+const LINKS = graphql(`
+  query LinksNotUp($cluster: Address!) {
+    links(filter: { cluster: { eq: $cluster }, state: { ne: "up" } }, first: 100) {
+      totalCount
+      nodes { address state }
     }
   }
 `);
@@ -38,6 +47,8 @@ export function ClusterView({ route }: { route: Route }) {
     unpacked(slug, await download(`chips/${encodeURIComponent(slug)}`, signal)),
   );
   const told = useAsked(asked);
+  const links = asking(LINKS, { cluster: slug });
+  const broken = useAsked(links);
   const colouring = oneOf(COLOURINGS, route.options.colour, "state");
   const picture = () =>
     chips.data ? overviewSvg(chips.data, colouring, getComputedStyle(document.body).backgroundColor) : null;
@@ -47,7 +58,7 @@ export function ClusterView({ route }: { route: Route }) {
         <h1>{slug}</h1>
         {told.data?.cluster && <Told cluster={told.data.cluster} />}
         <div class="tools">
-          <Copy asked={[asked]} />
+          <Copy asked={[asked, links]} />
           <Download name={slug} picture={picture} />
         </div>
       </header>
@@ -57,7 +68,8 @@ export function ClusterView({ route }: { route: Route }) {
         )}
       </Shown>
       {told.error && <Shown of={told}>{() => null}</Shown>}
-      {told.data?.cluster && told.data.cluster.worn.totalCount > 0 && <Worn cluster={told.data.cluster} />}
+      {told.data?.cluster && <NotUp noun="chip" of={told.data.cluster.worn} />}
+      {broken.data && <NotUp noun="link" of={broken.data.links} />}
       <Fabric cluster={slug} open={route.options.fabric === "yes"} />
     </article>
   );
@@ -73,21 +85,34 @@ function Told({ cluster }: { cluster: Cluster }) {
   );
 }
 
-function Worn({ cluster }: { cluster: Cluster }) {
-  const { worn } = cluster;
+interface Some {
+  totalCount: number;
+  nodes: { address: string; state: string }[];
+}
+
+function NotUp({ noun, of }: { noun: string; of: Some }) {
+  if (!of.totalCount) return null;
   return (
     <details>
-      <summary>{counted(worn.totalCount, "chip")} not up</summary>
+      <summary>{counted(of.totalCount, noun)} not up</summary>
       <ul class="chips">
-        {worn.nodes.map((chip) => (
-          <li key={chip.address}>
-            <a href={href("domain", domainOf(chip.address))}>{chip.address}</a> {chip.state}
+        {of.nodes.map(({ address, state }) => (
+          <li key={address}>
+            <a href={shown(address)}>{address}</a> {state}
           </li>
         ))}
-        {worn.totalCount > worn.nodes.length && <li>and {number(worn.totalCount - worn.nodes.length)} more</li>}
+        {of.totalCount > of.nodes.length && <li>and {number(of.totalCount - of.nodes.length)} more</li>}
       </ul>
     </details>
   );
+}
+
+/** The domain with a chip chosen, or the first end of a link; of the fabric's links, the fabric. */
+function shown(address: string): string {
+  const [end = ""] = address.split("--");
+  const [cluster = "", domain = "", ...inside] = end.split("/");
+  if (!/^d\d+$/.test(domain)) return href("cluster", cluster, { fabric: "yes" });
+  return href("domain", `${cluster}/${domain}`, { from: /c\d+$/.test(end) ? inside.join("/") : undefined });
 }
 
 function Fabric({ cluster, open }: { cluster: string; open: boolean }) {

@@ -3,16 +3,23 @@ import { useEffect } from "preact/hooks";
 import { asking, graphql, useAsked } from "../api";
 import { Copy, Shown } from "../parts";
 import type { Route } from "../route";
-import { counted } from "../words";
+import { counted, grounds } from "../words";
 
 const CONFLICTS = graphql(`
   query Disagreements {
     conflicts {
       subject attribute note
-      facts { value written quote readingUnit readingDirection grounds source { title kind } }
+      facts { value quote readingUnit readingDirection grounds source { title } }
+    }
+    facts(filter: { picked: { eq: true }, disputed: { eq: true } }, first: 1000) {
+      nodes { subject attribute value quote formula note source { title } }
     }
   }
 `);
+
+const DIRECTIONS: Record<string, string> = { one: "one direction", both: "the sum of both directions" };
+
+const nameOf = ({ subject, attribute }: { subject: string; attribute: string }) => `${subject} ${attribute}`;
 
 const ASKED = asking(CONFLICTS, {});
 
@@ -31,11 +38,11 @@ export function Disagreements({ route }: { route: Route }) {
         </div>
       </header>
       <Shown of={loaded}>
-        {({ conflicts }) => (
+        {({ conflicts, facts }) => (
           <>
             <p>{counted(conflicts.length, "number")} that documents give differently. The first line counts.</p>
             {conflicts.map(({ subject, attribute, note, facts }) => {
-              const name = `${subject} ${attribute}`;
+              const name = nameOf({ subject, attribute });
               return (
                 <section key={name} id={name} class={name === wanted ? "card wanted" : "card"}>
                   <h2>{name.replaceAll("_", " ")}</h2>
@@ -56,9 +63,11 @@ export function Disagreements({ route }: { route: Route }) {
                           <tr key={at}>
                             <td>{at === 0 ? <strong>{fact.value}</strong> : fact.value}</td>
                             <td>{fact.source.title}</td>
-                            <td>“{fact.quote}”</td>
+                            <td>{grounds(fact)}</td>
                             <td>
-                              {[fact.readingUnit, fact.readingDirection, fact.grounds].filter(Boolean).join("; ")}
+                              {[fact.readingUnit, DIRECTIONS[fact.readingDirection ?? ""], fact.grounds]
+                                .filter(Boolean)
+                                .join("; ")}
                             </td>
                           </tr>
                         ))}
@@ -68,6 +77,18 @@ export function Disagreements({ route }: { route: Route }) {
                 </section>
               );
             })}
+            <h2>Disputed for what they follow from, or for how they are written</h2>
+            {facts.nodes
+              .filter((fact) => !conflicts.some((each) => nameOf(each) === nameOf(fact)))
+              .map((fact) => (
+                <section key={nameOf(fact)} id={nameOf(fact)} class={nameOf(fact) === wanted ? "card wanted" : "card"}>
+                  <h2>{nameOf(fact).replaceAll("_", " ")}</h2>
+                  <p>
+                    <strong>{fact.value}</strong>, {fact.source.title}: {grounds(fact)}
+                  </p>
+                  {fact.note && <p>{fact.note}</p>}
+                </section>
+              ))}
           </>
         )}
       </Shown>

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { asking, graphql, type Result, useAsked } from "../api";
 import { Copy, Shown } from "../parts";
 import { href } from "../route";
-import { counted, gibibytes, number } from "../words";
+import { counted, gibibytes, grounds, number } from "../words";
 
 const HOME = graphql(`
   query Home {
@@ -223,7 +223,7 @@ function Documented({ fact }: { fact: Fact | undefined }) {
       )}
       {at && (
         <span role="tooltip" id={id} style={beside(at)}>
-          {fact.source.title}: “{fact.formula ?? fact.quote}”
+          {fact.source.title}: {grounds(fact)}
           {disagree.map((other) => (
             <span key={other.source.title}>
               <br />

@@ -3,7 +3,7 @@ import { type Asked, asking, graphql, type Result, useAsked } from "../api";
 import { elevation, type Slot } from "../drawing/elevation";
 import { Copy, Download, drawn, Shown } from "../parts";
 import { href, type Route } from "../route";
-import { counted } from "../words";
+import { attributeOf, counted, grounds } from "../words";
 
 const RACK = graphql(`
   query Rack($at: Address!) {
@@ -11,7 +11,7 @@ const RACK = graphql(`
       ... on Rack {
         address ordinal rackUnits
         cluster { slug racks(first: 1) { totalCount } }
-        facts { attribute value quote assumed source { title } }
+        facts { attribute value quote formula assumed source { title } }
         servers(first: 18) {
           nodes {
             address ordinal state
@@ -24,6 +24,7 @@ const RACK = graphql(`
         }
       }
     }
+    switches(filter: { rack: { eq: $at } }, first: 1) { totalCount }
   }
 `);
 
@@ -33,8 +34,12 @@ export function RackView({ route }: { route: Route }) {
   const asked = asking(RACK, { at: route.of });
   return (
     <Shown of={useAsked(asked)}>
-      {({ resolve: rack }) =>
-        "rackUnits" in rack ? <Opened rack={rack} asked={asked} /> : <p class="failure">{route.of} is no rack.</p>
+      {({ resolve: rack, switches }) =>
+        "rackUnits" in rack ? (
+          <Opened rack={rack} switches={switches.totalCount} asked={asked} />
+        ) : (
+          <p class="failure">{route.of} is no rack.</p>
+        )
       }
     </Shown>
   );
@@ -45,7 +50,7 @@ const WIDTH = 460;
 const LEFT = 46;
 const TOP = 12;
 
-function Opened({ rack, asked }: { rack: Rack; asked: Asked }) {
+function Opened({ rack, switches, asked }: { rack: Rack; switches: number; asked: Asked }) {
   const servers = rack.servers.nodes.map((server) => ({ ...server, chips: server.chips.nodes }));
   const slots = elevation(servers);
   const used = slots.reduce((sum, slot) => sum + slot.units, 0);
@@ -54,7 +59,7 @@ function Opened({ rack, asked }: { rack: Rack; asked: Asked }) {
   const domains = [...new Set(rack.servers.nodes.map((server) => server.domain.address))];
   const known = new Map(
     rack.servers.nodes
-      .flatMap((server) => server.facts.map((fact) => [`${server.model} ${fact.attribute}`, fact] as const))
+      .flatMap((server) => server.facts.map((fact) => [attributeOf(server.model, fact.attribute), fact] as const))
       .filter(([name]) => /tray|rack/.test(name)),
   );
   const [before, after] = [beside(rack.ordinal - 1), beside(rack.ordinal + 1)];
@@ -63,8 +68,8 @@ function Opened({ rack, asked }: { rack: Rack; asked: Asked }) {
       <header class="title">
         <h1>{rack.address}</h1>
         <p>
-          {counted(rack.servers.nodes.length, "server")}, {used} of {rack.rackUnits} rack units
-          {slots.some((slot) => slot.assumed) && " (some heights are assumed)"};{" "}
+          {counted(rack.servers.nodes.length, "server")},{" "}
+          {slots.some((slot) => slot.assumed) ? "heights not documented" : `${used} of ${rack.rackUnits} rack units`};{" "}
           {domains.map((domain) => (
             <a key={domain} href={href("domain", domain)}>
               {domain}
@@ -84,15 +89,18 @@ function Opened({ rack, asked }: { rack: Rack; asked: Asked }) {
           <div class="card">
             <h2>What is known</h2>
             <ul>
-              {[...rack.facts.map((fact) => [`rack ${fact.attribute}`, fact] as const), ...known].map(
+              {[...rack.facts.map((fact) => [attributeOf("rack", fact.attribute), fact] as const), ...known].map(
                 ([name, fact]) => (
                   <li key={name}>
-                    {name.replaceAll("_", " ")}: <strong>{fact.value}</strong>, {fact.source.title}: “{fact.quote}”
+                    {name}: <strong>{fact.value}</strong>, {fact.source.title}: {grounds(fact)}
                     {fact.assumed && <span class="assumed"> assumed</span>}
                   </li>
                 ),
               )}
             </ul>
+            {switches > 0 && (
+              <p>{counted(switches, "switch")} stand in this rack too; no document says in which units.</p>
+            )}
             <p class="quiet">
               Hatched: no document gives the height, so it is drawn as 1U. The order from bottom to top is assumed.
             </p>
