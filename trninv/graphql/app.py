@@ -1,7 +1,6 @@
 """The service: the explorer at /, /graphql with GraphiQL for a browser, what both are made from, /healthz, /metrics."""
 
 import secrets
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,8 +10,6 @@ from anyio import to_thread
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -21,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 import trninv
 from trninv.errors import (
@@ -36,6 +33,7 @@ from trninv.errors import (
     UsageError,
 )
 from trninv.graphql import http
+from trninv.graphql.middleware import Guard
 from trninv.graphql.service import Request as Asked
 from trninv.graphql.service import Service
 from trninv.graphql.statements import counted
@@ -55,54 +53,10 @@ WEB = Path(trninv.__file__).parent / "web"
 GZIP_FROM = 1_000
 """Bytes of an answer that is worth compressing."""
 
-_OWN_FILES_ONLY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-"""Content-Security-Policy of the pages: no request leaves for another host."""
-
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
 _OPEN = token.Holder("", "admin")
 """Whom a request stands for where no tokens are asked for."""
-
-
-class _Guard:
-    """ASGI middleware: bodies of at most MAX_BODY bytes in; headers, a log line and metrics out."""
-
-    def __init__(self, app: ASGIApp, served: "_Served") -> None:
-        self._app, self._served = app, served
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        received, status, start = 0, 500, time.perf_counter()
-        reference = secrets.token_hex(8)
-        scope.setdefault("state", {})["request_id"] = reference
-
-        async def read() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > http.MAX_BODY:
-                raise HTTPException(413, f"a request has at most {http.MAX_BODY:,} bytes")
-            return message
-
-        async def write(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["Content-Security-Policy"] = _OWN_FILES_ONLY
-                headers["X-Content-Type-Options"] = "nosniff"
-                headers["X-Request-Id"] = reference
-            await send(message)
-
-        try:
-            await self._app(scope, read, write)
-        finally:
-            self._served.note(scope, status, time.perf_counter() - start, reference)
 
 
 class _Served:
@@ -350,7 +304,7 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
             Mount("/assets", StaticFiles(directory=WEB / "assets")),
         ],
         middleware=[
-            Middleware(_Guard, served=served),
+            Middleware(Guard, note=served.note),
             *(
                 [Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])]
                 if origins

@@ -57,12 +57,11 @@ export function Shown<T>({ of, children }: { of: Loaded<T>; children: (data: T) 
   );
 }
 
-export function Copy({ asked }: { asked: (Asked | null)[] }) {
+export function Copy({ asked }: { asked: Asked[] }) {
   const [told, setTold] = useState("");
   const copy = async () => {
-    const text = written(asked.filter((each) => each !== null));
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(written(asked));
       setTold("Copied");
     } catch {
       setTold("The browser did not allow it");

@@ -58,11 +58,7 @@ export function useRoute(): Route {
   useEffect(() => {
     const follow = () => setRoute(parsed(location.hash));
     addEventListener("hashchange", follow);
-    addEventListener("popstate", follow);
-    return () => {
-      removeEventListener("hashchange", follow);
-      removeEventListener("popstate", follow);
-    };
+    return () => removeEventListener("hashchange", follow);
   }, []);
   return route;
 }

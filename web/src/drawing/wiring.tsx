@@ -1,5 +1,5 @@
 // The picture of a domain: chips and switches, links as wide as their bandwidth, and what is marked among them.
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { number } from "../words";
 import { box, type Layout, type Part, type Point, RADIUS, type Wire, type Wiring, wraps } from "./layout";
 
@@ -40,9 +40,9 @@ export function WiringPicture({ id, wiring, layout, marks, chosen, lost, pick, t
   const dragged = useRef<Point | null>(null);
   const root = useRef<SVGSVGElement>(null);
   const view = turn ? { x: -330, y: -330, width: 660, height: 660 } : box(layout, 44);
-  const classes = bandwidths(wiring);
-  const wide = Math.max(...wiring.wires.map((wire) => wire.nominal), 1);
-  const wrapping = wraps(wiring);
+  const classes = useMemo(() => bandwidths(wiring), [wiring]);
+  const wide = classes[0] ?? 1;
+  const wrapping = useMemo(() => wraps(wiring), [wiring]);
 
   const press = (address: string) => (event: MouseEvent) => {
     const part = wiring.parts.find((each) => each.address === address);
