@@ -78,6 +78,22 @@ def test_states_and_pools_of_a_worn_cluster(databases: Databases, backend: str, 
             assert {seen.address(at): STATES[state] for at, state in enumerate(seen.states)} == dict(map(tuple, rows))
 
 
+@pytest.mark.parametrize("chip", ["u-trn2x64/d0/s1/c6", "trn3-gen1/d0/s2/c7"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_chip_without_links_pools_alone(databases: Databases, backend: str, chip: str) -> None:
+    url, cluster = databases.seeded(backend), chip.split("/", maxsplit=1)[0]
+    with trninv.open(url) as fleet:
+        links = [f"{a}--{b}" for a, b in fleet.graph(cluster).edges(chip) if "efa" not in b]
+        with connect(url) as engine, writing(engine) as connection:
+            set_state(connection, links, Condition.of("down", None), why="test", who="tests")
+        seen = of(fleet, cluster)
+        pools = {seen.address(at): pool for at, pool in enumerate(seen.pools)}
+        assert seen.states == bytes(seen.chips)
+        assert pools.pop(chip) == 1
+        assert set(pools.values()) == {seen.chips - 1}
+        assert seen.pools == expected_pools(fleet, seen)
+
+
 def test_the_packed_form_says_its_sizes(lite_fleet: Fleet) -> None:
     packed = of(lite_fleet, "trn3-gen2").packed()
     assert struct.unpack_from("<4s5I", packed) == (MAGIC, 1, 144, 4, 36, 18)
