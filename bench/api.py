@@ -29,7 +29,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message
 
 from bench.measure import Row, seeded
-from trninv.graphql.app import app
+from trninv.service.app import app
 from trninv.settings import Settings
 
 TRIVIAL = "{ clusters { slug } }"

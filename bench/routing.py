@@ -16,13 +16,13 @@ from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.inventory import migrate, stamp
 from trninv.inventory.database import connect, writing
-from trninv.routing.bisection import bisect
-from trninv.routing.collective import concurrent, gather
-from trninv.routing.cuttree import cut_tree
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph
 from trninv.routing.scope import Inside, Scope
 from trninv.routing.wiring import Wirings
+from trninv.solvers.bisection import bisect
+from trninv.solvers.collectives import concurrent, gather
+from trninv.solvers.cut_tree import cut_tree
+from trninv.solvers.graph import Graph
 
 
 def bisections(directory: Path) -> Iterator[Row]:

@@ -178,15 +178,15 @@ Ask = Callable[..., dict[str, Any]]
 
 def services(fleet: Fleet) -> dict[str, Any]:
     """A service that compiles and one that does not, made once a fleet."""
-    from trninv.graphql.service import Service  # noqa: PLC0415 # only where it is used
+    from trninv.graphql.api import Api  # noqa: PLC0415 # only where it is used
 
     if id(fleet) not in _SERVICES:
         settings = Settings(database_url=str(fleet.engine.url))
         _SERVICES[id(fleet)] = (
             fleet,
             {
-                "compiled": Service(fleet, settings),
-                "executed": Service(fleet, replace(settings, compiled=False)),
+                "compiled": Api(fleet, settings),
+                "executed": Api(fleet, replace(settings, compiled=False)),
             },
         )
     return _SERVICES[id(fleet)][1]
@@ -197,7 +197,7 @@ _SERVICES: dict[int, tuple[Fleet, dict[str, Any]]] = {}
 
 def both_ways(fleet: Fleet) -> Ask:
     """Runs a document compiled and field by field: the same bytes; data and errors as a client sees them."""
-    from trninv.graphql.service import Request  # noqa: PLC0415 # only where it is used
+    from trninv.graphql.api import Request  # noqa: PLC0415 # only where it is used
 
     ways = services(fleet).values()
 

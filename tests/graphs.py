@@ -10,8 +10,8 @@ from trninv.inventory import migrate, stamp
 from trninv.inventory.address import chips_of, resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph
 from trninv.routing.wiring import domains_in, domains_of, load
+from trninv.solvers.graph import Graph
 
 
 @st.composite

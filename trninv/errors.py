@@ -12,6 +12,7 @@ TrninvError
 │   ├── VariablesError        BAD_VARIABLES
 │   ├── SqlError              BAD_SQL
 │   └── RequestError          BAD_REQUEST
+│       └── MethodError       METHOD_NOT_ALLOWED
 ├── NotFoundError             exit 1: well asked, nothing there
 │   ├── UnknownAddressError   UNKNOWN_ADDRESS
 │   ├── UnknownSystemError    UNKNOWN_SYSTEM
@@ -49,6 +50,7 @@ __all__ = [
     "ForbiddenError",
     "InternalError",
     "LimitError",
+    "MethodError",
     "NotFoundError",
     "NotMigratedError",
     "NotReachableError",
@@ -129,6 +131,10 @@ class SqlError(UsageError):
 
 class RequestError(UsageError):
     code = "BAD_REQUEST"
+
+
+class MethodError(RequestError):
+    code = "METHOD_NOT_ALLOWED"
 
 
 class NotFoundError(TrninvError):

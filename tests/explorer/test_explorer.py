@@ -21,9 +21,9 @@ from playwright.sync_api import Locator, Page, Route, expect
 from browsing import Open, Watched, browser, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases, Run
 from serving import serving
-from trninv.graphql.app import WEB
+from trninv.inventory.access import create
 from trninv.inventory.database import connect, writing
-from trninv.inventory.token import create
+from trninv.service.explorer import WEB
 
 pytestmark = pytest.mark.slow
 

@@ -51,7 +51,7 @@ ORDERS = {"Chip": ["{memory: DESC}", "{state: ASC}"], "Link": ["{bandwidth: ASC}
 class Maker:
     """Draws documents of plain inventory."""
 
-    def __init__(self, draw: Any) -> None:  # noqa: ANN401 # hypothesis' draw
+    def __init__(self, draw: Any) -> None:
         self.draw, self.aliases, self.fragments = draw, 0, list[str]()
 
     def document(self) -> str:

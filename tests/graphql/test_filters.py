@@ -90,7 +90,7 @@ def rows_of(fleet: Fleet, kind: str) -> list[dict[str, Any]]:
     return ROWS[key]
 
 
-def _float(value: Any) -> Any:  # noqa: ANN401
+def _float(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) else value
 
 
@@ -140,7 +140,7 @@ def holds(wanted: Mapping[str, Any], row: Mapping[str, Any], forms: Mapping[str,
     return all(_holds(name, value, row, forms) for name, value in wanted.items())
 
 
-def _holds(name: str, value: Any, row: Mapping[str, Any], forms: Mapping[str, str]) -> bool:  # noqa: ANN401
+def _holds(name: str, value: Any, row: Mapping[str, Any], forms: Mapping[str, str]) -> bool:
     if name == "and":
         return all(holds(part, row, forms) for part in value)
     if name == "or":
@@ -150,7 +150,7 @@ def _holds(name: str, value: Any, row: Mapping[str, Any], forms: Mapping[str, st
     return all(_passes(test, _plain(other, forms[name]), row[name]) for test, other in value.items())
 
 
-def _plain(value: Any, form: str) -> Any:  # noqa: ANN401
+def _plain(value: Any, form: str) -> Any:
     if isinstance(value, list):
         return [_plain(each, form) for each in value]
     if isinstance(value, dict):
@@ -158,7 +158,7 @@ def _plain(value: Any, form: str) -> Any:  # noqa: ANN401
     return int(value) if form == "exact" and value is not None else value
 
 
-def _passes(test: str, other: Any, value: Any) -> bool:  # noqa: ANN401
+def _passes(test: str, other: Any, value: Any) -> bool:
     if other is None:
         return (value is None) == (test == "eq")
     if value is None:  # as in SQL: nothing is said of what is not there

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schemathesis.graphql import nodes
 from starlette.testclient import TestClient
 
-from trninv.graphql.app import app
+from trninv.service.app import app
 from trninv.settings import Settings
 
 ADDRESSES = ["u-trn2x64/d0/s0/c3", "u-trn2x64", "trn1.32xlarge/d0/s0", "trn3-gen1/r1", "nowhere", "a--b", "??"]

@@ -14,11 +14,11 @@ from conftest import Ask
 from trninv.catalog.models import COMPUTE
 from trninv.cli.output import encode
 from trninv.graphql import documents
+from trninv.graphql.api import Api, Request
 from trninv.graphql.compile import plan
 from trninv.graphql.connections import ComputeType
 from trninv.graphql.mutations import State
 from trninv.graphql.schema import schema
-from trninv.graphql.service import Request, Service
 from trninv.inventory.schema import STATES
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
@@ -377,12 +377,12 @@ def test_a_document_is_parsed_and_compiled_once(lite_fleet: Fleet, monkeypatch: 
     for module, name in ((documents, "parse"), (documents, "validate"), (plan.Outline, "_compile")):
         real = getattr(module, name)
 
-        def noted(*given: Any, _real: Any = real, _name: str = name, **named: Any) -> Any:  # noqa: ANN401
+        def noted(*given: Any, _real: Any = real, _name: str = name, **named: Any) -> Any:
             made.append(_name)
             return _real(*given, **named)
 
         monkeypatch.setattr(module, name, noted)
-    service = Service(lite_fleet, Settings(database_url=str(lite_fleet.engine.url)))
+    service = Api(lite_fleet, Settings(database_url=str(lite_fleet.engine.url)))
     document = "query ($n: Int!, $s: String!) { chips(first: $n, filter: {state: {eq: $s}}) { nodes { address } } }"
     for size, state in ((1, "up"), (2, "down"), (3, "up")):
         asyncio.run(service.run(Request(document, {"n": size, "s": state})))
@@ -394,7 +394,7 @@ def test_a_long_question_does_not_block_the_event_loop(fleet: Fleet, monkeypatch
     real = type(fleet).bisection
     ticks: list[float] = []
 
-    def slow(self: Fleet, *arguments: Any, **named: Any) -> object:  # noqa: ANN401
+    def slow(self: Fleet, *arguments: Any, **named: Any) -> object:
         time.sleep(0.3)
         return real(self, *arguments, **named)
 
@@ -407,7 +407,7 @@ def test_a_long_question_does_not_block_the_event_loop(fleet: Fleet, monkeypatch
         ticker = asyncio.create_task(tick())
         start = time.monotonic()
         document = "{ " + " ".join(f'a{i}: bisection(of: "trn1.2xlarge") {{ exact }}' for i in range(5)) + " }"
-        result = await Service(fleet, Settings(database_url=str(fleet.engine.url))).run(Request(document))
+        result = await Api(fleet, Settings(database_url=str(fleet.engine.url))).run(Request(document))
         ticker.cancel()
         assert result.code is None
         return time.monotonic() - start

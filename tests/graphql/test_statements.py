@@ -13,8 +13,8 @@ from graphql import GraphQLObjectType, get_named_type
 from sqlalchemy import Connection, event
 
 from conftest import services
+from trninv.graphql.api import Request
 from trninv.graphql.schema import schema
-from trninv.graphql.service import Request
 from trninv.graphql.statements import counted
 from trninv.routing.fleet import Fleet
 

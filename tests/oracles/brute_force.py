@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 
 import networkx as nx
 
-from trninv.routing.graph import Graph
+from trninv.solvers.graph import Graph
 
 
 def paths(graph: Graph, sources: Collection[int], targets: Collection[int]) -> Iterator[tuple[int, ...]]:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from conftest import Databases
 from trninv.errors import SqlError, TimeLimitError
-from trninv.inventory import token
+from trninv.inventory import access
 from trninv.inventory.database import connect, writing
 from trninv.reports.guard import checked
 from trninv.reports.reader import find, stream
@@ -86,7 +86,7 @@ def test_any_text_is_a_query_or_refused(text: str, dialect: str) -> None:
 def guarded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
     with connect(databases.seeded(request.param)) as engine:
         with writing(engine) as connection:
-            token.create(connection, "secret", "admin", None)
+            access.create(connection, "secret", "admin", None)
         yield engine
 
 
@@ -143,7 +143,7 @@ def test_nothing_of_a_session_stays(databases: Databases) -> None:
         with connect(databases.seeded(backend)) as engine:
             find(engine, "SELECT 1 AS one", seconds=10)
             with writing(engine) as connection:
-                token.create(connection, "after", "read", None)
+                access.create(connection, "after", "read", None)
 
 
 def test_a_row_too_many_is_said(guarded: Engine) -> None:

@@ -13,13 +13,13 @@ from starlette.testclient import TestClient
 
 from conftest import Databases, Run, wear
 from trninv.errors import LimitError, SqlError, UnknownReportError
-from trninv.graphql.app import app
 from trninv.inventory.database import connect, reading
 from trninv.reports.export import TABLES_AND_VIEWS, export, property_graph
 from trninv.reports.guard import VIEWS, checked
 from trninv.reports.library import Report, report, reports
 from trninv.reports.reader import find
 from trninv.routing.fleet import Fleet
+from trninv.service.app import app
 from trninv.settings import Settings
 
 REPORTS = sorted(reports())
@@ -230,7 +230,7 @@ def _texts(rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
     return sorted(tuple(_text(value) for value in row) for row in rows)
 
 
-def _text(value: Any) -> str:  # noqa: ANN401
+def _text(value: Any) -> str:
     if value is None or value == "":
         return ""
     if isinstance(value, bool):

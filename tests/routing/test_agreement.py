@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from graphs import chips_in, domain, without
-from trninv.routing import packing, program
-from trninv.routing.bisection import bisect
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph
-from trninv.routing.split import Split, capacity
+from trninv.solvers import integer_program, packing
+from trninv.solvers.bisection import bisect
+from trninv.solvers.graph import Graph
+from trninv.solvers.split import Split, capacity
 
 DOMAINS = int(os.environ.get("TRNINV_TEST_DOMAINS", "5"))
 
@@ -42,7 +42,7 @@ def _programmed(graph: Graph, ends: list[int]) -> Split:
     if trees is None:  # some chip has lost all its links
         trees = np.zeros((0, len(problem.carries)), dtype=np.int64)
     nothing = Split(0, int(problem.carries.sum()) + problem.unit, frozenset(), "")
-    return program.bisect(problem, (half, half), nothing, trees, 60)
+    return integer_program.bisect(problem, (half, half), nothing, trees, 60)
 
 
 @pytest.mark.slow

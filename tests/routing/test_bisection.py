@@ -13,11 +13,11 @@ from scipy.optimize import OptimizeResult, milp
 
 from graphs import chips_in, domain, graphs, without
 from oracles import brute_force
-from trninv.routing import enumeration, packing, program
-from trninv.routing.bisection import bisect, search
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph
-from trninv.routing.split import Split
+from trninv.solvers import enumeration, integer_program, packing
+from trninv.solvers.bisection import bisect, search
+from trninv.solvers.graph import Graph
+from trninv.solvers.split import Split
 from trninv.topology.torus import coordinates, torus
 
 GB = 10**9
@@ -131,7 +131,7 @@ def by_program(graph: Graph, ends: list[int], fillers: int = 0) -> Split:
     problem, half = packing.Problem.of(graph, ends), (len(ends) + fillers) // 2
     nothing = Split(0, int(problem.carries.sum()) + problem.unit, frozenset(), "")
     sizes = max(half - fillers, 0), min(half, len(ends))
-    return program.bisect(problem, sizes, nothing, np.zeros((0, len(problem.carries)), dtype=np.int64), 60)
+    return integer_program.bisect(problem, sizes, nothing, np.zeros((0, len(problem.carries)), dtype=np.int64), 60)
 
 
 @settings(max_examples=60)
@@ -258,11 +258,11 @@ def test_chips_without_a_link_fill_up_the_halves(fleet: Fleet) -> None:
 def test_what_the_solver_prints_does_not_reach_stdout(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def chatty(**given: Any) -> OptimizeResult:  # noqa: ANN401 # passed on
+    def chatty(**given: Any) -> OptimizeResult:
         os.write(1, b"HiGHS says hello")
         return milp(**given)
 
-    monkeypatch.setattr(program, "milp", chatty)
+    monkeypatch.setattr(integer_program, "milp", chatty)
     graph = torus_graph((4, 4), (1, 1))
     assert by_program(graph, sorted(graph)).upper == 8
     out, err = capfd.readouterr()

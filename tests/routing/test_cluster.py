@@ -21,12 +21,12 @@ from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.routing import cluster
-from trninv.routing.express import Express
+from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph
-from trninv.routing.quotient import Island, bisect
 from trninv.routing.scope import Scope
 from trninv.routing.wiring import Wirings, load
+from trninv.solvers.graph import Graph
+from trninv.solvers.quotient import Island, bisect
 
 GB = 10**9
 CLUSTERS = {"trn1": 20, "trn2": 3, "u-trn2x64": 9, "trn3-gen1": 2, "trn3-gen2": 2, "trn1.2xlarge": 6}
@@ -103,7 +103,7 @@ def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
         chips = [row.address for row in connection.execute(named) if row.address.startswith(f"c-{system}/")]
     pairs = [chance.sample(chips, 2) for _ in range(15)]
     remembered = [asked.path(a, b, by) for a, b in pairs]
-    monkeypatch.setattr(Express, "path", lambda *_: None)
+    monkeypatch.setattr(FabricCache, "path", lambda *_: None)
     assert remembered == [asked.path(a, b, by) for a, b in pairs]
 
 
@@ -200,8 +200,8 @@ def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases
         answer = opened.bisection("c-u-trn2x64")
         with Wirings(opened.engine).reading() as reader:
             scope = Scope.of(reader, "c-u-trn2x64")
-            shared = cluster.kinds_of(reader, scope)
-            single = [cluster.kinds_of(reader, replace(scope, domains=[domain]))[0] for domain in scope.domains]
+            shared = cluster.islands(reader, scope)
+            single = [cluster.islands(reader, replace(scope, domains=[domain]))[0] for domain in scope.domains]
         assert sorted(len(kind.domains) for kind in shared) == [1, 1, 1, 2, 2]
         for lost in (0, 4):
             half = (7 * 64 - 4 + lost) // 2

@@ -13,9 +13,10 @@ from scipy.optimize import linprog
 import trninv
 from conftest import Databases
 from graphs import chips_in, domain, graphs, seed_clusters
-from trninv.routing.collective import concurrent, gather, ring_rate, rings
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph, capacities
+from trninv.solvers.collectives import concurrent, gather
+from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.rings import ring_rate, rings
 
 GB = 10**9
 U = "u-trn2x64/d0"

@@ -16,7 +16,7 @@ from trninv.errors import (
     WrongLevelError,
 )
 from trninv.routing.fleet import Fleet
-from trninv.routing.results import Metric
+from trninv.solvers.paths import PathMetric
 from trninv.units import Bandwidth, Capacity
 
 GB = 10**9
@@ -25,7 +25,7 @@ U = "u-trn2x64/d0"
 
 def test_a_path_names_chips_links_and_bottlenecks_in_order(fleet: Fleet) -> None:
     answer = fleet.path(f"{U}/s0/c0", f"{U}/s1/c1")
-    assert (answer.metric, answer.reachable, answer.equally_good, answer.truncated) == (Metric.HOPS, True, 2, True)
+    assert (answer.metric, answer.reachable, answer.equally_good, answer.truncated) == (PathMetric.HOPS, True, 2, True)
     (path,) = answer.paths
     assert (path.hops, path.bandwidth) == (2, 64 * GB)
     assert [(step.kind, step.address.replace(f"{U}/", "")) for step in path.steps] == [

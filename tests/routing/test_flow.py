@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from graphs import chips_in, domain, graphs
 from oracles import brute_force
 from trninv.routing.fleet import Fleet
-from trninv.routing.flow import minimum_cut
-from trninv.routing.graph import Graph
-from trninv.routing.pool import delivery, hops_from, widest_from
+from trninv.solvers.flow import minimum_cut
+from trninv.solvers.graph import Graph
+from trninv.solvers.reach import delivery, hops_from, widest_from
 
 GB = 10**9
 

@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphs import chips_in, graphs
-from trninv.routing.bisection import bisect
-from trninv.routing.collective import concurrent, gather
-from trninv.routing.cuttree import cut_tree, worst_pair
-from trninv.routing.flow import minimum_cut
-from trninv.routing.graph import Graph
-from trninv.routing.paths import Rule, best_paths, count_best
-from trninv.routing.pool import hops_from, widest_from
-from trninv.routing.results import Metric
+from trninv.solvers.bisection import bisect
+from trninv.solvers.collectives import concurrent, gather
+from trninv.solvers.cut_tree import cut_tree, worst_pair
+from trninv.solvers.flow import minimum_cut
+from trninv.solvers.graph import Graph
+from trninv.solvers.paths import PathMetric, Rule, best_paths, count_best
+from trninv.solvers.reach import hops_from, widest_from
 
 
 def _measures(graph: Graph, fillers: int) -> dict[str, float]:
@@ -61,7 +60,7 @@ def test_names_do_not_matter(graph: Graph, data: st.DataObject) -> None:
     assert same(lambda g, w: bisect(g, list(w)).upper)
     assert same(lambda g, w: getattr(gather(g, w), "rate", None))
     assert same(lambda g, w: worst_pair(cut_tree(g), set(w))[0])
-    for metric in Metric:
+    for metric in PathMetric:
         rule = Rule(metric, 5)
         here = (graph.adj, [ends[0]], [ends[1]])
         there = (other.adj, [image[ends[0]]], [image[ends[1]]])

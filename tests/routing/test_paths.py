@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 from graphs import chips_in, domain, graphs
 from oracles import brute_force
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph
-from trninv.routing.paths import NodePath, Rule, best_paths, count_best, disjoint, equally_good
-from trninv.routing.results import Metric
+from trninv.solvers.disjoint import disjoint
+from trninv.solvers.graph import Graph
+from trninv.solvers.paths import NodePath, PathMetric, Rule, best_paths, count_best, equally_good
 
 MESSAGE = 3
 
 
-def _rank(graph: Graph, path: NodePath, metric: Metric) -> tuple[float | Fraction, ...]:
+def _rank(graph: Graph, path: NodePath, metric: PathMetric) -> tuple[float | Fraction, ...]:
     hops = len(path) - 1
-    if metric is Metric.TIME:
+    if metric is PathMetric.TIME:
         narrowest = brute_force.narrowest(graph, path)
         latency = sum(graph.edges[edge]["latency"] for edge in pairwise(path))
         return (latency + (Fraction(MESSAGE * 10**9, int(narrowest)) if hops else 0), hops, -narrowest)
-    return (-brute_force.narrowest(graph, path), hops) if metric is Metric.BANDWIDTH else (hops,)
+    return (-brute_force.narrowest(graph, path), hops) if metric is PathMetric.BANDWIDTH else (hops,)
 
 
 def _places(graph: Graph, data: st.DataObject) -> tuple[Sequence[int], Sequence[int]]:
@@ -34,9 +34,9 @@ def _places(graph: Graph, data: st.DataObject) -> tuple[Sequence[int], Sequence[
     return data.draw(nodes), data.draw(nodes)
 
 
-@pytest.mark.parametrize("metric", list(Metric))
+@pytest.mark.parametrize("metric", list(PathMetric))
 @given(graph=graphs(), data=st.data())
-def test_all_paths_in_order(graph: Graph, metric: Metric, data: st.DataObject) -> None:
+def test_all_paths_in_order(graph: Graph, metric: PathMetric, data: st.DataObject) -> None:
     sources, targets = _places(graph, data)
     every = set(brute_force.paths(graph, sources, targets))
     wanted = sorted((_rank(graph, path, metric), path) for path in every)
@@ -52,7 +52,7 @@ def test_answers_do_not_depend_on_the_order_of_rows(graph: Graph, data: st.DataO
     shuffled = Graph()
     shuffled.add_nodes_from(data.draw(st.permutations(list(graph.nodes(data=True)))))
     shuffled.add_edges_from(data.draw(st.permutations([(b, a, edge) for a, b, edge in graph.edges(data=True)])))
-    for metric in Metric:
+    for metric in PathMetric:
         found = [list(islice(best_paths(g.adj, sources, targets, Rule(metric, MESSAGE)), 5)) for g in (graph, shuffled)]
         assert found[0] == found[1]
 
@@ -65,13 +65,13 @@ def test_agrees_with_networkx_on_seeded_systems(fleet: Fleet, scope: str) -> Non
     widest_tree = nx.maximum_spanning_tree(graph, weight="capacity")
     for source, target in zip(chips[::7], reversed(chips[::5]), strict=False):
         if source != target:
-            shortest = next(best_paths(graph.adj, [source], [target], Rule(Metric.HOPS)))
+            shortest = next(best_paths(graph.adj, [source], [target], Rule(PathMetric.HOPS)))
             assert len(shortest) - 1 == distance[source][target]
             assert nx.is_simple_path(graph, shortest)
-            assert count_best(graph.adj, [source], [target], Rule(Metric.HOPS)) == sum(
+            assert count_best(graph.adj, [source], [target], Rule(PathMetric.HOPS)) == sum(
                 1 for _ in nx.all_shortest_paths(graph, source, target)
             )
-            widest = next(best_paths(graph.adj, [source], [target], Rule(Metric.BANDWIDTH)))
+            widest = next(best_paths(graph.adj, [source], [target], Rule(PathMetric.BANDWIDTH)))
             along_tree = nx.shortest_path(widest_tree, source, target)
             assert brute_force.narrowest(graph, widest) == min(graph.edges[e]["capacity"] for e in pairwise(along_tree))
 
@@ -79,13 +79,13 @@ def test_agrees_with_networkx_on_seeded_systems(fleet: Fleet, scope: str) -> Non
 def test_nothing_leads_to_a_place_that_is_down() -> None:
     graph = Graph()
     graph.add_edge(1, 2, capacity=1)
-    assert list(best_paths(graph.adj, [1], [9], Rule(Metric.HOPS))) == []
-    assert count_best(graph.adj, [9], [1], Rule(Metric.BANDWIDTH)) == 0
+    assert list(best_paths(graph.adj, [1], [9], Rule(PathMetric.HOPS))) == []
+    assert count_best(graph.adj, [9], [1], Rule(PathMetric.BANDWIDTH)) == 0
 
 
-@pytest.mark.parametrize("metric", list(Metric))
+@pytest.mark.parametrize("metric", list(PathMetric))
 @given(graph=graphs(), data=st.data())
-def test_the_graph_of_all_best_paths(graph: Graph, metric: Metric, data: st.DataObject) -> None:
+def test_the_graph_of_all_best_paths(graph: Graph, metric: PathMetric, data: st.DataObject) -> None:
     """Every link's count is that of the best paths over it, and what leaves a node is what came in."""
     sources, targets = _places(graph, data)
     ranked = [(_rank(graph, path, metric), path) for path in brute_force.paths(graph, sources, targets)]

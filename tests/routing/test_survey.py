@@ -12,12 +12,12 @@ from conftest import Databases
 from graphs import chips_in, domain, graphs, seed_clusters
 from oracles import brute_force
 from trninv.errors import LimitError, ScopeTooLargeError
-from trninv.routing.bisection import search
-from trninv.routing.cuttree import cut_tree
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import Graph
-from trninv.routing.profile import profile
+from trninv.routing.questions.split_profile import profile
 from trninv.routing.scope import Inside
+from trninv.solvers.bisection import search
+from trninv.solvers.cut_tree import cut_tree
+from trninv.solvers.graph import Graph
 
 GB = 10**9
 U = "u-trn2x64/d0"
@@ -72,7 +72,7 @@ def test_distances_are_those_of_the_graph(fleet: Fleet, scope: str) -> None:
     chips, hops = chips_in(graph), dict(nx.all_pairs_shortest_path_length(graph))
     apart = sorted(hops[a][b] for a, b in itertools.combinations(chips, 2))
     answer = fleet.distances(scope)
-    assert [hops for hops, pairs in answer.by_hops for _ in range(pairs)] == apart
+    assert [each.hops for each in answer.by_hops for _ in range(each.pairs)] == apart
     assert (answer.diameter, answer.unreachable, answer.pairs) == (apart[-1], 0, len(apart))
     assert answer.mean == pytest.approx(sum(apart) / len(apart))
 
@@ -98,7 +98,7 @@ def test_distances_across_a_fabric_are_those_of_the_whole_graph(databases: Datab
                     ends = (chip for chip in chips if place[chip] == other and (one != other or a < chip))
                     hops.update(reached[b] for b in ends if b in reached)
             answer = supposed.distances(cluster)
-            assert dict(answer.by_hops) == hops
+            assert {each.hops: each.pairs for each in answer.by_hops} == hops
             assert answer.unreachable == len(chips) * (len(chips) - 1) // 2 - hops.total()
 
 

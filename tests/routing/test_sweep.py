@@ -18,9 +18,9 @@ from conftest import Run
 from graphs import domain
 from trninv.errors import LimitError, UsageError, WorkerError
 from trninv.routing.fleet import Fleet
-from trninv.routing.graph import capacities
-from trninv.routing.surveys import SweepAnswer
-from trninv.routing.symmetry import classes, symmetries
+from trninv.routing.questions.sweep import SweepAnswer
+from trninv.solvers.graph import capacities
+from trninv.solvers.symmetry import classes, symmetries
 
 GB = 10**9
 
@@ -30,7 +30,7 @@ class Inline(Executor):
 
     done = 0
 
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401 # as Executor has it
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         self.done += 1
         future.set_result(fn(*args, **kwargs))
@@ -166,7 +166,7 @@ def test_processes_threads_and_the_calling_one_agree(fleet: Fleet) -> None:
 
 
 class _Suicidal(Executor):
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401, ARG002
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ARG002
         from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
 
         future: Future[Any] = Future()

@@ -4,7 +4,7 @@ from collections import Counter
 
 import networkx as nx
 
-from trninv.routing.graph import Graph
+from trninv.solvers.graph import Graph
 from trninv.topology.blueprint import Blueprint, switched_domain, torus_domain
 from trninv.topology.switched import Switched
 

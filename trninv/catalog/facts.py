@@ -210,7 +210,7 @@ def catalog() -> Catalog:
     return Catalog.load(bundle() / "seed" / "catalog")
 
 
-def _evaluate(formula: str, term: Any) -> Fraction:  # noqa: ANN401 # a callable of two signatures, kept private
+def _evaluate(formula: str, term: Any) -> Fraction:
     total = Fraction(0)
     for product in formula.split(" + "):
         tokens = product.split()

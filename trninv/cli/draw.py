@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from trninv.cli.ask import asking, supposing
+from trninv.cli.supposing import asking, supposing
 from trninv.drawing import fabric, fleet, rack, wiring
 from trninv.drawing.wiring import Marks
 from trninv.errors import NotFoundError, UsageError, WrongLevelError
@@ -18,6 +18,7 @@ _Ends = tuple[str, str] | None
 _FABRIC = "/fabric"
 
 
+@supposing
 @click.command()
 @click.argument("scope")
 @click.option("-o", "--output", required=True, metavar="FILE.svg", help="Where to write; - for stdout.")
@@ -30,7 +31,6 @@ _FABRIC = "/fabric"
     type=click.Choice(fleet.COLOURINGS),
     help="What colours the chips of a fleet: state unless said.",
 )
-@supposing
 @click.pass_obj
 def draw(  # one parameter an option
     database: str,

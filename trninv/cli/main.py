@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from trninv import __version__
+from trninv.cli import questions
 from trninv.errors import TrninvError
 from trninv.settings import Settings
 
@@ -22,19 +23,10 @@ _COMMANDS = {
     "verify": "admin",
     "set": "state",
     "events": "state",
-    "show": "look",
-    "facts": "look",
-    "audit": "look",
-    "path": "ask",
-    "bandwidth": "ask",
-    "pool": "ask",
-    "bisection": "ask",
-    "profile": "ask",
-    "distances": "ask",
-    "cut-tree": "ask",
-    "collectives": "ask",
-    "place": "ask",
-    "sweep": "ask",
+    "show": "show",
+    "facts": "show",
+    "audit": "show",
+    "sweep": "sweep",
     "report": "report",
     "sql": "report",
     "export": "report",
@@ -42,18 +34,19 @@ _COMMANDS = {
     "query": "serve",
     "schema": "serve",
     "serve": "serve",
-    "token": "token",
+    "token": "access",
 }
-"""Command and the module of `trninv.cli` that has it."""
+"""Command and the module of `trninv.cli` that has it; a question's is made from its declaration."""
 
 
 class _Lazy(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 # click's signature
-        return list(_COMMANDS)
+        return [*_COMMANDS, *(name for name in questions.commands() if name not in _COMMANDS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _COMMANDS:
-            return None
+            asked = questions.commands().get(name)
+            return questions.command_of(asked) if asked else None
         module = vars(importlib.import_module(f"trninv.cli.{_COMMANDS[name]}"))
         command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ is not Python's set
         return command if isinstance(command, click.Command) else None

@@ -1,6 +1,5 @@
 """What commands print: tables for people, JSON with the field names of the GraphQL types for programs."""
 
-import dataclasses
 import json
 import sys
 import time
@@ -10,7 +9,8 @@ from typing import Any, Self
 
 import click
 
-from trninv.routing.results import Answer, BisectionAnswer, CitedFact, LinkRef
+from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, Table, size_of
+from trninv.routing.shown import shown
 from trninv.units import Bandwidth, Capacity, Duration
 
 format_option = click.option(
@@ -23,7 +23,7 @@ format_option = click.option(
 )
 
 
-def show(style: str, value: Any, table: Callable[[], None]) -> None:  # noqa: ANN401 # anything that encodes
+def show(style: str, value: Any, table: Callable[[], None]) -> None:
     """Print a value as JSON, or call what prints it for people."""
     if style == "json":
         click.echo(json.dumps(encode(value), indent=2, ensure_ascii=False))
@@ -61,8 +61,22 @@ class Progress:
         self._shown = True
 
 
-def footnotes(answer: Answer) -> None:
-    """What an answer means and rests on, below it."""
+def tell(answer: Answer, rows_at_most: int | None = None) -> None:
+    """Print an answer, what a scenario changes in it, and what it means and rests on."""
+    for part in answer.told():
+        if not isinstance(part, Table):
+            click.echo(part)
+            continue
+        listed = list(part.rows)
+        rows(part.headers, listed[:rows_at_most])
+        if len(listed) > len(listed[:rows_at_most]):
+            click.echo(f"… {len(listed) - len(listed[:rows_at_most]):,} more (--top, --format json)")
+    for line in answer.compared():
+        click.echo(line)
+    _footnotes(answer)
+
+
+def _footnotes(answer: Answer) -> None:
     click.echo(f"\nmeaning: {answer.definition}")
     for fact in answer.facts:
         click.echo(f"rests on: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")
@@ -74,7 +88,7 @@ def footnotes(answer: Answer) -> None:
 
 
 @singledispatch
-def encode(value: Any) -> Any:  # noqa: ANN401 # any answer
+def encode(value: Any) -> Any:
     """A frozen answer as JSON values: fields and properties in camelCase, exact integers as decimal strings."""
     return _fields(value)
 
@@ -125,25 +139,19 @@ def _(value: CitedFact) -> dict[str, Any]:
     return _fields(value) | {"source": {"title": value.source}}
 
 
-@encode.register
-def _(value: BisectionAnswer) -> dict[str, Any]:
-    return _fields(value) | {"cut": {"totalCount": value.cut_size, "nodes": encode(value.cut)}}
-
-
-def _fields(value: Any) -> dict[str, Any]:  # noqa: ANN401 # any dataclass
-    names = [field.name for field in dataclasses.fields(value)]
-    names += [
-        name for kind in type(value).__mro__ for name, member in vars(kind).items() if isinstance(member, property)
-    ]
-    shown = {name: getattr(value, name) for name in names if name not in _HIDDEN}
-    return {_camel(name): encode(each) for name, each in shown.items() if each is not None or name not in _OPTIONAL}
+def _fields(value: Any) -> dict[str, Any]:
+    found = {}
+    for each in shown(value.__class__):
+        of = getattr(value, each.name)
+        if Form.PAGED in each.forms:
+            found[_camel(each.name)] = {"totalCount": size_of(value, each.name), "nodes": encode(of)}
+        elif of is not None or each.name not in _OPTIONAL:
+            found[_camel(each.name)] = encode(of)
+    return found
 
 
 _OPTIONAL = ("baseline", "difference")
 """Only there where a scenario was asked about."""
-
-_HIDDEN = ("id", "link_id", "cut_size")
-"""Row ids, which change with reseeding as addresses do not; and what stands elsewhere."""
 
 
 def _camel(name: str) -> str:

@@ -14,8 +14,8 @@ from uvicorn.supervisors import Multiprocess
 
 import trninv
 from trninv.errors import UsageError
+from trninv.graphql.api import Api, Request
 from trninv.graphql.schema import schema as api
-from trninv.graphql.service import Request, Service
 from trninv.inventory.database import connect, display, reading
 from trninv.settings import Settings
 
@@ -46,7 +46,7 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
     if unguarded:
         os.environ.setdefault("TRNINV_ALLOWED_HOSTS", "*")
     config = uvicorn.Config(
-        "trninv.graphql.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none"
+        "trninv.service.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none"
     )
     with _listening(host, port) as listener:
         told = f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {display(database)}"
@@ -109,7 +109,7 @@ def query(database: str, document: str, variables: str) -> None:
         with reading(fleet.engine):
             pass
         settings = replace(Settings.load(), database_url=database)
-        answer = asyncio.run(Service(fleet, settings).run(Request(source, values)))
+        answer = asyncio.run(Api(fleet, settings).run(Request(source, values)))
     for failure in answer.failures:
         raise failure
     result = json.loads(answer.body)

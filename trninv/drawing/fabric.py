@@ -44,7 +44,7 @@ class _Tree:
         for root in self._below.get(0, ()):
             self._place(root)
 
-    def _place(self, node: Any) -> None:  # noqa: ANN401 # a row
+    def _place(self, node: Any) -> None:
         children = self._below.get(node.id, [])
         y, start = _TOP + self._tiers.index(node.tier) * _TIER, self._left
         if children and children[0].tier == self._tiers[-1]:
@@ -111,7 +111,7 @@ def _read(connection: Connection, cluster: Place) -> tuple[Sequence[Any], Sequen
     return nodes, connection.execute(select(link).where(*ours).order_by(link.c.id)).all()
 
 
-def _carried(uplink: Any, nodes: Mapping[int, Any]) -> int:  # noqa: ANN401 # a row
+def _carried(uplink: Any, nodes: Mapping[int, Any]) -> int:
     conditions = map(condition_of, (uplink, nodes[uplink.a_id], nodes[uplink.b_id]))
     return carried(uplink.bandwidth_bytes_per_s, *conditions)
 

@@ -27,7 +27,7 @@ from trninv.drawing.svg import (
 from trninv.errors import WrongLevelError
 from trninv.inventory.address import node_addresses, nodes_of, resolve
 from trninv.inventory.schema import TABLES
-from trninv.routing.graph import Graph
+from trninv.solvers.graph import Graph
 from trninv.units import Bandwidth
 
 _T = TABLES

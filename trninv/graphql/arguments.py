@@ -158,7 +158,7 @@ def _every(kind: Kind, given: Mapping[str, Any], values: list[Any], left: Iterat
     return parts[0] if parts[:1] and not parts[1:] else ("and", *parts)
 
 
-def _tests(kind: Kind, name: str, value: Any, values: list[Any], left: Iterator[int]) -> Iterator[Shape]:  # noqa: ANN401
+def _tests(kind: Kind, name: str, value: Any, values: list[Any], left: Iterator[int]) -> Iterator[Shape]:
     if next(left, None) is None:
         raise FilterError(f"a filter has at most {MAX_TESTS} tests and groups")
     if value is None:
@@ -194,7 +194,7 @@ def _few(listed: list[Any]) -> None:
         raise FilterError(f"in: {len(listed)} values: name at most {MAX_VALUES}")
 
 
-def _test(field: Field, test: str, wanted: Any, values: list[Any]) -> Shape:  # noqa: ANN401 # of the field's form
+def _test(field: Field, test: str, wanted: Any, values: list[Any]) -> Shape:
     if wanted is None:
         if test in ("eq", "ne") and field.null:
             return ("null" if test == "eq" else "not null"), field.name
@@ -207,7 +207,7 @@ def _test(field: Field, test: str, wanted: Any, values: list[Any]) -> Shape:  # 
     return test, field.name
 
 
-def _value(field: Field, wanted: Any, test: str) -> Any:  # noqa: ANN401 # of the field's form
+def _value(field: Field, wanted: Any, test: str) -> Any:
     name = camel(field.name)
     if wanted is None:
         raise FilterError(f"{name}: {{in: [null]}}: use eq: null")

@@ -51,15 +51,16 @@ class Context:
         self._threads = threads
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 
-    async def ask(self, question: Callable[..., T], *args: Any) -> T:  # noqa: ANN401 # passed on
+    async def ask(self, question: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run a routing question in a thread; it stops at its next look at the clock when nobody waits any more."""
-        return await to_thread.run_sync(question, *args, limiter=self._threads.routing, abandon_on_cancel=True)
+        asked = partial(question, *args, **named)
+        return await to_thread.run_sync(asked, limiter=self._threads.routing, abandon_on_cancel=True)
 
     async def write(self, change: Callable[[], T]) -> T:
         """Run what writes in a thread, to its end."""
         return await to_thread.run_sync(change, limiter=self._threads.reading)
 
-    async def read(self, query: Callable[..., T], *args: Any) -> T:  # noqa: ANN401 # passed on
+    async def read(self, query: Callable[..., T], *args: Any) -> T:
         """Run what reads through a connection in a thread."""
 
         def run() -> T:
@@ -102,7 +103,7 @@ class Context:
         found: Row | None = await self.load(("fact",), query, (subject, attribute))
         return found
 
-    async def load(self, loader: Hashable, query: Callable[[Connection, Sequence[Any]], list[Any]], key: Any) -> Any:  # noqa: ANN401
+    async def load(self, loader: Hashable, query: Callable[[Connection, Sequence[Any]], list[Any]], key: Any) -> Any:
         """What a query finds for a key, asked for together with the other keys of its loader."""
         if loader not in self._loaders:
 
@@ -152,7 +153,7 @@ class Below:
         found: list[Row] = await self._load("all", None, rows.all_below)
         return found
 
-    async def _load(self, what: str, asked: Asked | None, query: Callable[..., dict[Any, Any]]) -> Any:  # noqa: ANN401
+    async def _load(self, what: str, asked: Asked | None, query: Callable[..., dict[Any, Any]]) -> Any:
         def run(connection: Connection, keys: Sequence[Any]) -> list[Any]:
             found = query(connection, self.kind, self.among, list(keys))
             return [found[key] for key in keys]

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 import strawberry
 
 
-def lazy(name: str) -> Any:  # noqa: ANN401 # a type for strawberry
+def lazy(name: str) -> Any:
     return Annotated.__class_getitem__((name, strawberry.lazy("trninv.graphql.types")))  # type: ignore[attr-defined]
 
 
-def lazy_list(name: str) -> Any:  # noqa: ANN401 # a type for strawberry
+def lazy_list(name: str) -> Any:
     return list_of(lazy(name))
 
 
-def list_of(of: Any) -> Any:  # noqa: ANN401 # a type for strawberry
+def list_of(of: Any) -> Any:
     return list.__class_getitem__(of)

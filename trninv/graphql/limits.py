@@ -11,6 +11,7 @@ from typing import Final
 from graphql import (
     FieldNode,
     FragmentDefinitionNode,
+    GraphQLField,
     GraphQLInterfaceType,
     GraphQLObjectType,
     GraphQLOutputType,
@@ -27,18 +28,10 @@ from trninv.errors import CostLimitError
 from trninv.graphql.arguments import DEFAULT_PAGE, MAX_PAGE
 from trninv.graphql.compile.selections import Selections
 
-QUESTION: Final = 4_000
-"""Price of a routing question: milliseconds to seconds of a processor."""
 SCAN: Final = 100
 """Price of a count or a sum."""
-_QUESTIONS: Final = frozenset(
-    {
-        *("path", "bandwidth", "memoryPool", "bisection", "splitProfile", "distances", "cutTree", "collectives"),
-        *("placement", "report"),
-    }
-)
-_ASKED: Final = {"Query": 1, "Scenario": 2}
-"""How often a question is asked: of a scenario also of the baseline."""
+_ASKED: Final = {"Scenario": 2}
+"""How often a question is asked, if not once: of a scenario also of the baseline."""
 _SCANS: Final = frozenset({"totalCount", "aggregates", "conflicts", "setState"})
 _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Server", "chips"): 16,
@@ -122,8 +115,7 @@ class _Walk:
     def _field(self, of: GraphQLObjectType, nodes: list[FieldNode], page: int) -> Cost:
         name = nodes[0].name.value
         definition = of.fields[name]
-        price = QUESTION * _ASKED.get(of.name, 0) if name in _QUESTIONS else 0
-        price += SCAN if name in _SCANS else 0
+        price = _price(definition) * _ASKED.get(of.name, 1) + (SCAN if name in _SCANS else 0)
         named = get_named_type(definition.type)
         sets = [node.selection_set for node in nodes if node.selection_set]
         if not sets:
@@ -154,6 +146,12 @@ class _Walk:
     def _page(self, of: GraphQLObjectType, name: str, given: Mapping[str, object]) -> int:
         asked = [size for size in (given.get("first"), given.get("last")) if isinstance(size, int)]
         return min(max(asked, default=DEFAULT_PAGE), MAX_PAGE, _LONGEST.get((of.name, name), MAX_PAGE))
+
+
+def _price(definition: GraphQLField) -> int:
+    """What a field costs by itself, as it was declared."""
+    declared = definition.extensions.get("strawberry-definition")
+    return int(declared.metadata.get("price", 0)) if declared else 0
 
 
 def _is_list(of: GraphQLOutputType) -> bool:

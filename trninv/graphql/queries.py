@@ -20,6 +20,7 @@ from trninv.inventory.address import resolve, resolve_link
 from trninv.inventory.kinds import KINDS
 from trninv.reports import library
 from trninv.reports.reader import find
+from trninv.routing.question import ROUTED
 
 LISTS = {
     "servers": "server",
@@ -36,7 +37,7 @@ LISTS = {
 """Lists of the Query type, and their kinds."""
 
 
-def _list(name: str) -> Any:  # noqa: ANN401 # a field of strawberry
+def _list(name: str) -> Any:
     kind = KINDS[LISTS[name]]
     return listed(kind, lambda info, _: Below(info.context, kind), f"Every {kind.name.replace('_', ' ')}.")
 
@@ -44,7 +45,7 @@ def _list(name: str) -> Any:  # noqa: ANN401 # a field of strawberry
 @strawberry.type(description="Ask what the hardware is, how it is wired, and what flows.")
 class Query(Questions):
     @strawberry.field(description="A cluster by its name; null if there is none.", graphql_type=lazy("Cluster") | None)
-    async def cluster(self, info: AppInfo, slug: str) -> Any:  # noqa: ANN401
+    async def cluster(self, info: AppInfo, slug: str) -> Any:
         return next((found for found in await _all(info, "cluster") if found.row["slug"] == slug), None)
 
     @strawberry.field(description="Every cluster.", graphql_type=lazy_list("Cluster"))
@@ -94,7 +95,7 @@ class Query(Questions):
     def reports(self, info: AppInfo) -> list[Report]:
         return [Report.of(report) for report in library.reports(info.context.settings.reports).values()]
 
-    @strawberry.field(description="The rows of a report, 10,000 at most.")
+    @strawberry.field(description="The rows of a report, 10,000 at most.", metadata={"price": ROUTED})
     async def report(self, info: AppInfo, name: ReportName, values: Values = None) -> ReportRows:
         context = info.context
         sql = library.report(name, context.settings.reports).sql(context.fleet.engine.dialect.name, given(values))

@@ -71,13 +71,13 @@ class Size(units.Capacity, Documented):
     pass
 
 
-async def _fact(parent: strawberry.Parent[Documented], info: Info[Any, None]) -> Any:  # noqa: ANN401 # a Fact
+async def _fact(parent: strawberry.Parent[Documented], info: Info[Any, None]) -> Any:
     about = getattr(parent, "about", None)
     row = about and await info.context.fact(*about)
     return row and info.context.made("fact", row)
 
 
-def _cited() -> Any:  # noqa: ANN401 # as strawberry.field
+def _cited() -> Any:
     says = "The fact that it rests on; null of what is computed from several."
     return strawberry.field(resolver=_fact, description=says, graphql_type=lazy("Fact") | None)
 

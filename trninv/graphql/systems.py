@@ -26,7 +26,7 @@ class Conflict:
     )
 
     @strawberry.field(description="The one that counts.", graphql_type=lazy("Fact"))
-    def picked(self) -> Any:  # noqa: ANN401
+    def picked(self) -> Any:
         return self.facts[0]
 
 

@@ -34,7 +34,7 @@ SCALAR: Final[dict[Form, Any]] = {
 }
 
 
-def _tests(name: str, of: Any, says: str, *more: str) -> type:  # noqa: ANN401 # a type of GraphQL
+def _tests(name: str, of: Any, says: str, *more: str) -> type:
     """An input with a test a field."""
     members: dict[str, Any] = dict.fromkeys(("eq", "ne", "lt", "lte", "gt", "gte", *more), of)
     return _input(name, says, {**members, "in": list_of(of)})
@@ -127,7 +127,7 @@ def arguments(info: Info[Any, Any]) -> dict[str, Any]:
     return get_argument_values(field, raw.field_nodes[0], raw.variable_values)
 
 
-def _shown(field: Field, row: Row) -> Any:  # noqa: ANN401 # of the field's form
+def _shown(field: Field, row: Row) -> Any:
     value = row[field.name]
     if value is None:
         return None
@@ -139,16 +139,16 @@ def _shown(field: Field, row: Row) -> Any:  # noqa: ANN401 # of the field's form
     return value / divisor if divisor else bool(value) if field.form is Form.YES else value
 
 
-def _value(field: Field) -> Any:  # noqa: ANN401 # a field of strawberry
-    def resolve(self: Any) -> Any:  # noqa: ANN401 # strawberry takes the parent so
+def _value(field: Field) -> Any:
+    def resolve(self: Any) -> Any:
         return _shown(field, self.row)
 
     of = SCALAR[field.form]
     return strawberry.field(resolver=resolve, description=field.says, graphql_type=of | None if field.null else of)
 
 
-def _one(one: One) -> Any:  # noqa: ANN401 # a field of strawberry
-    async def resolve(self: Any, info: AppInfo) -> Any:  # noqa: ANN401
+def _one(one: One) -> Any:
+    async def resolve(self: Any, info: AppInfo) -> Any:
         key = self.row[f"{one.name}_key"]
         if key is None:
             return None
@@ -159,34 +159,34 @@ def _one(one: One) -> Any:  # noqa: ANN401 # a field of strawberry
     return strawberry.field(resolver=resolve, description=one.says, graphql_type=of | None if one.null else of)
 
 
-def _many(many: Many) -> Any:  # noqa: ANN401 # a field of strawberry
+def _many(many: Many) -> Any:
     kind = KINDS[many.kind]
 
-    def below(info: AppInfo, parent: Any) -> Below:  # noqa: ANN401 # a thing
+    def below(info: AppInfo, parent: Any) -> Below:
         return Below(info.context, kind, many, parent.row[f"{many.name}_key"])
 
     if many.paged:
         return listed(kind, below, many.says)
 
-    async def every(self: Any, info: AppInfo) -> Any:  # noqa: ANN401
+    async def every(self: Any, info: AppInfo) -> Any:
         own = self.row["id"] if many.but is not None else None
         return [made(kind.name, row) for row in await below(info, self).all() if row["id"] != own]
 
     async def some(
-        self: Any,  # noqa: ANN401
+        self: Any,
         info: AppInfo,
         attribute: Annotated[str | None, strawberry.argument(description="Only of this number.")] = None,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         return [fact for fact in await every(self, info) if attribute in (None, fact.row["attribute"])]
 
     resolve = some if kind.name == "fact" else every
     return strawberry.field(resolver=resolve, description=many.says, graphql_type=lazy_list(kind.type))
 
 
-def listed(kind: Kind, below: Callable[[AppInfo, Any], Below], says: str) -> Any:  # noqa: ANN401 # a field of strawberry
+def listed(kind: Kind, below: Callable[[AppInfo, Any], Below], says: str) -> Any:
     """A field with a page of a kind: filtered, ordered, in either direction."""
 
-    def resolve(self: Any, info: AppInfo, **_: Any) -> Any:  # noqa: ANN401 # Asked reads the arguments
+    def resolve(self: Any, info: AppInfo, **_: Any) -> Any:
         asked = Asked.of(kind, arguments(info))
         return Connection(below=below(info, self), asked=asked, make=lambda row: made(kind.name, row))
 
@@ -216,7 +216,7 @@ _SHORT: Final = (
 )
 
 
-def made(kind: str, row: Any) -> Any:  # noqa: ANN401 # a type of the table
+def made(kind: str, row: Any) -> Any:
     """The object of a row."""
     return TYPES[kind](kind=KINDS[kind], row=row)
 

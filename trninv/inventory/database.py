@@ -169,7 +169,7 @@ def make_directory(engine: Engine) -> None:
             raise NotReachableError(f"can't make {file.parent}: {error.strerror}") from None
 
 
-def _limit_statements(seconds: float, connection: Any, _entry: ConnectionPoolEntry) -> None:  # noqa: ANN401 # psycopg's
+def _limit_statements(seconds: float, connection: Any, _entry: ConnectionPoolEntry) -> None:
     connection.execute(f"SET statement_timeout = {int(seconds * 1000)}")
     connection.commit()
 

@@ -73,7 +73,7 @@ def describe(connection: Connection, catalog: Catalog, place: Place) -> Descript
 Described = tuple[dict[str, Any], Sequence[str]]
 
 
-def _row(connection: Connection, table: str, key: int | None) -> Any:  # noqa: ANN401 # a row
+def _row(connection: Connection, table: str, key: int | None) -> Any:
     wanted = TABLES[table]
     return connection.execute(select(wanted).where(wanted.c.id == key)).one()
 

@@ -181,7 +181,7 @@ def _link(catalog: Catalog, link: LinkModel) -> dict[str, Any]:
     }
 
 
-def _resolve(connection: Connection, column: str, value: Any) -> Any:  # noqa: ANN401 # a column's value
+def _resolve(connection: Connection, column: str, value: Any) -> Any:
     if not column.endswith("_model_id"):
         return value
     return model_ids(connection, TABLES[column.removesuffix("_id")])[value]

@@ -99,7 +99,7 @@ def condition(prefix: str = "") -> list[Column[Any] | CheckConstraint]:
     return [required(state, String(12), server_default="up"), Column(factor, Integer), one_of(state, STATES), in_range]
 
 
-def required(name: str, kind: Any, **more: Any) -> Column[Any]:  # noqa: ANN401 # as Column takes them
+def required(name: str, kind: Any, **more: Any) -> Column[Any]:
     return Column(name, kind, nullable=False, **more)
 
 

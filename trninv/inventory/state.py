@@ -78,7 +78,7 @@ def carried(bandwidth: int, *conditions: Condition) -> int:
     return bandwidth * min((condition.factor_ppm or PPM for condition in conditions), default=PPM) // PPM
 
 
-def condition_of(row: Any, prefix: str = "") -> Condition:  # noqa: ANN401 # a row or mapping of a table with a state
+def condition_of(row: Any, prefix: str = "") -> Condition:
     values = getattr(row, "_mapping", row)
     return Condition(values[f"{prefix}state"], values[f"{prefix}factor_ppm"])
 

@@ -40,14 +40,14 @@ def _flat(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 @compiles(Template, "sqlite")
-def _on_sqlite(template: Template, compiler: Any, **how: Any) -> str:  # noqa: ANN401 # SQLAlchemy's hook
+def _on_sqlite(template: Template, compiler: Any, **how: Any) -> str:
     pieces = template.pieces
     return " || ".join(
         _printf(pieces[at : at + _MOST_ARGUMENTS], compiler, how) for at in range(0, len(pieces) or 1, _MOST_ARGUMENTS)
     )
 
 
-def _printf(pieces: Sequence[Piece], compiler: Any, how: dict[str, Any]) -> str:  # noqa: ANN401
+def _printf(pieces: Sequence[Piece], compiler: Any, how: dict[str, Any]) -> str:
     form = "".join(piece.replace("%", "%%") if isinstance(piece, str) else "%s" for piece in pieces)
     arguments = [compiler.process(piece, **how) for piece in pieces if not isinstance(piece, str)]
     if not arguments:
@@ -56,7 +56,7 @@ def _printf(pieces: Sequence[Piece], compiler: Any, how: dict[str, Any]) -> str:
 
 
 @compiles(Template, "postgresql")
-def _on_postgresql(template: Template, compiler: Any, **how: Any) -> str:  # noqa: ANN401 # SQLAlchemy's hook
+def _on_postgresql(template: Template, compiler: Any, **how: Any) -> str:
     escaped = (
         _quoted(piece).replace("%", "%%")
         if isinstance(piece, str)

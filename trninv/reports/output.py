@@ -77,7 +77,7 @@ def kinds_of(found: Found) -> list[Kind]:
     return kinds
 
 
-def _as(kind: Kind, value: Any) -> Any:  # noqa: ANN401 # of the type
+def _as(kind: Kind, value: Any) -> Any:
     return None if value is None else kind(value)
 
 

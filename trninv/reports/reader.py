@@ -82,7 +82,7 @@ def stream(engine: Engine, sql: str, *, seconds: float) -> Iterator[Stream]:
             raise _worded(error, seconds) from error
 
 
-def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401 # of either driver
+def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:
     while some := cursor.fetchmany(_CHUNK):
         yield from some
 
@@ -162,11 +162,11 @@ def _postgresql(engine: Engine, seconds: float) -> Iterator[Any]:
 class _Named:
     """A server-side cursor that knows its columns before the first row is fetched."""
 
-    def __init__(self, cursor: Any) -> None:  # noqa: ANN401 # psycopg's
+    def __init__(self, cursor: Any) -> None:
         self._cursor, self._first = cursor, list[tuple[Any, ...]]()
 
     @property
-    def description(self) -> Any:  # noqa: ANN401
+    def description(self) -> Any:
         return self._cursor.description
 
     def execute(self, sql: str) -> None:

@@ -7,19 +7,21 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, func, select
 
+from trninv import solvers
 from trninv.inventory.address import node_addresses, words
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.inventory.state import PPM, carried, condition_of
-from trninv.routing.flow import minimum_cut
-from trninv.routing.graph import Graph, cut_links
-from trninv.routing.quotient import Island, Quotient, bisect
-from trninv.routing.results import LinkRef
+from trninv.routing.answer import LinkRef
 from trninv.routing.scenario import Changes
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import MAX_DOMAINS, Reader, Wiring
+from trninv.routing.wiring import MAX_DOMAINS, Reader, Wiring, cut_links
+
+if TYPE_CHECKING:
+    from trninv.solvers.quotient import Island, Quotient
 
 _T = TABLES
 MAX_CUT = 1_000
@@ -28,10 +30,10 @@ _CHUNK = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Alike:
     """Domains that are alike; ``island`` may have the ids of another, and ``failed`` of its chips are not up."""
 
-    island: Island
+    island: "Island"
     domains: tuple[int, ...]
     failed: int
 
@@ -44,8 +46,8 @@ Pattern = tuple[tuple[str, int, int], ...]
 class ClusterSplit:
     """A quotient's split in terms of domains and links; ``cut`` lists the first MAX_CUT links of ``cut_size``."""
 
-    kinds: Sequence[Kind]
-    quotient: Quotient
+    kinds: Sequence[Alike]
+    quotient: "Quotient"
     cut: tuple[LinkRef, ...]
     cut_size: int
 
@@ -107,7 +109,7 @@ def _node_addresses(connection: Connection, nodes: Collection[int]) -> dict[int,
     return {row.id: row.address for row in connection.execute(query)}
 
 
-def kinds_of(reader: Reader, scope: Scope) -> list[Kind]:
+def islands(reader: Reader, scope: Scope) -> list[Alike]:
     """The islands of some domains of a cluster."""
     connection, domains = reader.connection, scope.domains
     cut_off = _cut_off(connection, scope.place.cluster_id, reader.changes.network_nodes)
@@ -128,12 +130,12 @@ def kinds_of(reader: Reader, scope: Scope) -> list[Kind]:
     return kinds + [_kind(_less(wiring, first, pattern), alike, scope) for pattern, alike in groups.items()]
 
 
-def bisect_kinds(kinds: Sequence[Kind], low: int, high: int) -> Quotient:
+def bisect_kinds(kinds: Sequence[Alike], low: int, high: int) -> "Quotient":
     """Bounds on the least cut with ``low`` to ``high`` chips on one side."""
-    return bisect([(kind.island, len(kind.domains)) for kind in kinds], low, high)
+    return solvers.quotient.bisect([(kind.island, len(kind.domains)) for kind in kinds], low, high)
 
 
-def split(reader: Reader, scope: Scope, kinds: Sequence[Kind], low: int, high: int) -> ClusterSplit:
+def split(reader: Reader, scope: Scope, kinds: Sequence[Alike], low: int, high: int) -> ClusterSplit:
     """Part the islands' chips, and say which domains and links that means."""
     found = bisect_kinds(kinds, low, high)
     size = sum(number * len(_exit(kind.island)) for kind, number in zip(kinds, found.whole, strict=True))
@@ -143,7 +145,7 @@ def split(reader: Reader, scope: Scope, kinds: Sequence[Kind], low: int, high: i
     return ClusterSplit(kinds, found, tuple(listed), size)
 
 
-def _read(reader: Reader, domains: Sequence[int], scope: Scope, *, cut_off: bool = False) -> Kind:
+def _read(reader: Reader, domains: Sequence[int], scope: Scope, *, cut_off: bool = False) -> Alike:
     """The kind that some domains are of, from the tables' word on the last of them."""
     return _kind(reader.load([domains[-1]], fabric=True), domains, scope, cut_off=cut_off)
 
@@ -156,7 +158,7 @@ def _less(wiring: Wiring, first: Mapping[str, int], pattern: Pattern) -> Wiring:
     return wiring.changed(lacks)
 
 
-def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, *, cut_off: bool = False) -> Kind:
+def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, *, cut_off: bool = False) -> Alike:
     graph = wiring.graph
     nics, chips = ({node for node, of in graph.nodes(data=True) if of["kind"] == kind} for kind in ("nic", "chip"))
     above = {near for nic in nics for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"}
@@ -166,8 +168,10 @@ def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, *, cut_off: bool
         kept -= set() if scope.transit else chips - scope.members
         chips &= scope.members
         failed &= scope.members
-    island = Island.of(Graph(graph.subgraph(kept)), chips, min(above, default=None), cut_off=cut_off)
-    return Kind(island, tuple(domains), len(failed))
+    island = solvers.quotient.Island.of(
+        solvers.graph.Graph(graph.subgraph(kept)), chips, min(above, default=None), cut_off=cut_off
+    )
+    return Alike(island, tuple(domains), len(failed))
 
 
 def _patterns(connection: Connection, cluster_id: int) -> dict[int, Pattern]:
@@ -240,7 +244,7 @@ def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) 
     return set(connection.scalars(wanted))
 
 
-def _exit(island: Island) -> tuple[LinkRef, ...]:
+def _exit(island: "Island") -> tuple[LinkRef, ...]:
     """The links that part all chips of an island from its network node."""
     if island.above is None:
         return ()
@@ -248,12 +252,12 @@ def _exit(island: Island) -> tuple[LinkRef, ...]:
     return up if sum(link.bandwidth for link in up) == island.exit else _parted(island, island.chips)
 
 
-def _parted(island: Island, chips: Collection[int]) -> tuple[LinkRef, ...]:
+def _parted(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
     rest = [end for end in island.chips if end not in set(chips)] + ([] if island.above is None else [island.above])
-    return cut_links(island.graph, minimum_cut(island.graph, chips, rest)[1]) if chips and rest else ()
+    return cut_links(island.graph, solvers.flow.minimum_cut(island.graph, chips, rest)[1]) if chips and rest else ()
 
 
-def _cuts(reader: Reader, scope: Scope, kinds: Sequence[Kind], found: Quotient) -> Iterator[LinkRef]:
+def _cuts(reader: Reader, scope: Scope, kinds: Sequence[Alike], found: "Quotient") -> Iterator[LinkRef]:
     if found.part:
         kind, part = found.part
         domain = kinds[kind].domains[-1]

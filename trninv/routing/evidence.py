@@ -6,7 +6,7 @@ from sqlalchemy import Connection, select
 
 from trninv.catalog.facts import EFA_FABRIC, render
 from trninv.inventory.schema import TABLES
-from trninv.routing.results import CitedFact
+from trninv.routing.answer import CitedFact
 from trninv.routing.wiring import Attributes
 
 _T = TABLES

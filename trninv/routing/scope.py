@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from trninv import solvers
 from trninv.errors import ScopeTooLargeError, WrongLevelError
 from trninv.inventory.address import Place, chips_of, resolve
-from trninv.routing.graph import Graph
 from trninv.routing.wiring import Reader, domains_in, domains_of
+
+if TYPE_CHECKING:
+    from trninv.solvers.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class Scope:
         graph = wiring.graph
         if not self.transit:
             switches = {near for end in ends for near in graph[end] if graph.nodes[near]["kind"] == "switch"}
-            graph = Graph(graph.subgraph({*ends, *switches}))
+            graph = solvers.graph.Graph(graph.subgraph({*ends, *switches}))
         return Inside(graph, ends, len(self.members & wiring.failed))
 
 
@@ -78,7 +82,7 @@ class Inside:
     ``lost`` of the scope's chips have failed.
     """
 
-    graph: Graph
+    graph: "Graph"
     ends: list[int]
     lost: int
 

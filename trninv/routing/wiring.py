@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, and_, func, or_, select
 
+from trninv import solvers
 from trninv.catalog.facts import EFA_FABRIC
 from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import Place, node_addresses
@@ -23,21 +24,20 @@ from trninv.inventory.database import reading
 from trninv.inventory.revision import Revision
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.inventory.state import PPM, Condition, carried
-from trninv.routing.results import LinkRef
+from trninv.routing.answer import LinkRef
 from trninv.routing.scenario import Changes, Scenario, changes
+from trninv.solvers.paths import Links
 from trninv.topology.torus import coordinates
 from trninv.units import Bandwidth
 
 if TYPE_CHECKING:
-    from trninv.routing.graph import Graph
+    from trninv.solvers.graph import Graph
 
 _T = TABLES
 MAX_DOMAINS = 64
 """Domains that one wiring may span; a larger question belongs to the quotient of the cluster."""
 
 Attributes = dict[str, Any]
-Links = Mapping[int, Mapping[int, Attributes]]
-"""Adjacency by node id, as networkx's ``Graph.adj``: both directions of a link share their attributes."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,7 @@ class Wiring:
     @cached_property
     def graph(self) -> "Graph":
         """The same as a networkx graph."""
-        from trninv.routing.graph import Graph  # noqa: PLC0415 # a path does without networkx
-
-        graph = Graph()
+        graph = solvers.graph.Graph()
         graph.add_nodes_from(self.nodes.items())
         graph.add_edges_from(self.edges())
         return graph
@@ -234,6 +232,12 @@ def link_ref(nodes: Mapping[int, Attributes], links: Links, a: int, b: int) -> L
     return LinkRef(of["id"], nodes[low]["address"], nodes[high]["address"], Bandwidth(of["capacity"]))
 
 
+def cut_links(graph: "Graph", side: Collection[int]) -> tuple[LinkRef, ...]:
+    """Links between a set of nodes and the rest, by id."""
+    crossing = (link_ref(graph.nodes, graph.adj, a, b) for a, b in solvers.graph.cut(graph, side))
+    return tuple(sorted(crossing, key=lambda link: link.id))
+
+
 def _network_nodes(connection: Connection, domain_ids: Collection[int]) -> list[int]:
     """The slice of the fabric above some domains: their network nodes of every tier."""
     link = _T["link"]
@@ -245,7 +249,7 @@ def _network_nodes(connection: Connection, domain_ids: Collection[int]) -> list[
     return sorted(found)
 
 
-def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -> Any:  # noqa: ANN401 # a Select
+def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -> Any:
     node, chip, switch, model, domain, domain_model, server, rack = (
         _T[name] for name in ("node", "chip", "switch", "chip_model", "domain", "domain_model", "server", "rack")
     )
@@ -271,7 +275,7 @@ def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -
     return query.where(or_(inside, node.c.id.in_(list(above)))).order_by(node.c.id)
 
 
-def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:  # noqa: ANN401 # a Select
+def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:
     link, model = _T["link"], _T["link_model"]
     query = select(
         link.c.id,
@@ -288,7 +292,7 @@ def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:  # noqa:
     return query.where(ours, link.c.state.in_(CARRYING)).order_by(link.c.id)
 
 
-def _position(row: Any) -> tuple[int, ...] | None:  # noqa: ANN401 # a row of _nodes
+def _position(row: Any) -> tuple[int, ...] | None:
     """Torus coordinates: of a 4×4 (row, column), of a 4×4×4 (server, row, column)."""
     if row.kind != "chip" or not row.sides:
         return None

@@ -103,7 +103,7 @@ class Objects:
         query = scope.select(select(made.label("j")), where).order_by(scope.key)
         return self.listed(query)
 
-    def listed(self, query: Any) -> Sql:  # noqa: ANN401 # a select of j
+    def listed(self, query: Any) -> Sql:
         """The items of a query as a JSON list."""
         found = query.subquery(f"l{next(self.names)}")
         return select(Template(["[", self.writer.collect(found.c.j), "]"])).scalar_subquery()

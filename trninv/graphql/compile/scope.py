@@ -27,7 +27,7 @@ class Scope:
     def adapt(self, sql: Sql) -> Sql:
         """An expression on this scope's aliases."""
 
-        def replace(element: Any, **_: Any) -> Any:  # noqa: ANN401 # any part of an expression
+        def replace(element: Any, **_: Any) -> Any:
             table = getattr(element, "table", None)
             if table is None or table not in self._aliases:
                 return None

@@ -62,7 +62,7 @@ class Selections:
                 if self._applies(runtime, fragment.type_condition):
                     self._collect(found, seen, runtime, fragment.selection_set)
 
-    def _included(self, node: Any) -> bool:  # noqa: ANN401 # a selection
+    def _included(self, node: Any) -> bool:
         if not node.directives:
             return True
         skip = get_directive_values(GraphQLSkipDirective, node, self._variables)

@@ -1,0 +1,60 @@
+"""Bearer tokens: shown once, kept as a digest, of one scope, ended by time or by hand."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Engine, select, update
+
+from trninv.errors import LimitError, UnauthenticatedError, UnknownTokenError
+from trninv.inventory import access
+from trninv.inventory.database import reading, writing
+from trninv.inventory.schema import TABLES
+
+
+def test_a_token_is_known_by_its_digest_alone(engine: Engine) -> None:
+    with writing(engine) as connection:
+        made = access.create(connection, "grafana", "read", "90d")
+    with reading(engine) as connection:
+        assert access.holder(connection, made) == access.Holder("grafana", "read")
+        row = connection.execute(select(TABLES["token"])).one()
+        assert made not in str(row)
+        assert made.startswith(access.PREFIX)
+        assert [found.name for found in access.listed(connection)] == ["grafana"]
+        with pytest.raises(UnauthenticatedError):
+            access.holder(connection, made + "x")
+
+
+def test_what_is_revoked_or_expired_is_worth_nothing(engine: Engine) -> None:
+    with writing(engine) as connection:
+        revoked = access.create(connection, "a", "admin", None)
+        access.revoke(connection, "a")
+        expired = access.create(connection, "b", "admin", "1h")
+        before = (datetime.now(UTC) - timedelta(seconds=1)).isoformat(timespec="seconds")
+        table = TABLES["token"]
+        connection.execute(update(table).where(table.c.name == "b").values(expires=before))
+    with reading(engine) as connection:
+        for each in (revoked, expired):
+            with pytest.raises(UnauthenticatedError):
+                access.holder(connection, each)
+
+
+@pytest.mark.parametrize(
+    ("name", "expires"), [("", None), ("a b", None), ("a" * 65, None), ("a", "0d"), ("a", "soon"), ("a", "99999d")]
+)
+def test_a_wrong_name_or_time_is_refused(engine: Engine, name: str, expires: str | None) -> None:
+    with pytest.raises(LimitError), writing(engine) as connection:
+        access.create(connection, name, "read", expires)
+
+
+def test_names_are_unique_and_known(engine: Engine) -> None:
+    with writing(engine) as connection:
+        access.create(connection, "a", "read", None)
+        with pytest.raises(LimitError, match="exists"):
+            access.create(connection, "a", "read", None)
+        with pytest.raises(UnknownTokenError, match="did you mean a"):
+            access.revoke(connection, "ab")
+
+
+def test_a_scope_may_do_what_those_before_it_may() -> None:
+    assert access.Holder("a", "operate").may("read")
+    assert not access.Holder("a", "operate").may("admin")

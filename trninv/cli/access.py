@@ -1,0 +1,66 @@
+"""token: who may ask the service, where it asks for access."""
+
+import click
+
+from trninv.cli.output import format_option, rows, show
+from trninv.inventory import access
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.schema import TOKEN_SCOPES
+
+_COLUMNS = ("name", "scope", "created", "expires", "revoked")
+
+
+@click.group("token")
+def token() -> None:
+    """Bearer tokens of the service; it asks for them with TRNINV_AUTH=access.
+
+    \b
+    trninv token create grafana --scope read --expires 90d
+    trninv token list
+    trninv token revoke grafana
+    """
+
+
+@token.command()
+@click.argument("name")
+@click.option("--scope", type=click.Choice(TOKEN_SCOPES), default="read", show_default=True, help="What it may do.")
+@click.option("--expires", metavar="SPAN", help="When it ends: days or hours, such as 90d or 12h. [default: never]")
+@click.pass_obj
+def create(database: str, name: str, scope: str, expires: str | None) -> None:
+    """Make a token and print it, this once.
+
+    \b
+    trninv token create grafana --scope read --expires 90d
+    """
+    with connect(database) as engine, writing(engine) as connection:
+        made = access.create(connection, name, scope, expires)
+    click.echo(made)
+    click.echo("It can't be shown again: only its SHA-256 is kept.", err=True)
+
+
+@token.command("list")
+@format_option
+@click.pass_obj
+def list_(database: str, style: str) -> None:
+    """List the tokens by name; what they are is not kept.
+
+    \b
+    trninv token list --format json
+    """
+    with connect(database) as engine, reading(engine) as connection:
+        found = [row._asdict() for row in access.listed(connection)]
+    show(style, found, lambda: rows(_COLUMNS, (row.values() for row in found)))
+
+
+@token.command()
+@click.argument("name")
+@click.pass_obj
+def revoke(database: str, name: str) -> None:
+    """Let a token be worth nothing from now on.
+
+    \b
+    trninv token revoke grafana
+    """
+    with connect(database) as engine, writing(engine) as connection:
+        access.revoke(connection, name)
+    click.echo(f"{name}: revoked")

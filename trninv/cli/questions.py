@@ -1,0 +1,90 @@
+"""A command for each question, made from its declaration."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from trninv.cli.output import format_option, show, tell
+from trninv.cli.supposing import asking, supposing
+from trninv.routing.question import Parameter, Question
+from trninv.routing.questions import every
+from trninv.units import Quantity
+
+
+def commands() -> dict[str, Question]:
+    """The questions by the names of their commands."""
+    return {question.command: question for question in every()}
+
+
+def command_of(question: Question) -> click.Command:
+    """The command that asks a question, of the fleet as it is or as it would be."""
+
+    @click.pass_obj
+    def run(database: str, /, down: tuple[str, ...], derate: tuple[str, ...], style: str, **given: Any) -> None:
+        with asking(database, down, derate) as fleet:
+            answer = fleet.ask(question, **values(question, given))
+        show(style, answer, lambda: tell(answer))
+        if not answer.succeeded():
+            raise click.exceptions.Exit(1)
+
+    return made(question, run)
+
+
+def made(question: Question, run: Callable[..., None], *more: click.Parameter) -> click.Command:
+    """A command that takes what a question asks, and more."""
+    examples = "".join(f"trninv {example}\n" for example in question.examples)
+    found = click.Command(
+        question.command,
+        params=[*(option for each in question.parameters for option in _options(each)), *more],
+        callback=run,
+        help=f"{question.says}\n\n\b\n{examples}",
+    )
+    return supposing(format_option(found))
+
+
+def values(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was written, as the question takes it; a number alone is one of base units."""
+    found = {}
+    for each in question.parameters:
+        value = given[each.name]
+        if issubclass(each.form, Quantity) and value is not None:
+            value = int(value) if value.strip().isdecimal() else value
+        found[each.name] = each.default if value is None and not each.required else value
+    return found
+
+
+def _options(of: Parameter) -> list[click.Parameter]:
+    """The argument or option of a parameter; a switch for each word but the default, of words that are switches."""
+    argument = of.argument
+    if of.required:
+        return [click.Argument([of.name], metavar=argument.metavar or None)]
+    if argument.option == "":
+        return [
+            click.Option([_dashed(word.name), of.name], flag_value=word.name.lower(), help=word.says)
+            for word in of.words
+            if word is not of.default
+        ]
+    written = argument.option or _dashed(of.name)
+    if of.form is bool:
+        return [click.Option([written, of.name], is_flag=True, default=of.default, help=of.says)]
+    if of.words:
+        choices = click.Choice([word.name.lower().replace("_", "-") for word in of.words])
+        default = of.default.name.lower()
+        return [click.Option([written, of.name], type=choices, default=default, show_default=True, help=of.says)]
+    many = issubclass(of.form, tuple)
+    return [
+        click.Option(
+            [written, of.name],
+            type=int if of.form is int else str,
+            multiple=many,
+            show_default=of.form is int and of.default is not None,
+            default=of.default if of.form is int else None,
+            metavar=argument.metavar or None,
+            help=f"{of.says.removesuffix('.')}; repeatable." if many else of.says,
+        )
+    ]
+
+
+def _dashed(name: str) -> str:
+    return f"--{name.lower().replace('_', '-')}"

@@ -1,0 +1,43 @@
+"""What if: the options that suppose things down or carrying a part, and the fleet as it would be."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+import trninv
+from trninv.errors import LimitError
+from trninv.routing.fleet import Fleet
+
+_OPTIONS = (
+    click.Option(["--down"], multiple=True, metavar="ADDRESS", help="Suppose that it carries nothing; repeatable."),
+    click.Option(
+        ["--derate"],
+        multiple=True,
+        metavar="ADDRESS=F",
+        help="Suppose that it carries this part, as ADDRESS=0.5; repeatable.",
+    ),
+)
+
+
+def supposing(command: click.Command) -> click.Command:
+    """A command that takes these options too."""
+    command.params.extend(_OPTIONS)
+    return command
+
+
+@contextmanager
+def asking(database: str, down: Sequence[str], derate: Sequence[str]) -> Iterator[Fleet]:
+    """The fleet, or what it would be."""
+    with trninv.open(database) as fleet:
+        if not (down or derate):
+            yield fleet
+            return
+        factors: dict[str, float] = {}
+        for each in derate:
+            address, _, factor = each.rpartition("=")
+            try:
+                factors[address] = min(float(factor), factors.get(address, 1.0))
+            except ValueError:
+                raise LimitError(f"--derate {each}: write ADDRESS=FACTOR, such as u-trn2x64/d0/s0/c0=0.5") from None
+        yield fleet.what_if(down, factors)

@@ -1,0 +1,260 @@
+"""What every answer has, and the values that several answers are made of.
+
+Answers are frozen values; the command line, GraphQL and notebooks only render them. What a field means stands beside
+its type, as ``Annotated[Bandwidth, "…"]``, and a property's docstring says what it is: `trninv.graphql.answers` makes
+the types of the schema from them.
+
+Every bandwidth is of one direction. ``lower`` ≤ truth ≤ ``upper``; an answer is exact where they are equal.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Annotated, Self
+
+from trninv.choice import Choice
+from trninv.units import Bandwidth, Duration, counted
+
+
+class Form(Enum):
+    """How the schema shows what Python has a plainer type for."""
+
+    ADDRESS = auto()
+    EXACT = auto()
+    """An integer that may need more than 31 bits, as text."""
+    PAGED = auto()
+    """A tuple without a bound to its length, as a connection."""
+    HIDDEN = auto()
+    """Not shown at all: ids of rows change with reseeding, addresses do not."""
+
+
+At = Annotated[str, Form.ADDRESS]
+Exact = Annotated[int, Form.EXACT]
+Hidden = Annotated[int, Form.HIDDEN]
+
+
+class PathShape(Choice):
+    """Which paths are listed."""
+
+    BEST = "BEST", "The k best."
+    ALL = "ALL", "The k best, and all best ones as one graph: each link's part of them."
+    LINK_DISJOINT = "LINK_DISJOINT", "Up to k paths that share no link; as many as there are for k = 1."
+    NODE_DISJOINT = "NODE_DISJOINT", "Up to k paths that share no node but their ends; as many as there are for k = 1."
+
+
+class Balance(Choice):
+    """What a bisection halves."""
+
+    LIVE = "LIVE", "The healthy chips."
+    NOMINAL = "NOMINAL", "All chips, failed ones as fillers on either side."
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A part of an answer as rows for people; cells are printed as they read."""
+
+    headers: Sequence[str]
+    rows: Iterable[Iterable[object]]
+
+
+Told = Iterator[str | Table]
+"""An answer for people: lines and tables, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedFact:
+    """A fact that an answer rests on: the value used, and who says so in which words.
+
+    Attributes
+    ----------
+    disputed
+        Another source says otherwise, or the number had to be read against its letter; ``note`` says how.
+    assumed
+        No document says so.
+
+    """
+
+    id: Hidden
+    subject: str
+    attribute: str
+    value: str
+    written: str
+    quote: str
+    source: str
+    grounds: str | None
+    note: str | None
+    disputed: bool
+    assumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a scenario changes in an answer: scenario less baseline, null where that says nothing."""
+
+    hops: Annotated[int | None, "Of the best path."] = None
+    bytes_per_second: Annotated[Exact | None, "Of path, flow or bisection (its upper bound); one direction."] = None
+    chips: Annotated[int | None, "Of a memory pool."] = None
+    bytes: Annotated[Exact | None, "Of a memory pool."] = None
+
+    @property
+    def gigabytes_per_second(self) -> float | None:
+        """10⁹ bytes per second, one direction."""
+        return None if self.bytes_per_second is None else self.bytes_per_second / 10**9
+
+    def __str__(self) -> str:
+        parts = [
+            "" if self.hops is None else f"{self.hops:+d} hops",
+            "" if self.bytes_per_second is None else f"{self.bytes_per_second / 10**9:+,g} GB/s",
+            "" if self.chips is None else f"{self.chips:+d} chips",
+            "" if self.bytes is None else f"{self.bytes / 2**30:+,g} GiB",
+        ]
+        return ", ".join(filter(None, parts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(ABC):
+    """What every answer says of itself."""
+
+    definition: Annotated[str, "The quantity in words, with its direction."]
+    truncated: Annotated[bool, "Whether anything was cut off at a limit."] = False
+    facts: Annotated[tuple[CitedFact, ...], "What it rests on."]
+    baseline: Annotated[Self | None, "The same answer without whatIf; null outside of it."] = None
+
+    @property
+    def disputed(self) -> bool:
+        """Whether a fact that it rests on is disputed."""
+        return any(fact.disputed for fact in self.facts)
+
+    @property
+    def assumed(self) -> bool:
+        """Whether a fact that it rests on is said by no document."""
+        return any(fact.assumed for fact in self.facts)
+
+    @property
+    def difference(self) -> Difference | None:
+        """What whatIf changes; null outside of it."""
+        return None if self.baseline is None else self.less(self.baseline)
+
+    def less(self, other: Self) -> Difference:  # noqa: ARG002 # answers that can be compared say how
+        """What this answer has more than another of its kind."""
+        return Difference()
+
+    def succeeded(self) -> bool:
+        """Whether what was asked for is there; a command ends with status 1 where it is not."""
+        return True
+
+    @abstractmethod
+    def told(self) -> Told:
+        """What the answer is, for people."""
+
+    def compared(self) -> Told:
+        """Against the wiring as it is, where a scenario was asked about."""
+        if self.difference is not None and (changed := str(self.difference)):
+            yield f"against the wiring as it is: {changed}"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRef:
+    """A link by its row's id and its ends, with what one direction carries."""
+
+    id: Hidden
+    a: str
+    b: str
+    bandwidth: Bandwidth
+
+    @property
+    def address(self) -> str:
+        return f"{self.a}--{self.b}"
+
+
+class StepKind(Choice):
+    """What a step of a path is."""
+
+    CHIP = "chip", "A chip."
+    SWITCH = "switch", "A switch."
+    NIC = "nic", "An EFA device."
+    NETWORK_NODE = "network_node", "A network node of the EFA fabric."
+    LINK = "link", "The link to the next node."
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A node of a path, or the link to the next one."""
+
+    kind: Annotated[StepKind, "What it is."]
+    address: Annotated[At, "Its address."]
+    bandwidth: Annotated[Bandwidth | None, "Of a link, one direction."] = None
+    link_id: Annotated[int | None, Form.HIDDEN] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way from one place to another."""
+
+    hops: Annotated[int, "Links travelled: chip, switch, chip is two."]
+    bandwidth: Annotated[Bandwidth | None, "Of its narrowest link, one direction; null without links."]
+    steps: Annotated[tuple[PathStep, ...], "Node, link, node, … in order."]
+    bottlenecks: Annotated[tuple[LinkRef, ...], "All links as narrow as the narrowest."]
+    time: Annotated[Duration | None, "What the message takes, by TIME."] = None
+
+    @classmethod
+    def of(cls, nodes: Sequence[tuple[str, str]], links: Sequence[LinkRef], time: Duration | None = None) -> "Path":
+        """The path over nodes (kind and address) and the links between them."""
+        narrowest = min((link.bandwidth for link in links), default=None)
+        kind, address = nodes[0]
+        steps = [PathStep(StepKind(kind), address)]
+        for link, (kind, address) in zip(links, nodes[1:], strict=True):
+            steps.append(PathStep(StepKind.LINK, link.address, link.bandwidth, link.id))
+            steps.append(PathStep(StepKind(kind), address))
+        bottlenecks = tuple(link for link in links if link.bandwidth == narrowest)
+        return cls(len(links), narrowest, tuple(steps), bottlenecks, time)
+
+    def __str__(self) -> str:
+        if not self.hops:
+            return "0 hops: the same chip"
+        taken = "" if self.time is None else f", {self.time} for the message alone"
+        return f"{counted(self.hops, 'hop')}, {self.bandwidth} one direction{taken}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Proven bounds, one direction."""
+
+    lower: Annotated[Bandwidth, "Proven: no less."]
+    upper: Annotated[Bandwidth, "Proven: no more."]
+
+    @property
+    def exact(self) -> bool:
+        """Whether they are equal."""
+        return self.lower == self.upper
+
+    def __str__(self) -> str:
+        return span([self.lower, self.upper])
+
+
+def span(values: Iterable[Bandwidth]) -> str:
+    """The least and the most of some bandwidths."""
+    listed = list(values)
+    low, high = min(listed), max(listed)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def size_of(answer: object, name: str) -> int:
+    """How many there are of what a paged field lists, or lists the first of."""
+    size: int = getattr(answer, f"{name}_size", len(getattr(answer, name)))
+    return size
+
+
+_SHOWN = 40
+"""Links of a cut that are listed for people."""
+
+
+def told_cut(name: str, links: Sequence[LinkRef], size: int) -> Told:
+    """A cut of ``size`` links, of which the first are known."""
+    yield f"{name}: {counted(size, 'link')}"
+    for link in links[:_SHOWN]:
+        yield f"  {link.address}  {link.bandwidth}"
+    if size > _SHOWN:
+        listed = "all" if size == len(links) else f"the first {len(links):,}"
+        yield f"  … {size - _SHOWN:,} more (--format json lists {listed})"

@@ -1,0 +1,78 @@
+"""Two places, for the questions about what lies between them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+
+from sqlalchemy import Connection
+
+from trninv.errors import WrongLevelError
+from trninv.inventory.address import Place, chips_of, resolve
+from trninv.routing.answer import Path
+from trninv.routing.scenario import Changes
+from trninv.routing.wiring import Reader, Wiring, domains_of, link_ref
+from trninv.solvers.paths import NodePath, PathMetric, Rule, time_of
+from trninv.units import Duration
+
+ACROSS = "; over scale-up links and the EFA fabric, through no third domain"
+_WITHIN = "; over scale-up links"
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Two places, their chips, and the wiring of the domains they touch."""
+
+    source: Place
+    target: Place
+    sources: frozenset[int]
+    targets: frozenset[int]
+    wiring: Wiring
+    over: str
+
+    @classmethod
+    def of(cls, reader: Reader, source: str, target: str, avoid: Iterable[str] = ()) -> "Ends":
+        """Resolve both, and read the wiring without what is to be avoided.
+
+        Raises
+        ------
+        AddressError, UnknownAddressError
+        WrongLevelError
+            A place that nothing begins or ends at: a NIC, a network node, a cluster.
+
+        """
+        connection = reader.connection
+        one, other = resolve(connection, source), resolve(connection, target)
+        sources, targets = (_endpoints(connection, place) for place in (one, other))
+        domains = domains_of(connection, sources | targets)
+        wiring = reader.load(domains, fabric=len(domains) > 1)
+        if avoid:
+            avoided = Changes()
+            for address in avoid:
+                avoided.add(connection, address, 0)
+            wiring = wiring.changed(avoided)
+        return cls(one, other, sources, targets, wiring, ACROSS if len(domains) > 1 else _WITHIN)
+
+    @property
+    def unreachable(self) -> str:
+        """Why there is no path."""
+        for place, nodes in ((self.source, self.sources), (self.target, self.targets)):
+            if nodes.isdisjoint(self.wiring.nodes):
+                return f"nothing of {place.address} is up and not avoided"
+        return "no links that are up join them"
+
+    def named(self, path: NodePath, rule: Rule) -> Path:
+        """A path of node ids by addresses."""
+        nodes, links = self.wiring.nodes, self.wiring.links
+        steps = [(nodes[node]["kind"], nodes[node]["address"]) for node in path]
+        taken = Duration(ceil(time_of(links, path, rule.message))) if rule.metric is PathMetric.TIME else None
+        return Path.of(steps, [link_ref(nodes, links, a, b) for a, b in pairwise(path)], taken)
+
+
+def _endpoints(connection: Connection, place: Place) -> frozenset[int]:
+    if place.level == "switch":
+        return frozenset([place.id])
+    if place.level in ("nic", "network_node", "cluster"):
+        level = place.level.replace("_", " ")
+        raise WrongLevelError(f"{place.address} is a {level}: name a chip, core, server, rack, domain or switch")
+    return frozenset(connection.scalars(chips_of(place)))

@@ -1,0 +1,97 @@
+"""Tasks solved by an executor; a journal keeps each result as it comes, so that a sweep can go on from it."""
+
+import json
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+
+from trninv.errors import UsageError, WorkerError
+from trninv.solvers.damage import Task, solve
+
+Progress = Callable[[str, int, int], None]
+"""Told what is counted, how many are done, and of how many."""
+
+
+def solved(
+    tasks: Iterable[Task], executor: Executor | None, journal: Path | None, progress: Progress
+) -> dict[str, tuple[int, int]]:
+    """Values by task; what a journal has is not solved again, and each new one is added to it at once."""
+    wanted = {task.key: task for task in tasks}
+    kept = _read(journal)
+    values = {
+        key: (lower, upper)
+        for key, task in wanted.items()
+        for lower, upper, seconds in kept.get(key, ())
+        if lower == upper or seconds >= task.seconds
+    }
+    left = [task for key, task in wanted.items() if key not in values]
+    with _pool(executor, len(left)) as pool:
+        waiting: dict[Future[tuple[int, int]], str] = {pool.submit(solve, task): task.key for task in left}
+        try:
+            for done in as_completed(waiting):
+                values[waiting[done]] = done.result()
+                task, (lower, upper) = wanted[waiting[done]], values[waiting[done]]
+                row = {"task": task.key, "lower": lower, "upper": upper, "seconds": task.seconds}
+                _append(journal, json.dumps(row))
+                progress("failures", len(values), len(wanted))
+        except BrokenProcessPool:
+            again = f"run it again: {journal} has what was solved" if journal else "a journal would keep what is solved"
+            raise WorkerError(f"a worker process died (out of memory?): {again}") from None
+        finally:
+            for future in waiting:
+                future.cancel()
+    return values
+
+
+@contextmanager
+def _pool(executor: Executor | None, tasks: int) -> Iterator[Executor]:
+    if executor is not None:
+        yield executor
+        return
+    with ProcessPoolExecutor(max_workers=max(min(os.cpu_count() or 1, tasks), 1)) as own:
+        try:
+            yield own
+        except BaseException:
+            own.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()  # a solver may be at work for seconds yet
+            raise
+
+
+def _read(journal: Path | None) -> dict[str, list[tuple[int, int, float]]]:
+    """Bounds by task with the time that they were given; what is not a result of a sweep is passed over.
+
+    Raises
+    ------
+    UsageError
+        The file can't be read or written.
+
+    """
+    found: dict[str, list[tuple[int, int, float]]] = {}
+    if journal is None:
+        return found
+    try:
+        journal.touch()
+        text = journal.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"can't keep a journal in {journal}: {error.strerror}") from None
+    if text and not text.endswith("\n"):  # a kill cut the last line short
+        _append(journal, "")
+    for line in text.splitlines():
+        try:
+            row = json.loads(line)
+            bounds = int(row["lower"]), int(row["upper"]), float(row["seconds"])
+            found.setdefault(str(row["task"]), []).append(bounds)
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            continue
+    return found
+
+
+def _append(journal: Path | None, line: str) -> None:
+    if journal is not None:
+        with journal.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")

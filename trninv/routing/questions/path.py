@@ -1,0 +1,183 @@
+"""How to get from one place to another."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Annotated, Self
+
+from trninv import solvers
+from trninv.errors import LimitError, SamePlaceError, UnknownFactError
+from trninv.inventory.address import parse
+from trninv.routing import evidence
+from trninv.routing.answer import Answer, At, Difference, LinkRef, Path, PathShape, Table, Told
+from trninv.routing.ends import ACROSS, Ends
+from trninv.routing.fabric_cache import FabricCache
+from trninv.routing.question import ROUTED, Argument, question
+from trninv.routing.wiring import Reader, Wiring, link_ref
+from trninv.solvers.paths import PathMetric, Rule, Ways, best_paths, equally_good
+from trninv.units import Capacity
+
+MAX_PATHS = 100
+MAX_MESSAGE = 2**50
+
+_ALONE = "one message alone on the wiring; "
+_DISJOINT = (PathShape.LINK_DISJOINT, PathShape.NODE_DISJOINT)
+_SHAPED = {
+    PathShape.BEST: "",
+    PathShape.ALL: "; a link's share is what equal-cost multipath sends over it, each node splitting evenly",
+    PathShape.LINK_DISJOINT: "; no two paths share a link, and together they are as short as can be",
+    PathShape.NODE_DISJOINT: "; no two paths share a node but their ends, and together they are as short as can be",
+}
+_DEFINED = {
+    PathMetric.HOPS: "fewest links travelled (chip-switch-chip is two), ties by address; bandwidth of one direction",
+    PathMetric.BANDWIDTH: "widest narrowest link, then fewest links, ties by address; bandwidth of one direction",
+    PathMetric.TIME: "least latency of its links + bytes / narrowest link, then fewest links, ties by address; "
+    f"{_ALONE}bandwidth of one direction",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LinkShare:
+    """A link of the best paths, in the direction travelled."""
+
+    link: Annotated[LinkRef, "The link."]
+    source: Annotated[At, "From."]
+    target: Annotated[At, "To."]
+    paths: Annotated[int, "How many of the best paths take it."]
+    share: Annotated[float, "Its part of the traffic under equal-cost multipath."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathAnswer(Answer):
+    """The best paths between two places."""
+
+    metric: Annotated[PathMetric, "What they are ordered by."]
+    source: Annotated[At, "Where they begin."]
+    target: Annotated[At, "Where they end."]
+    reachable: Annotated[bool, "Whether there is any."]
+    equally_good: Annotated[int, "How many paths are as good as the first."]
+    reason: Annotated[str | None, "Why there is none, where there is none."]
+    paths: Annotated[tuple[Path, ...], "The best first; equally good ones by address."]
+    links: Annotated[tuple[LinkShare, ...], "Of shape ALL, the graph of all best paths."] = ()
+
+    def less(self, other: Self) -> Difference:
+        now, before = ((answer.paths[0] if answer.paths else None) for answer in (self, other))
+        hops = now.hops - before.hops if now and before else None
+        return Difference(hops, ((now and now.bandwidth) or 0) - ((before and before.bandwidth) or 0))
+
+    def succeeded(self) -> bool:
+        return self.reachable
+
+    def told(self) -> Told:
+        if not self.reachable:
+            yield f"no path from {self.source} to {self.target}: {self.reason}"
+        for number, found in enumerate(self.paths, start=1):
+            yield f"path {number}: {found}"
+            steps = ([step.kind, step.address, step.bandwidth] for step in found.steps)
+            yield Table(["", "address", "one direction"], steps)
+        if self.truncated:
+            yield f"{self.equally_good:,} paths in all are as good as the first (-k lists more)"
+        if self.links:
+            yield "all of the best together, link by link:"
+            shares = (
+                [of.source, of.target, f"{of.paths:,}", f"{of.share:.3f}", of.link.bandwidth] for of in self.links
+            )
+            yield Table(["from", "to", "paths over it", "share", "one direction"], shares)
+
+
+def _remembered(
+    cache: FabricCache, source: str, target: str, by: PathMetric, k: int, **others: object
+) -> Answer | None:
+    """The plain answer between two chips of different domains, from what is known of both."""
+    if k != 1 or others["avoid"] or others["message"] or others["shape"] is not PathShape.BEST:
+        return None
+    one, other = parse(source), parse(target)
+    if (found := cache.path(one, other, by)) is None:
+        return None
+    path, equally, facts = found
+    return PathAnswer(
+        metric=by,
+        source=str(one),
+        target=str(other),
+        reachable=True,
+        equally_good=equally,
+        reason=None,
+        paths=(path,),
+        definition=_DEFINED[by] + ACROSS,
+        facts=facts,
+        truncated=equally > 1,
+    )
+
+
+_PLACES = "Chip, core, server, rack, domain or switch."
+
+
+@question(
+    price=ROUTED,
+    remembered=_remembered,
+    examples=(
+        "path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10",
+        "path trn3-gen2/d0/s0/c0 trn3-gen2/d0/s35/c3 --by bandwidth -k 3",
+        'path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s0/c5 --by time --bytes "1 MiB" --down u-trn2x64/d0/s0/c1',
+    ),
+)
+def path(
+    reader: Reader,
+    source: Annotated[str, Argument(_PLACES, name="from", metavar="A")],
+    target: Annotated[str, Argument(_PLACES, name="to", metavar="B")],
+    by: Annotated[PathMetric, Argument("What is best.")] = PathMetric.HOPS,
+    k: Annotated[int, Argument("How many paths.", least=1, most=MAX_PATHS, option="-k")] = 1,
+    avoid: Annotated[tuple[str, ...], Argument("Places and links (A--B) to stay clear of.", metavar="ADDRESS")] = (),
+    message: Annotated[
+        Capacity, Argument("Bytes to be sent, by TIME.", most=MAX_MESSAGE, option="--bytes", metavar="SIZE")
+    ] = Capacity(0),
+    shape: Annotated[PathShape, Argument("Which paths.", option="")] = PathShape.BEST,
+) -> PathAnswer:
+    """How to get from one place to another; servers, racks and domains stand for all their chips."""
+    if message and by is not PathMetric.TIME:
+        raise LimitError("the size of a message counts for paths by time")
+    if shape in _DISJOINT and by is not PathMetric.HOPS:
+        raise LimitError("disjoint paths are by hops")
+    ends, rule = Ends.of(reader, source, target, avoid), Rule(by, message)
+    nodes, links = ends.wiring.nodes, ends.wiring.links
+    if by is PathMetric.TIME:
+        _need_latencies(ends.wiring)
+    places = links, ends.sources, ends.targets
+    if shape in _DISJOINT:
+        if ends.sources & ends.targets:
+            raise SamePlaceError(f"{source} and {target} share chips: disjoint paths are between two separate places")
+        apart, most = shape is PathShape.NODE_DISJOINT, k if k > 1 else len(links)
+        found = solvers.disjoint.disjoint(*places, nodes=apart, most=most)
+    else:
+        found = list(islice(best_paths(*places, rule), k))
+    ways = equally_good(*places, rule)
+    count = ways.count if ways else 0
+    travelled = (links[a][b] for each in found for a, b in pairwise(each))
+    visited = [nodes[node] for each in found for node in each]
+    return PathAnswer(
+        metric=by,
+        source=ends.source.address,
+        target=ends.target.address,
+        reachable=bool(found),
+        equally_good=count,
+        reason=None if found else ends.unreachable,
+        paths=tuple(ends.named(each, rule) for each in found),
+        links=tuple(_shares(ends.wiring, ways)) if ways and shape is PathShape.ALL else (),
+        definition=_DEFINED[by] + _SHAPED[shape] + ends.over,
+        facts=evidence.of_wiring(reader.connection, visited, travelled)
+        + (evidence.of_latency(reader.connection) if by is PathMetric.TIME else ()),
+        truncated=shape not in _DISJOINT and count > len(found),
+    )
+
+
+def _shares(wiring: Wiring, ways: Ways) -> Iterator[LinkShare]:
+    for (a, b), count in sorted(ways.through.items()):
+        link = link_ref(wiring.nodes, wiring.links, a, b)
+        source, target = (str(wiring.nodes[end]["address"]) for end in (a, b))
+        yield LinkShare(link, source, target, count, float(ways.share[a, b]))
+
+
+def _need_latencies(wiring: Wiring) -> None:
+    for _, _, of in wiring.edges():
+        if of["latency"] is None:
+            raise UnknownFactError(f"no fact in the database gives the latency of {of['technology']}: run trninv seed")

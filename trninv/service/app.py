@@ -1,0 +1,57 @@
+"""The ASGI application: a file of routes for each thing that is served, and what every request passes through."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
+
+from trninv.errors import TrninvError
+from trninv.service import chips, explorer, export, failures, graphql, health, reports, sql
+from trninv.service.middleware import Guard
+from trninv.service.shared import Shared
+from trninv.settings import Settings
+
+GZIP_FROM = 1_000
+"""Bytes of an answer that is worth compressing."""
+
+_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
+
+
+def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
+    """The application over a database (its URL, or the default one)."""
+    settings = settings or Settings.load()
+    shared = Shared(url, settings)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        shared.fleet.close()
+
+    made = Starlette(
+        routes=[route for of in (explorer, chips, health, graphql, reports, sql, export) for route in of.ROUTES],
+        middleware=[Middleware(Guard, note=shared.note), *_middleware(settings)],
+        exception_handlers={
+            TrninvError: failures.refused,
+            ClientDisconnect: failures.left,
+            Exception: failures.broken,
+        },
+        lifespan=lifespan,
+    )
+    made.state.shared = shared
+    return made
+
+
+def _middleware(settings: Settings) -> list[Middleware]:
+    hosts = settings.allowed_hosts or (("*",) if settings.auth == "tokens" else _THIS_MACHINE)
+    origins = settings.cors_origins
+    cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
+    return [
+        *([cors] if origins else []),
+        Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
+        Middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=5),
+    ]

@@ -1,0 +1,32 @@
+"""/chips/CLUSTER: state and pool of every chip of a cluster, packed."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trninv.graphql.api import Request as DocumentRequest
+from trninv.inventory.database import reading
+from trninv.routing.overview import overview
+from trninv.service import wire
+from trninv.service.access import holder
+from trninv.service.shared import shared
+
+
+async def chips(request: Request) -> Response:
+    """Two bytes a chip, as `trninv.routing.overview.Overview.packed` says; the ETag lasts as long as the state."""
+    who = await holder(request, "read")
+    at, cluster = shared(request), request.path_params["cluster"]
+    revision = await at.read(at.fleet.revision)
+    etag = wire.etag_of(DocumentRequest(cluster), revision, at.process, who.name, graphql=False)
+    if not_modified := wire.not_modified(request, etag):
+        return not_modified
+
+    def read() -> bytes:
+        with reading(at.fleet.engine) as connection:
+            return overview(connection, cluster).packed()
+
+    headers = wire.validators(etag, vary="Authorization")
+    return Response(await at.read(read), headers=headers, media_type="application/octet-stream")
+
+
+ROUTES = [Route("/chips/{cluster}", chips)]

@@ -1,0 +1,57 @@
+"""/graphql: the API, and GraphiQL for a browser."""
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from trninv.errors import RequestError
+from trninv.graphql.statements import counted
+from trninv.service import wire
+from trninv.service.access import holder
+from trninv.service.explorer import WEB
+from trninv.service.shared import Shared, shared
+
+
+async def graphql(request: Request) -> Response:
+    """A document by GET or POST, as GraphQL over HTTP says."""
+    at, speaks = shared(request), wire.accepts_graphql(request.headers)
+    if request.method == "GET" and _wants_page(at, request):
+        return FileResponse(WEB / "graphiql.html")
+    if wire.unacceptable(request.headers):
+        return wire.refusal(RequestError(f"take application/json or {wire.GRAPHQL}"), 406, graphql=speaks)
+    who = await holder(request, "read")
+    asked = await wire.asked(request)
+    etag = None
+    if request.method == "GET":
+        etag = wire.etag_of(asked, await at.read(at.fleet.revision), at.process, who.name, graphql=speaks)
+        if not_modified := wire.not_modified(request, etag):
+            return not_modified
+    seen = counted.set([0])
+    try:
+        answer = await at.api.run(
+            asked,
+            reads_only=request.method == "GET",
+            who=who.name,
+            scope=who.scope,
+            reference=request.state.request_id,
+            while_waited_for=lambda: wire.while_waited_for(request),
+        )
+        request.state.cost, request.state.statements = answer.cost, (counted.get() or [0])[0]
+    finally:
+        counted.reset(seen)
+    at.metrics.cost.observe(answer.cost)
+    at.metrics.statements.observe(request.state.statements)
+    if answer.code:
+        request.state.code = answer.code
+        at.metrics.errors.labels(answer.code).inc()
+    for failure in answer.failures:
+        at.failed(request, failure)
+    return wire.sent(answer, graphql=speaks, etag=None if answer.code else etag)
+
+
+def _wants_page(at: Shared, request: Request) -> bool:
+    asks = "query" in request.query_params or "documentId" in request.query_params
+    return at.settings.graphiql and not asks and "text/html" in request.headers.get("accept", "")
+
+
+ROUTES = [Route("/graphql", graphql, methods=["GET", "POST"])]

@@ -1,0 +1,41 @@
+"""/healthz, /readyz and /metrics: what watches the service."""
+
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from trninv.errors import TrninvError
+from trninv.inventory.database import reading
+from trninv.service.access import holder
+from trninv.service.shared import shared
+
+
+async def healthz(_request: Request) -> Response:
+    """The process lives."""
+    return JSONResponse({"status": "ok"})
+
+
+async def readyz(request: Request) -> Response:
+    """The database answers."""
+    at = shared(request)
+
+    def ask() -> None:
+        with reading(at.fleet.engine) as connection:
+            connection.execute(text("SELECT count(*) FROM cluster"))
+
+    try:
+        await at.read(ask)
+    except (TrninvError, SQLAlchemyError):
+        return JSONResponse({"status": "the database does not answer"}, status_code=503)
+    return JSONResponse({"status": "ok"})
+
+
+async def metrics(request: Request) -> Response:
+    """Counters of this process, as Prometheus reads them."""
+    await holder(request, "read")
+    return Response(shared(request).metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+ROUTES = [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]

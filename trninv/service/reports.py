@@ -1,0 +1,35 @@
+"""/reports: the list of reports, and each as JSON, CSV or NDJSON."""
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from trninv.reports.library import Report, report
+from trninv.reports.library import reports as library
+from trninv.service.access import holder
+from trninv.service.found import found
+from trninv.service.shared import shared
+
+
+async def reports(request: Request) -> Response:
+    """What reports there are."""
+    await holder(request, "read")
+    return JSONResponse([_described(each) for each in library(shared(request).settings.reports).values()])
+
+
+async def one(request: Request) -> Response:
+    """NAME.json, NAME.csv or NAME.ndjson; the report's parameters are those of the query."""
+    await holder(request, "read")
+    at = shared(request)
+    name, _, style = request.path_params["name"].rpartition(".")
+    wanted = report(name or style, at.settings.reports)
+    sql = wanted.sql(at.fleet.engine.dialect.name, dict(request.query_params))
+    return await found(at, sql, style if name else "")
+
+
+def _described(each: Report) -> dict[str, object]:
+    parameters = [{"name": of.name, "default": of.default, "says": of.says} for of in each.parameters]
+    return {"name": each.name, "title": each.title, "answers": each.answers, "parameters": parameters}
+
+
+ROUTES = [Route("/reports", reports), Route("/reports/{name}", one)]

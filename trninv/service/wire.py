@@ -1,0 +1,160 @@
+"""GraphQL over HTTP: what a request asks, and how its answer is sent.
+
+Follows the GraphQL over HTTP specification (draft of 2025): application/graphql-response+json tells by its status
+whether a document was executed; application/json, for older clients, is 200 whenever a GraphQL server answered.
+"""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import orjson
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from trninv.errors import RequestError, TrninvError
+from trninv.graphql.api import Request as DocumentRequest
+from trninv.graphql.api import Response as DocumentResponse
+
+MAX_BODY = 1_000_000
+GRAPHQL = "application/graphql-response+json"
+_REFUSED = {"UNAUTHENTICATED": 401, "FORBIDDEN": 403, "UNKNOWN_DOCUMENT": 404, "METHOD_NOT_ALLOWED": 405}
+
+
+async def asked(request: Request) -> DocumentRequest:
+    """The GraphQL request in an HTTP request.
+
+    Raises
+    ------
+    RequestError
+        It is none.
+
+    """
+    if request.method == "GET":
+        return DocumentRequest.of({name: _parameter(name, value) for name, value in request.query_params.items()})
+    return DocumentRequest.of(json_object(request, await request.body(), '{"query": "{ clusters { slug } }"}'))
+
+
+def json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:
+    """The body of a request; only as application/json, which a page of another origin can't send unasked.
+
+    Raises
+    ------
+    RequestError
+        It is none.
+
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RequestError("send the request as application/json")
+    try:
+        given = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        given = None
+    if not isinstance(given, dict):
+        raise RequestError(f"the body is not a JSON object: send {example}")
+    return given
+
+
+def _parameter(name: str, value: str) -> Any:
+    if name not in ("variables", "extensions"):
+        return value
+    try:
+        return orjson.loads(value or "null")
+    except orjson.JSONDecodeError:
+        raise RequestError(f"{name} is not JSON") from None
+
+
+def accepts_graphql(headers: Headers) -> bool:
+    return GRAPHQL in headers.get("accept", "")
+
+
+def unacceptable(headers: Headers) -> bool:
+    """Whether the client takes no JSON at all."""
+    accept = headers.get("accept", "*/*")
+    return not any(kind in accept for kind in ("*/*", "application/*", "application/json", GRAPHQL))
+
+
+def status_of(answer: DocumentResponse, *, graphql: bool) -> int:
+    if answer.code in _REFUSED:
+        return _REFUSED[answer.code]
+    if answer.failures:
+        return 500
+    if not graphql or answer.ran:
+        return 200
+    return 400
+
+
+def sent(answer: DocumentResponse, *, graphql: bool, etag: str | None = None) -> Response:
+    media = GRAPHQL if graphql else "application/json"
+    status = status_of(answer, graphql=graphql)
+    headers = validators(etag, vary="Accept, Authorization")
+    return Response(answer.body, status, headers, media_type=f"{media}; charset=utf-8")
+
+
+def validators(etag: str | None, *, vary: str) -> dict[str, str]:
+    """Headers by which a client asks again only for what has changed."""
+    return {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": vary} if etag else {}
+
+
+def not_modified(request: Request, etag: str | None) -> Response | None:
+    """The answer to a client that has the newest already."""
+    if etag is None or etag not in request.headers.get("if-none-match", ""):
+        return None
+    return Response(status_code=304, headers={"ETag": etag, "Cache-Control": "private, no-cache"})
+
+
+def refusal(error: TrninvError, status: int, *, graphql: bool = False) -> Response:
+    """An error as the whole answer."""
+    body = orjson.dumps({"errors": [{"message": str(error), "extensions": error.extensions}]})
+    media = GRAPHQL if graphql else "application/json"
+    return Response(body, status, media_type=f"{media}; charset=utf-8")
+
+
+def etag_of(
+    request: DocumentRequest, revision: Hashable | None, process: str, who: str, *, graphql: bool
+) -> str | None:
+    """What names the answer to a request on one state of the database; None where states can't be told apart."""
+    if revision is None:
+        return None
+    named = [
+        request.query,
+        request.variables,
+        request.operation,
+        request.document,
+        str(revision),
+        process,
+        who,
+        graphql,
+    ]
+    return f'"{hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32]}"'
+
+
+@asynccontextmanager
+async def while_waited_for(request: Request) -> AsyncIterator[None]:
+    """Cancels what runs within when the client leaves.
+
+    Raises
+    ------
+    ClientDisconnect
+        It did.
+
+    """
+    ended = False
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch)
+        yield
+        ended = True
+        tasks.cancel_scope.cancel()
+    if not ended:
+        raise ClientDisconnect

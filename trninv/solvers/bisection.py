@@ -1,0 +1,173 @@
+"""Bisection bandwidth: the least capacity that any split of n endpoints into floor(n/2) and ceil(n/2) cuts.
+
+Nodes that are not endpoints (switches) stand on whichever side is cheaper. Four ways, tried in this order; each says
+in `Split.method` why its bounds hold:
+
+1. the closed form of an undamaged torus of even sides;
+2. enumeration (`trninv.solvers.enumeration`): exact for switched domains in any state and for up to sixteen chips;
+3. a packing of trees below and a search by swaps above (`trninv.solvers.packing`), exact where they meet;
+4. an integer program (`trninv.solvers.integer_program`), which ends with proven bounds when its time is up.
+"""
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from trninv import solvers
+from trninv.solvers import enumeration
+from trninv.solvers.flow import minimum_cut
+from trninv.solvers.graph import Graph
+from trninv.solvers.split import Split, capacity
+from trninv.topology.torus import number, torus
+
+if TYPE_CHECKING:
+    from trninv.solvers.packing import Problem
+
+MOST_KNOWN = 1_000
+_KNOWN: dict[tuple[bytes, int, int], tuple[int, tuple[int, ...], str]] = {}
+"""Exact values, one side in local numbers and the method, by problem and sizes."""
+
+
+def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, seconds: float = 10.0) -> Split:
+    """Bisection of a graph.
+
+    Parameters
+    ----------
+    graph
+        Edges with an integer ``capacity``; a node's ``position`` (torus coordinates) is used where there is one.
+    endpoints
+        Nodes that are halved.
+    fillers
+        Failed chips that count for the balance and have no links.
+    seconds
+        Time for what is not found at once.
+
+    """
+    ends = sorted(endpoints)
+    if len(ends) + fillers < 2:  # noqa: PLR2004 # one chip has no halves
+        return Split.of(graph, (), "fewer than two chips: nothing to split")
+    if not fillers and (closed := closed_form(graph, ends)):
+        return closed
+    half = (len(ends) + fillers) // 2
+    return part(graph, ends, max(half - fillers, 0), min(half, len(ends)), seconds)
+
+
+def part(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: float) -> Split:
+    """Least capacity that parts ``low`` to ``high`` endpoints from the others."""
+    hubs = enumeration.hubs(graph, ends)
+    if hubs is not None:
+        return enumeration.bisect(graph, ends, hubs, low, high)
+    return search(graph, ends, low, high, seconds)
+
+
+def search(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: float) -> Split:
+    """The same without enumeration: bounds from above and below, and an integer program if they don't meet.
+
+    Exact values are remembered by the pattern of the damage: the graph in local numbers.
+    """
+    alone = [end for end in ends if not graph[end]]
+    if 0 < len(alone) < len(ends):  # they fill up either side and cost nothing
+        joined = [end for end in ends if graph[end]]
+        rest = Graph(graph.subgraph(set(graph).difference(alone)))
+        found = search(rest, joined, max(low - len(alone), 0), min(high, len(joined)), seconds)
+        lacking = max(low - len(found.side.intersection(joined)), 0)
+        return replace(found, side=found.side.union(alone[:lacking]))
+    problem = solvers.packing.Problem.of(graph, ends)
+    key = problem.key, low, high
+    if known := _KNOWN.get(key):
+        upper, side, method = known
+        return Split(upper, upper, frozenset(problem.nodes[at] for at in side), method)
+    found = _search(graph, ends, problem, low, high, time.monotonic() + seconds)
+    if found.lower == found.upper:
+        while len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.pop(next(iter(_KNOWN)), None)
+        side = tuple(at for at, node in enumerate(problem.nodes) if node in found.side)
+        _KNOWN[key] = found.upper, side, found.method
+    return found
+
+
+def _search(  # what it is made of
+    graph: Graph, ends: Sequence[int], problem: "Problem", low: int, high: int, end: float
+) -> Split:
+    side = min(_candidates(graph, ends, problem, range(low, high + 1)), key=lambda found: capacity(graph, found))
+    packed = solvers.packing.pack(problem, min(low, len(ends) - high), capacity(graph, side), end)
+    method = "search by swaps above, a packing of trees below, checked in integers"
+    found = Split.of(graph, side, method, packed.bound)
+    if found.lower == found.upper:
+        return found
+    if time.monotonic() > end:
+        return replace(found, method=f"{method}: proven bounds when time was up")
+    return solvers.integer_program.bisect(problem, (low, high), found, packed.trees, max(end - time.monotonic(), 0.1))
+
+
+def _candidates(
+    graph: Graph, ends: Sequence[int], problem: "Problem", sizes: Sequence[int]
+) -> Iterator[frozenset[int]]:
+    """Good splits: across the axes of a torus or by distance, improved by swaps, other nodes where it is cheaper."""
+    orders = list(_orders(graph, ends))
+    for size in sizes:
+        if len(ends) == len(graph):
+            starts = [problem.mask(order[:size]) for order in orders]
+            yield problem.members(solvers.packing.search(problem, size, starts))
+        else:
+            for order in orders:
+                yield frozenset(minimum_cut(graph, order[:size], order[size:])[1])
+
+
+def _orders(graph: Graph, ends: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Orders of the endpoints whose beginnings are cheap to cut off."""
+    at = {end: graph.nodes[end].get("position") or () for end in ends}
+    if all(at.values()):
+        sides = [max(axis) + 1 for axis in zip(*at.values(), strict=True)]
+        for axis, side in enumerate(sides):
+            for shift in range(side if side > 2 else 1):  # noqa: PLR2004 # a ring of two has one cut
+                yield sorted(ends, key=lambda end: ((at[end][axis] + shift) % side, end))
+        return
+    wanted = set(ends)
+    for root in (ends[0], ends[-1]):
+        reached = [node for node in nx.bfs_tree(graph, root, sort_neighbors=sorted) if node in wanted]
+        yield [*reached, *sorted(wanted.difference(reached))]
+
+
+def closed_form(graph: Graph, ends: Sequence[int]) -> Split | None:
+    """Min over the axes of 2·capacity·n/side (capacity·n/2 for a side of two), if the graph is such a torus.
+
+    Dimension-order routing of one unit between each pair of nodes loads a link of axis i with n·side/8 (n/2 for a
+    side of two), any two halves exchange n²/4 units, and the cut across the axis attains the bound that follows.
+    """
+    at: dict[tuple[int, ...], int] = {}
+    for end in ends:
+        if (position := graph.nodes[end].get("position")) is not None:
+            at[position] = end
+    axes = [sorted(set(values)) for values in zip(*at, strict=True)]
+    sides = [len(axis) for axis in axes]
+    if any(side % 2 and side > 1 for side in sides) or not len(graph) == len(at) == prod(sides):
+        return None
+    capacities = _axis_capacities(graph, at, axes, sides)
+    if capacities is None:
+        return None
+    crossing = {axis: len(ends) // sides[axis] * (2 if sides[axis] > 2 else 1) for axis in capacities}  # noqa: PLR2004
+    value = {axis: capacity * crossing[axis] for axis, capacity in capacities.items()}
+    axis = min(value, key=lambda i: (value[i], i))
+    half = set(axes[axis][: sides[axis] // 2])
+    shape = "×".join(map(str, sides))
+    method = f"closed form of an undamaged {shape} torus: the cut across axis {axis} meets the dimension-order bound"
+    return Split.of(graph, {end for position, end in at.items() if position[axis] in half}, method, value[axis])
+
+
+def _axis_capacities(
+    graph: Graph, at: dict[tuple[int, ...], int], axes: Sequence[Sequence[int]], sides: Sequence[int]
+) -> dict[int, int] | None:
+    """Capacity of the links along each axis, if the graph has just a torus's links, alike along each axis."""
+    node = {number([a.index(x) for a, x in zip(axes, xs, strict=True)], sides): end for xs, end in at.items()}
+    links = torus(sides)
+    if len(links) != len(graph.edges) or not all(graph.has_edge(node[a], node[b]) for a, b, _ in links):
+        return None
+    found: dict[int, set[int]] = {}
+    for a, b, axis in links:
+        found.setdefault(axis, set()).add(graph.edges[node[a], node[b]]["capacity"])
+    return {axis: min(values) for axis, values in found.items()} if all(len(v) == 1 for v in found.values()) else None

@@ -1,0 +1,195 @@
+"""What the wiring allows collectives to reach: limits of any schedule, not predictions of a library.
+
+Endpoints have weights: 1 for a chip; in a cluster the network node above a domain stands for all chips elsewhere.
+
+all-to-all  every unit of weight sends θ to every other: the maximum concurrent flow of uniform demands (Shahrokhi &
+            Matula, J. ACM 37, 1990), a linear program over cheapest-path trees. The packed trees prove θ from below,
+            the prices of the links from above: θ ≤ Σ capacity · price / Σ demand · distance.
+all-gather  every chip receives x of every other: x is the least, over sets S that hold a chip but not all, of the
+            capacity into S over the weight outside S, and is reached by packed trees (Edmonds 1973; Zhao et al.,
+            ForestColl, 2024). Found by flows after Dinkelbach (Management Science 13, 1967), an exact fraction.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+
+import networkx as nx
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
+
+from trninv import deadline
+from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.split import capacity
+from trninv.solvers.trees import Floats, Ints, below, network
+
+_ROUNDS = 200
+_CLOSE = 1e-9
+_KEPT = 0.92
+_LEAST = 1e-7
+"""Price of a link that costs nothing, the dearest being 1: of free ways the one with fewer links is taken."""
+_INT32 = 2**31
+"""SciPy's flows are of 32 bits; larger ones are left to networkx."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrent:
+    """Bounds on θ in bytes per second for each ordered pair; ``tight`` are the links that every solution fills."""
+
+    lower: float
+    upper: float
+    tight: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """x in bytes per second for each pair, and a set S whose incoming links allow no more."""
+
+    rate: Fraction
+    into: frozenset[int]
+
+
+def gather(graph: Graph, weights: Mapping[int, int]) -> Gather | None:
+    """All-gather's rate; None with fewer than two chips.
+
+    Parameters
+    ----------
+    weights
+        Of the endpoints: 1, a chip; more, what stands for many. Other nodes forward only.
+
+    """
+    total = sum(weights.values())
+    chips = sorted(node for node, weight in weights.items() if weight == 1)
+    if total < 2 or not chips:  # noqa: PLR2004 # one chip has nobody to gather from
+        return None
+    best = min((Gather(Fraction(capacity(graph, {c}), total - 1), frozenset([c])) for c in chips), key=lambda g: g.rate)
+    waiting = list(chips)
+    while waiting:
+        # a set that allowed more of the last rate may allow too little of no lower one: each chip is asked once
+        side = _starved(graph, weights, best.rate, waiting[-1])
+        if side is None:
+            waiting.pop()
+        else:
+            outside = total - sum(weights.get(node, 0) for node in side)
+            best = Gather(Fraction(capacity(graph, side), outside), side)
+    return best
+
+
+def _starved(graph: Graph, weights: Mapping[int, int], rate: Fraction, chip: int) -> frozenset[int] | None:
+    """A set with a chip that can't take the rate from each unit of weight outside of it; None if there is none.
+
+    Every endpoint is given its own part at that rate: a cut of all of it to the chip is what the set takes and owns.
+    """
+    unit = gcd(*(carries for _, _, carries in capacities(graph))) or 1
+    share = rate / unit
+    if not share:
+        return None
+    nodes = sorted(graph)
+    index = {node: i for i, node in enumerate(nodes)}
+    source = len(nodes)
+    arcs = [
+        *((index[a], index[b], carries // unit * share.denominator) for a, b, carries in capacities(graph)),
+        *((index[b], index[a], carries // unit * share.denominator) for a, b, carries in capacities(graph)),
+        *((source, index[node], weight * share.numerator) for node, weight in weights.items()),
+    ]
+    value, far = _cut(arcs, source, index[chip])
+    wanted = share.numerator * sum(weights.values())
+    return frozenset(nodes[at] for at in far) if value < wanted else None
+
+
+def _cut(arcs: Sequence[tuple[int, int, int]], source: int, target: int) -> tuple[int, set[int]]:
+    """Maximum flow over directed arcs, and the target's side of a minimum cut."""
+    deadline.check()
+    if sum(carries for _, _, carries in arcs) >= _INT32:
+        network: nx.DiGraph[int] = nx.DiGraph()
+        for a, b, carries in arcs:
+            network.add_edge(a, b, capacity=carries)
+        exact, (_, side) = nx.minimum_cut(network, source, target)
+        return int(exact), set(side)
+    table = np.array(arcs, dtype=np.int32)
+    matrix = csr_array((table[:, 2], (table[:, 0], table[:, 1])), shape=(source + 1, source + 1))
+    result = maximum_flow(matrix, source, target)
+    left = csr_array(matrix - result.flow)
+    left.data = (left.data > 0).astype(np.int32)
+    left.eliminate_zeros()
+    reached = breadth_first_order(left, source, return_predecessors=False)
+    return int(result.flow_value), set(range(source)) - set(reached.tolist())
+
+
+def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
+    """All-to-all's θ; 0 where some pair is not connected."""
+    nodes = sorted(graph)
+    index = {node: i for i, node in enumerate(nodes)}
+    edges = [(index[a], index[b], carries) for a, b, carries in capacities(graph)]
+    if len(weights) < 2 or not edges:  # noqa: PLR2004 # nobody to send to
+        return Concurrent(0.0, 0.0, ())
+    table = np.array(edges)
+    carries, unit = table[:, 2], float(table[:, 2].max())
+    weight = np.array([float(weights.get(node, 0)) for node in nodes])
+    routes = _Routes(table[:, :2], np.flatnonzero(weight), weight)
+    solver = _Master(2 * carries / unit, len(weights))
+    centre = prices = 1 / solver.capacity / len(edges)
+    lower, upper = 0.0, np.inf
+    for _ in range(_ROUNDS):
+        deadline.check()
+        loads = routes.cheapest(centre)
+        if loads is None:
+            return Concurrent(0.0, 0.0, ())
+        lower, prices = solver.add(loads)
+        prices /= solver.capacity @ prices
+        upper = min(upper, *(float(solver.capacity @ p) / c for p in (centre, prices) if (c := routes.cost(p)) > 0))
+        if upper - lower <= _CLOSE * upper:
+            break
+        centre = _KEPT * centre + (1 - _KEPT) * prices
+    filled = np.flatnonzero(prices > _CLOSE * prices.max())
+    return Concurrent(lower * unit, upper * unit, tuple((nodes[edges[at][0]], nodes[edges[at][1]]) for at in filled))
+
+
+@dataclass(frozen=True, slots=True)
+class _Routes:
+    """Cheapest-path trees from every endpoint to all the others; ``edges`` (edges × 2), ``weight`` of the nodes."""
+
+    edges: Ints
+    ends: Ints
+    weight: Floats
+
+    def cost(self, prices: Floats) -> float:
+        """Price of all demands by θ = 1; links may cost nothing."""
+        distance = dijkstra(network(self.edges, prices, len(self.weight)), indices=self.ends)[:, self.ends]
+        return float(self.weight[self.ends] @ distance @ self.weight[self.ends])
+
+    def cheapest(self, prices: Floats) -> Floats | None:
+        """Loads of the edges (endpoints × edges) by θ = 1; None if some endpoints are not connected."""
+        least = prices.max() * _LEAST  # so that of free ways the one with fewer links is taken
+        found = below(self.edges, np.maximum(prices, least), self.ends, self.weight)
+        return None if found is None else found * self.weight[self.ends][:, None]
+
+
+class _Master:
+    """The linear program over the trees so far: every endpoint sends θ along trees, no link gets too much."""
+
+    def __init__(self, capacity: Floats, ends: int) -> None:
+        self.capacity, self._ends = capacity, ends
+        self._loads: list[Floats] = []
+
+    def add(self, loads: Floats) -> tuple[float, Floats]:
+        """Best θ with more trees, and the prices of the links."""
+        self._loads.append(loads)
+        rounds = len(self._loads)
+        columns = np.concatenate(self._loads)
+        sends = np.tile(-np.eye(self._ends), rounds)
+        matrix = np.block([[np.zeros((len(self.capacity), 1)), columns.T], [np.ones((self._ends, 1)), sends]])
+        bounds = np.concatenate([self.capacity, np.zeros(self._ends)])
+        cost = np.zeros(matrix.shape[1])
+        cost[0] = -1
+        solved = linprog(cost, A_ub=matrix, b_ub=bounds, method="highs")
+        if solved.x is None:
+            raise AssertionError(f"a linear program that always has a solution: {solved.message}")
+        flows = solved.x[1:]
+        loaded = (columns.T @ flows) / self.capacity
+        sent = np.bincount(np.arange(len(columns)) % self._ends, weights=flows)
+        theta = float(sent.min()) / max(float(loaded.max()), 1.0)
+        return theta, np.maximum(-solved.ineqlin.marginals[: len(self.capacity)], 0)

@@ -1,0 +1,162 @@
+"""Bisection by enumeration: the sides of a few hub switches, then every subset of each component that is left.
+
+Given the hubs' sides the components do not touch, so a knapsack on the number of endpoints joins their best subsets.
+Cost: 2^hubs · (Σ 2^component + endpoints²). Exact in any state of the wiring.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from trninv import deadline
+from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.split import Split
+
+MAX_COMPONENT = 16
+"""Nodes of a component whose 2¹⁶ subsets are enumerated."""
+MAX_HUBS = 8
+_CELLS = 2**21
+"""Entries of one array: sides of the hubs × subsets of a component."""
+
+Ints = NDArray[np.int64]
+_FAR = np.int64(2**62)
+
+
+def hubs(graph: Graph, ends: Sequence[int]) -> list[int] | None:
+    """Switches, busiest first, whose removal leaves small components; None if there are too few or too many."""
+    switches = sorted(set(graph) - set(ends), key=lambda node: (-graph.degree(node), node))
+    rest, chosen = Graph(graph), list[int]()
+    while max((len(part) for part in nx.connected_components(rest)), default=0) > MAX_COMPONENT:
+        if not switches or len(chosen) == MAX_HUBS:
+            return None
+        chosen.append(switches.pop(0))
+        rest.remove_node(chosen[-1])
+    return chosen
+
+
+def profile(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> list[int]:
+    """For each number of endpoints the least capacity that parts so many from the rest."""
+    best = np.full(len(ends) + 1, _FAR)
+    for table, _, _ in _tables(graph, ends, hubs, list(product((0, 1), repeat=len(hubs)))):
+        best = np.minimum(best, table.min(axis=0))
+    return [int(value) for value in best]
+
+
+def _tables(
+    graph: Graph, ends: Sequence[int], hubs: Sequence[int], sides: Sequence[tuple[int, ...]]
+) -> "Iterator[tuple[Ints, Ints, list[_Joined]]]":
+    """Chunk by chunk of the hubs' sides: least cut by side and number of endpoints, the sides, how it came about."""
+    parts = _components(graph, ends, hubs)
+    largest = max((len(part.within) for part in parts), default=1)
+    chunk = max(_CELLS // largest, 1)
+    edges = [(hubs.index(a), hubs.index(b), carries) for a, b, carries in capacities(graph.subgraph(hubs))]
+    for at in range(0, len(sides), chunk):
+        deadline.check()
+        some = sides[at : at + chunk]
+        taken = np.array(some, dtype=np.int64).reshape(len(some), len(hubs))
+        table = sum((carries * (taken[:, [a]] ^ taken[:, [b]]) for a, b, carries in edges), np.zeros((len(taken), 1)))
+        table, joined = table.astype(np.int64), list[_Joined]()
+        for part in parts:
+            cost, subset = part.profile(hubs, taken)
+            table, pick = _add(table, cost)
+            joined.append(_Joined(part, pick, subset))
+        yield table, taken, joined
+
+
+def _components(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> "list[_Component]":
+    rest = Graph(graph)
+    rest.remove_nodes_from(hubs)
+    return [_Component.of(graph, sorted(part), ends, hubs) for part in nx.connected_components(rest)]
+
+
+def bisect(graph: Graph, ends: Sequence[int], hubs: Sequence[int], low: int, high: int) -> Split:
+    """Least capacity that parts ``low`` to ``high`` endpoints from the others: exact."""
+    # the first hub is on side 1: its mirror images are other numbers of endpoints
+    sides = [side for side in product((0, 1), repeat=len(hubs)) if side[:1] != (0,)]
+    sizes = sorted({*range(low, high + 1), *range(len(ends) - high, len(ends) - low + 1)})
+    best: tuple[int, list[int]] | None = None
+    for table, taken, joined in _tables(graph, ends, hubs, sides):
+        row, column = divmod(int(np.argmin(table[:, sizes])), len(sizes))
+        value = int(table[row, sizes[column]])
+        if best is None or value < best[0]:
+            best = value, sorted(_chosen(hubs, taken[row], joined, row, sizes[column]))
+    if best is None:
+        raise AssertionError("there is always a side")
+    parts = len(_components(graph, ends, hubs))
+    how = f"the sides of {len(hubs)} switches and of {parts} components" if hubs else "all splits"
+    return Split.of(graph, best[1], f"enumeration of {how}")
+
+
+def _chosen(hubs: Sequence[int], side: Ints, joined: "Sequence[_Joined]", row: int, count: int) -> set[int]:
+    """Nodes of side 1 of the least cut with so many endpoints there."""
+    chosen = {hub for hub, at in zip(hubs, side, strict=True) if at}
+    for each in reversed(joined):
+        taken = int(each.pick[row, count])
+        subset = int(each.subset[row, taken])
+        chosen.update(node for i, node in enumerate(each.part.nodes) if subset >> i & 1)
+        count -= taken
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class _Component:
+    """All subsets of a component: what each cuts within, what it cuts to each hub on side 0 and 1, its endpoints."""
+
+    nodes: Sequence[int]
+    within: Ints
+    to_hub: Mapping[int, tuple[Ints, Ints]]
+    by_count: Sequence[Ints]
+
+    @classmethod
+    def of(cls, graph: Graph, nodes: Sequence[int], ends: Sequence[int], hubs: Sequence[int]) -> "_Component":
+        subsets = np.arange(1 << len(nodes), dtype=np.int64)
+        chosen = {node: subsets >> i & 1 for i, node in enumerate(nodes)}
+        none = np.zeros_like(subsets)
+        within = sum(
+            (carries * (chosen[a] ^ chosen[b]) for a, b, carries in capacities(graph.subgraph(nodes))),
+            none,
+        )
+        to_hub = {}
+        for hub in hubs:
+            wires = [(chosen[node], graph.edges[node, hub]["capacity"]) for node in nodes if graph.has_edge(node, hub)]
+            if not wires:
+                continue
+            cut = sum((carries * is_in for is_in, carries in wires), none)
+            to_hub[hub] = (cut, sum(carries for _, carries in wires) - cut)
+        count = sum((chosen[node] for node in set(nodes).intersection(ends)), none)
+        return cls(nodes, within, to_hub, [np.flatnonzero(count == k) for k in range(int(count.max()) + 1)])
+
+    def profile(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
+        """For each row of the hubs' sides and number of endpoints the least cut, and a subset that has it."""
+        cost = np.repeat(self.within[None, :], len(sides), axis=0)
+        for at, hub in enumerate(hubs):
+            if hub in self.to_hub:
+                cost += np.stack(self.to_hub[hub])[sides[:, at]]
+        best = np.stack([subsets[np.argmin(cost[:, subsets], axis=1)] for subsets in self.by_count], axis=1)
+        return np.take_along_axis(cost, best, axis=1), best
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """A component, how many of its endpoints each table entry takes, and the subset that has as many."""
+
+    part: _Component
+    pick: Ints
+    subset: Ints
+
+
+def _add(table: Ints, cost: Ints) -> tuple[Ints, Ints]:
+    """Least cost of each count with one more component, row by row, and how many endpoints that takes from it."""
+    rows, size = len(table), table.shape[1] + cost.shape[1] - 1
+    least, pick = np.full((rows, size), _FAR), np.zeros((rows, size), dtype=np.int64)
+    for taken in range(cost.shape[1]):
+        window = slice(taken, taken + table.shape[1])
+        total = table + cost[:, [taken]]
+        better = total < least[:, window]
+        least[:, window] = np.where(better, total, least[:, window])
+        pick[:, window] = np.where(better, taken, pick[:, window])
+    return least, pick

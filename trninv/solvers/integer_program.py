@@ -1,0 +1,118 @@
+"""Balanced cuts as an integer program (HiGHS through SciPy): x says the side of a node, y whether an edge is cut.
+
+Trees of `trninv.solvers.packing` hold it up from below.
+"""
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import ceil, inf
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
+from scipy.sparse import csr_array
+
+from trninv import deadline
+from trninv.solvers.packing import Problem
+from trninv.solvers.split import Split
+
+Row = tuple[dict[int, float], float, float]
+"""Coefficients by column, least and most."""
+
+_TOLERANCE = 1e-6
+_INFEASIBLE = 2
+_METHOD = "integer program with tree-balance cuts (HiGHS)"
+
+
+def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArray[np.int64], seconds: float) -> Split:
+    """Least cut with bounds that HiGHS proved within the time; exact if they met.
+
+    Capacities are divided by their common divisor, so that a bound is rounded up to the next possible value.
+
+    Parameters
+    ----------
+    sizes
+        Least and most endpoints on side 1.
+    known
+        Bounds to start from: only splits that cut less than its upper one are looked for.
+    trees
+        Coefficients of the edges, a row a tree: each must sum to ``need`` over the cut.
+
+    """
+    nodes, unit = len(problem.nodes), problem.unit
+    cost = [0.0] * nodes + [int(carries) // unit for carries in problem.carries]
+    ends = np.flatnonzero(problem.weight)
+    need = min(sizes[0], len(ends) - sizes[1])
+    rows: list[Row] = [
+        *_cut_rows(problem),
+        ({int(end): 1.0 for end in ends}, *sizes),
+        (dict(enumerate(cost)), known.lower / unit, known.upper / unit - 1),
+        *(({nodes + int(at): float(tree[at]) for at in np.flatnonzero(tree)}, need, inf) for tree in trees),
+    ]
+    with _stdout_elsewhere():
+        result = milp(
+            c=cost,
+            integrality=np.concatenate([problem.weight, np.zeros(len(problem.carries), dtype=np.int64)]),
+            bounds=Bounds(0, 1),
+            constraints=_matrix(rows, len(cost)),
+            options={"time_limit": deadline.remaining(seconds), "mip_rel_gap": 0.0},
+        )
+    if result.status == _INFEASIBLE:
+        return Split(known.upper, known.upper, known.side, f"{_METHOD}: no split cuts less")
+    lower, upper, side = max(_bound(result) * unit, known.lower), known.upper, known.side
+    if result.x is not None:
+        found = result.x[:nodes] > 1 / 2
+        upper, side = problem.cut(found), problem.members(found)
+    ended = "solved" if lower >= upper else f"proven bounds after {seconds:.1f} s"
+    return Split(min(lower, upper), upper, side, f"{_METHOD}: {ended}")
+
+
+_redirected = threading.Lock()
+_within = 0
+_stdout = -1
+
+
+@contextmanager
+def _stdout_elsewhere() -> Iterator[None]:
+    """Send what HiGHS prints of its own accord to stderr: a program may be reading our stdout."""
+    global _within, _stdout  # noqa: PLW0603 # the file descriptor is the process's
+    with _redirected:
+        if not _within:
+            if sys.stdout:
+                sys.stdout.flush()
+            _stdout = os.dup(1)
+            os.dup2(2, 1)
+        _within += 1
+    try:
+        yield
+    finally:
+        with _redirected:
+            _within -= 1
+            if not _within:
+                ctypes.CDLL(None).fflush(None)
+                os.dup2(_stdout, 1)
+                os.close(_stdout)
+
+
+def _cut_rows(problem: Problem) -> Iterator[Row]:
+    """Y ≥ |x_a - x_b| for every edge."""
+    for at, (a, b) in enumerate(problem.ends.tolist()):
+        y = len(problem.nodes) + at
+        yield {y: 1, a: 1, b: -1}, 0, inf
+        yield {y: 1, a: -1, b: 1}, 0, inf
+
+
+def _matrix(rows: list[Row], columns: int) -> LinearConstraint:
+    values = [value for row, _, _ in rows for value in row.values()]
+    at = ([i for i, (row, _, _) in enumerate(rows) for _ in row], [j for row, _, _ in rows for j in row])
+    matrix = csr_array((values, at), shape=(len(rows), columns))
+    return LinearConstraint(matrix, [least for _, least, _ in rows], [most for _, _, most in rows])
+
+
+def _bound(result: OptimizeResult) -> int:
+    bound = result.mip_dual_bound
+    return max(0, ceil(bound - _TOLERANCE)) if bound is not None and bound > -inf else 0

@@ -1,0 +1,267 @@
+"""Bisection of a cluster on its quotient: a scale-up domain is an island, the EFA fabric one vertex between them.
+
+Let A be the side that the top of the fabric is not on, with a_i chips of island i. The fabric does not block (an uplink
+carries at least its live downlinks), so moving every network node to the other side costs nothing and the cut is
+Σ f_i(a_i), f_i(a) being the least that parts a chips of island i from the rest of it and from its network node. Hence
+
+lower  f_i(a) ≥ λ_i·a, with λ_i the least exit capacity a chip of any set of the island's chips (a fractional program,
+       solved by flows after Dinkelbach, Management Science 13, 1967): filling the cheapest islands bounds the sum.
+       Where no whole islands make up A, one at least is split: if the EFA links alone give f_i(a) ≥ λ_i·a and the
+       island alone has cuts of at least c_i·a·(s_i - a), that is concave in each a_i, so one split is the worst case.
+upper  whole islands chosen by a knapsack, at most one of them split, summed in integers.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from trninv.solvers import enumeration
+from trninv.solvers.bisection import closed_form
+from trninv.solvers.bisection import part as part_of
+from trninv.solvers.flow import minimum_cut
+from trninv.solvers.graph import Graph, capacities
+
+Ints = NDArray[np.int64]
+Pick = tuple[int, int, NDArray[np.bool_]]
+"""Kind of island, how many of it together, and for which numbers of chips before them taking them pays."""
+
+_FAR = 2**62
+_REFINED, _SECONDS = 3, 3.0
+"""Ways to split one island that are looked at closely, and how long each."""
+_MOST_TRIED = 200
+"""Islands × sizes of their parts that are tried for the one that is split."""
+
+
+@dataclass(frozen=True)
+class Island:
+    """A domain as the rest of the cluster sees it.
+
+    Attributes
+    ----------
+    graph
+        Its nodes, and the network node ``above`` if that is up.
+    exit
+        Capacity from all its chips to the network node.
+    ratio
+        λ: the least exit capacity a chip of any set of its chips; 0 where the fabric above is damaged.
+
+    """
+
+    graph: Graph
+    chips: tuple[int, ...]
+    above: int | None
+    exit: int
+    ratio: Fraction
+
+    @cached_property
+    def spread(self) -> Fraction:
+        """A c such that its cut of a chips from its others is at least c·a·(size - a), its EFA links carrying λ a chip.
+
+        0 where these alone don't carry as much.
+        """
+        if self.above is None or not self.ratio:
+            return Fraction(0)
+        nics = {near for near, of in self.graph.nodes(data=True) if of["kind"] == "nic"}
+        exits = Graph(self.graph)
+        exits.remove_edges_from([edge for edge in self.graph.edges if nics.isdisjoint(edge)])
+        private = _ratio(exits, self.chips, self.above) >= self.ratio
+        return _spread(self.graph, self.chips) if private else Fraction(0)
+
+    @property
+    def size(self) -> int:
+        return len(self.chips)
+
+    @classmethod
+    def of(cls, graph: Graph, chips: Collection[int], above: int | None, *, cut_off: bool = False) -> "Island":
+        """See an island's graph so; ``cut_off`` says that the fabric above its network node is damaged."""
+        ends = tuple(sorted(chips))
+        node = above if above in graph else None
+        own = own_exits(graph, ends, node) if node is not None and ends else None
+        leaves = sum(own) if own else minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
+        if cut_off or node is None or not leaves:
+            return cls(graph, ends, node, leaves, Fraction(0))
+        if own and min(own) == max(own):  # a set's chips leave by their own, and no other link leads out
+            return cls(graph, ends, node, leaves, Fraction(own[0]))
+        return cls(graph, ends, node, leaves, _ratio(graph, ends, node))
+
+    def split(self, chips: Collection[int]) -> int:
+        """Cost of having these of its chips on side A."""
+        rest = [end for end in self.chips if end not in set(chips)] + ([] if self.above is None else [self.above])
+        return minimum_cut(self.graph, chips, rest)[0] if chips and rest else 0
+
+    def corner(self, size: int) -> tuple[int, ...]:
+        """Chips that are cheap to split off together: a part with bounds of its own, in `_SECONDS` at most."""
+        found = part_of(without_exits(self.graph), self.chips, size, size, _SECONDS).side
+        inside = tuple(end for end in self.chips if end in found)
+        return inside if len(inside) == size else tuple(end for end in self.chips if end not in found)
+
+
+def own_exits(graph: Graph, chips: Sequence[int], above: int) -> list[int] | None:
+    """What each chip sends to the network node through NICs of its own; None if a NIC is another's too, or only."""
+    own = dict.fromkeys(chips, 0)
+    for nic, of in graph.nodes(data=True):
+        if of["kind"] == "nic":
+            users = [near for near in graph[nic] if near != above]
+            if len(users) > 1 or not own.keys() >= set(users):
+                return None
+            if users and graph.has_edge(nic, above):
+                own[users[0]] += min(graph.edges[nic, end]["capacity"] for end in (users[0], above))
+    return list(own.values())
+
+
+def without_exits(graph: Graph) -> Graph:
+    """An island's chips and switches alone."""
+    return Graph(graph.subgraph(node for node, of in graph.nodes(data=True) if of["kind"] in ("chip", "switch")))
+
+
+def _ratio(graph: Graph, chips: Sequence[int], above: int) -> Fraction:
+    """Least capacity a chip of any non-empty set of chips, from it to the network node."""
+    ratio = Fraction(minimum_cut(graph, chips, [above])[0], len(chips))
+    while ratio:
+        demand: nx.DiGraph[object] = nx.DiGraph()
+        source = object()
+        for a, b, carries in capacities(graph):
+            demand.add_edge(a, b, capacity=carries * ratio.denominator)
+            demand.add_edge(b, a, capacity=carries * ratio.denominator)
+        for end in chips:
+            demand.add_edge(source, end, capacity=ratio.numerator)
+        value, (side, _) = nx.minimum_cut(demand, source, above)
+        if value == ratio.numerator * len(chips):
+            break
+        cheap = side.intersection(chips)
+        ratio = Fraction(minimum_cut(graph, cheap, [above])[0], len(cheap))
+    return ratio
+
+
+def _spread(graph: Graph, chips: Sequence[int]) -> Fraction:
+    """A c such that every cut of a of the n chips carries at least c·a·(n - a).
+
+    Of an undamaged torus from its bisection B: dimension-order routing of one unit between each pair loads no link
+    with more than n²/4 / B of its capacity. Where all splits can be enumerated, the least over a. Else 0.
+    """
+    count = len(chips)
+    if count < 2:  # noqa: PLR2004 # one chip has no cut
+        return Fraction(0)
+    alone = without_exits(graph)
+    if closed := closed_form(alone, chips):
+        return Fraction(4 * closed.lower, count**2)
+    hubs = enumeration.hubs(alone, chips)
+    if hubs is None:
+        return Fraction(0)
+    profile = enumeration.profile(alone, chips, hubs)
+    return min(Fraction(profile[a], a * (count - a)) for a in range(1, count))
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """Bounds on the bisection of a cluster, and a split that has the upper one.
+
+    Attributes
+    ----------
+    whole
+        How many islands of each kind are on side A as a whole.
+    part
+        The kind of the one island that is split, and its chips on side A.
+
+    """
+
+    lower: int
+    upper: int
+    whole: tuple[int, ...]
+    part: tuple[int, tuple[int, ...]] | None
+
+
+def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient:
+    """Least cut with ``low`` to ``high`` chips on one side.
+
+    Parameters
+    ----------
+    kinds
+        Different islands, and how many there are of each.
+
+    """
+    filled = _cheapest(kinds, low)
+    cost, picks = _knapsack(kinds, high)
+    size = min(range(low, high + 1), key=lambda count: int(cost[count]))
+    if cost[size] < _FAR:
+        upper = int(cost[size])
+        return Quotient(min(ceil(filled), upper), upper, _unpack(kinds, picks, size), None)
+    # no whole islands make up any size of the range, so each that can be split spans it all: its least is at either
+    # end, and the ends are each other's complement
+    tried: list[tuple[int, int, int, tuple[int, ...], int]] = []
+    extra: list[Fraction] = []
+    for kind, (island, _) in enumerate(kinds):
+        if len(extra) >= _MOST_TRIED:  # of many kinds the others only lower the bound
+            extra += [island.spread * part * (island.size - part) for part in range(1, island.size)]
+            continue
+        others = [(other, count - (at == kind)) for at, (other, count) in enumerate(kinds)]
+        cost, picks = _knapsack(others, high)
+        for part in range(1, island.size):
+            if part > low or cost[low - part] == _FAR:
+                continue
+            extra.append(island.spread * part * (island.size - part))
+            whole, rest = _unpack(others, picks, low - part), int(cost[low - part])
+            tried.append((rest + island.split(island.chips[:part]), kind, part, whole, rest))
+    if not tried:
+        raise AssertionError("some island can always be split")
+    best: Quotient | None = None
+    for _, kind, part, whole, rest in sorted(tried)[:_REFINED]:
+        corner = kinds[kind][0].corner(part)
+        upper = rest + kinds[kind][0].split(corner)
+        if best is None or upper < best.upper:
+            best = Quotient(min(ceil(filled + min(extra)), upper), upper, whole, (kind, corner))
+    if best is None:
+        raise AssertionError("something was tried")
+    return best
+
+
+def _cheapest(kinds: Sequence[tuple[Island, int]], chips: int) -> Fraction:
+    """Least Σ λ·a for so many chips: the fractional knapsack."""
+    total, left = Fraction(0), chips
+    for island, number in sorted(kinds, key=lambda kind: kind[0].ratio):
+        taken = min(left, island.size * number)
+        total += island.ratio * taken
+        left -= taken
+    return total
+
+
+def _knapsack(kinds: Sequence[tuple[Island, int]], most: int) -> tuple[Ints, list[Pick]]:
+    """Least exit capacity of whole islands with each number of chips, and what each item was worth taking for."""
+    cost = np.full(most + 1, _FAR, dtype=np.int64)
+    cost[0] = 0
+    picks: list[Pick] = []
+    for kind, (island, number) in enumerate(kinds):
+        for bundle in _binary(number if island.size else 0):
+            weight = bundle * island.size
+            if weight > most:
+                continue
+            other = cost[: most + 1 - weight] + bundle * island.exit
+            better = other < cost[weight:]
+            cost[weight:] = np.where(better, other, cost[weight:])
+            picks.append((kind, bundle, better))
+    return np.minimum(cost, _FAR), picks
+
+
+def _binary(number: int) -> Iterator[int]:
+    """Bundles whose subsets make up every number to this one: 1, 2, 4, …, the rest."""
+    bundle = 1
+    while number > 0:
+        yield min(bundle, number)
+        number -= bundle
+        bundle *= 2
+
+
+def _unpack(kinds: Sequence[tuple[Island, int]], picks: Sequence[Pick], chips: int) -> tuple[int, ...]:
+    whole = [0] * len(kinds)
+    for kind, bundle, better in reversed(picks):
+        weight = bundle * kinds[kind][0].size
+        if chips >= weight and better[chips - weight]:
+            whole[kind] += bundle
+            chips -= weight
+    return tuple(whole)

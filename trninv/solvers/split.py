@@ -1,0 +1,28 @@
+"""A split of a graph's nodes in two, with proven bounds on the best split there is."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from trninv.solvers.graph import Graph, capacities
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Bounds in bytes per second, one direction; ``side`` is one side of a split that has the upper one."""
+
+    lower: int
+    upper: int
+    side: frozenset[int]
+    method: str
+
+    @classmethod
+    def of(cls, graph: Graph, side: Collection[int], method: str, lower: int | None = None) -> "Split":
+        """The split that has these nodes on one side, its links summed in integers; exact unless ``lower`` is less."""
+        upper = capacity(graph, side)
+        return cls(upper if lower is None else min(lower, upper), upper, frozenset(side), method)
+
+
+def capacity(graph: Graph, side: Collection[int]) -> int:
+    """What the links between a set of nodes and the rest carry."""
+    inside = set(side)
+    return sum(carries for a, b, carries in capacities(graph) if (a in inside) != (b in inside))
