@@ -1,0 +1,125 @@
+"""One declaration a question: the command, the field, the price and the page come from it."""
+
+import inspect
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from click import Option
+from graphql import GraphQLSchema, OperationDefinitionNode, parse
+from graphql.execution.values import VariableValues
+
+from trninv.cli import questions as commands
+from trninv.errors import CostLimitError, LimitError, UnitError
+from trninv.graphql import limits
+from trninv.graphql.schema import schema
+from trninv.routing import reference
+from trninv.routing.answer import Answer
+from trninv.routing.fleet import Fleet
+from trninv.routing.question import FORMS, ROUTED, Argument, Question, question
+from trninv.routing.questions import every, find
+from trninv.routing.shown import shown
+from trninv.units import Bandwidth
+
+EVERY = pytest.mark.parametrize("asked", every(), ids=lambda asked: asked.command)
+ROOT = Path(__file__).parents[3]
+
+
+def _schema() -> GraphQLSchema:
+    return schema()._schema
+
+
+def test_a_question_without_a_price_cannot_be_declared() -> None:
+    with pytest.raises(TypeError, match="price"):
+        question(examples=())  # type: ignore[call-arg] # that is the point
+
+
+@EVERY
+def test_every_question_has_a_price_an_example_and_words(asked: Question) -> None:
+    assert asked.price >= ROUTED
+    assert asked.says
+    assert asked.examples
+    assert all(example.split()[0] == asked.command for example in asked.examples)
+    assert all(each.says.endswith(".") and issubclass(each.form, FORMS) for each in asked.parameters)
+    assert all(each.says for each in shown(asked.answer))
+
+
+@EVERY
+def test_the_command_takes_what_is_asked(asked: Question) -> None:
+    taken = {each.name: each for each in commands.command_of(asked).params}
+    for each in asked.parameters:
+        assert isinstance(taken[each.name], Option) != each.required
+
+
+@EVERY
+def test_the_field_takes_what_is_asked_and_costs_the_price(asked: Question) -> None:
+    query = _schema().query_type
+    assert query is not None
+    if not asked.field:
+        assert asked.name not in query.fields
+        return
+    field = query.fields[asked.field]
+    assert len(field.args) == len(asked.parameters)
+    assert [each.description for each in field.args.values()] == [each.says for each in asked.parameters]
+    required = [(name, each) for name, each in zip(field.args, asked.parameters, strict=True) if each.required]
+    given = ", ".join(f"{name}: " + ('"x"' if each.form is str else "1") for name, each in required)
+    assert _cost(f"{{ {asked.field}({given}) {{ definition }} }}") == asked.price + 1
+    down = f'{{ whatIf(down: ["x"]) {{ {asked.field}({given}) {{ definition }} }} }}'
+    assert _cost(down) == 2 * asked.price + 2
+
+
+def _cost(text: str) -> int:
+    (operation,) = parse(text).definitions
+    assert isinstance(operation, OperationDefinitionNode)
+    return limits.cost(_schema(), operation, {}, VariableValues({}, {})).value
+
+
+def test_a_document_of_many_questions_is_refused() -> None:
+    with pytest.raises(CostLimitError, match="p0"):
+        limits.Cost(ROUTED * 30, ("p0",)).check(100_000)
+
+
+@EVERY
+def test_the_method_of_a_fleet_takes_what_is_asked(asked: Question) -> None:
+    method = inspect.signature(getattr(Fleet, {"split_profile": "profile"}.get(asked.name, asked.name)))
+    means = {name for name, each in asked.signature.parameters.items() if each.kind is each.KEYWORD_ONLY}
+    assert [*method.parameters][1:] == [
+        *(each.name for each in asked.parameters),
+        *sorted(means, key=[*method.parameters].index),
+    ]
+    for each in asked.parameters:
+        default = method.parameters[each.name].default
+        assert each.required == (default is inspect.Parameter.empty)
+        assert each.required or each.read(default) == each.default
+
+
+def test_the_reference_page_is_made_from_the_declarations() -> None:
+    page = (ROOT / "docs" / "reference" / "questions.md").read_text(encoding="utf-8")
+    assert page == reference.page(), "run python -m trninv.routing.reference > docs/reference/questions.md"
+
+
+def test_values_are_read_in_the_forms_of_the_parameters() -> None:
+    values = find("pool").values("a/d0", min_bandwidth="64 GB/s")
+    assert values == {"of": "a/d0", "max_hops": None, "min_bandwidth": Bandwidth(64 * 10**9)}
+    assert find("path").values("a", "b", "bandwidth", avoid="c")["avoid"] == ("c",)
+    for wrong, error in (({"k": 0}, LimitError), ({"k": 101}, LimitError), ({"by": "luck"}, LimitError)):
+        with pytest.raises(error):
+            find("path").values("a", "b", **wrong)
+    with pytest.raises(LimitError):
+        find("pool").values("a", -1)
+    with pytest.raises(UnitError):
+        find("placement").values("a", "64 GB/s")
+    with pytest.raises(LimitError):
+        find("placement").values("a", 0)
+
+
+def test_a_declaration_is_a_plain_function() -> None:
+    @question(price=ROUTED, examples=("shout a",))
+    def shout_out(
+        _reader: object, of: Annotated[str, Argument("Whom.")], loud: Annotated[bool, Argument("How.")] = True
+    ) -> Answer:
+        """Shout."""
+        raise AssertionError(of, loud)
+
+    assert (shout_out.command, shout_out.field, shout_out.name) == ("shout-out", "shoutOut", "shout_out")
+    assert shout_out.values("x") == {"of": "x", "loud": True}

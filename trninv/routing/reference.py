@@ -1,0 +1,53 @@
+"""The reference page of the questions, made from their declarations.
+
+``python -m trninv.routing.reference > docs/reference/questions.md`` writes it.
+"""
+
+from collections.abc import Iterator
+
+from trninv.routing.answer import Answer
+from trninv.routing.question import Parameter, Question
+from trninv.routing.questions import every
+from trninv.routing.shown import shown
+
+_HEAD = """# Questions
+
+Made from the declarations in trninv/routing/questions by `python -m trninv.routing.reference`; do not edit it here.
+
+Each question is asked on the command line, in GraphQL and in Python (`fleet.ask(find(NAME), …)`, or a method of
+`Fleet`). To suppose things down or derated, use `--down` and `--derate`, `fleet.what_if(…)`, or `whatIf` in GraphQL,
+where a question then costs twice its price. Every bandwidth is of one direction.
+"""
+
+
+def page() -> str:
+    """The page as Markdown."""
+    common = [f"- `{each.name}`: {each.says}" for each in shown(Answer)]
+    own = (line for of in every() for line in _lines(of))
+    return "\n".join([_HEAD, "Every answer has, beside its own:\n", *common, "", *own])
+
+
+def _lines(of: Question) -> Iterator[str]:
+    yield f"## {of.command}\n"
+    yield f"{of.says}\n"
+    field = f"`{of.field}`" if of.field else "not asked there"
+    yield f"Command `trninv {of.command}`; in GraphQL {field}; in Python `{of.name}`. Price: {of.price:,}.\n"
+    yield "| parameter | default | what it means |"
+    yield "| --- | --- | --- |"
+    yield from map(_row, of.parameters)
+    common = {each.name for each in shown(Answer)}
+    yield "\nThe answer:\n"
+    yield from (f"- `{each.name}`: {each.says}" for each in shown(of.answer) if each.name not in common)
+    yield ""
+    yield from (f"    trninv {example}" for example in of.examples)
+    yield ""
+
+
+def _row(of: Parameter) -> str:
+    default = "required" if of.required else "" if of.default in (None, ()) else f"`{str(of.default).lower()}`"
+    words = "".join(f" `{word.name.lower()}`: {word.says}" for word in of.words)
+    return f"| `{of.name}` | {default} | {of.says}{words} |"
+
+
+if __name__ == "__main__":
+    print(page(), end="")  # noqa: T201 # a page for a file
