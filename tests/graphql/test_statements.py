@@ -59,7 +59,9 @@ def _lists() -> list[tuple[str, str]]:
         for of in types
         if isinstance(of, GraphQLObjectType)
         for name, field in of.fields.items()
-        if get_named_type(field.type).name.endswith("Connection") and of.name != "BisectionAnswer"
+        if get_named_type(field.type).name.endswith("Connection")
+        and "orderBy" in field.args
+        and of.name not in ("BisectionAnswer", "BandwidthAnswer")
     ]
 
 
@@ -70,7 +72,7 @@ def _of_list(of: str, name: str) -> str:
         return inner
     roots = {"Cluster": "clusters", "NetworkNode": "networkNodes", "Switch": "switches"}
     root = roots.get(of, f"{of.lower()}s")
-    return f"clusters {{ {inner} }}" if root == "clusters" else f"{root}(first: $n) {{ nodes {{ {inner} }} }}"
+    return f"{root}(first: $n) {{ nodes {{ {inner} }} }}"
 
 
 ALL = [*DOCUMENTS, *(_of_list(*each) for each in _lists())]

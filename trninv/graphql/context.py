@@ -46,8 +46,8 @@ class Context:
     made: ClassVar[Callable[[str, Row], Any]]
     """Makes an object of a row; trninv.graphql.types has the types."""
 
-    def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "") -> None:
-        self.fleet, self.settings, self.who = fleet, settings, who
+    def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "", scope: str = "admin") -> None:
+        self.fleet, self.settings, self.who, self.scope = fleet, settings, who, scope
         self._threads = threads
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 

@@ -105,9 +105,9 @@ class Duration:
 
 @strawberry.input(one_of=True, description="A bandwidth of one direction, in the unit of the field that is given.")
 class BandwidthInput:
-    bytes_per_second: strawberry.Maybe[BigInt]
-    gigabytes_per_second: strawberry.Maybe[float]
-    gigabits_per_second: strawberry.Maybe[float]
+    bytes_per_second: strawberry.Maybe[BigInt] = strawberry.field(description="Exact bytes per second.")
+    gigabytes_per_second: strawberry.Maybe[float] = strawberry.field(description="Units of 10⁹ bytes per second.")
+    gigabits_per_second: strawberry.Maybe[float] = strawberry.field(description="Units of 10⁹ bits per second.")
 
     def exact(self) -> int:
         """Bytes per second, one direction."""
@@ -122,5 +122,5 @@ class BandwidthInput:
 
 @strawberry.input(one_of=True, description="A size of memory, in the unit of the field that is given.")
 class CapacityInput:
-    bytes: strawberry.Maybe[BigInt]
-    gibibytes: strawberry.Maybe[float]
+    bytes: strawberry.Maybe[BigInt] = strawberry.field(description="Exact bytes.")
+    gibibytes: strawberry.Maybe[float] = strawberry.field(description="Units of 2³⁰ bytes.")

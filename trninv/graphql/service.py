@@ -153,7 +153,7 @@ class Service:
             return _refused(UsageError("the request is nested too deeply"))
         with deadline.limit(self.settings.request_seconds) as clock:
             try:
-                response = await self._answer(operation, request, variables, who, reference, while_waited_for)
+                response = await self._answer(operation, request, variables, (who, scope), reference, while_waited_for)
             except (TrninvError, TimeoutError) as error:
                 clock.cancel()
                 known = error if isinstance(error, TrninvError) else clock.late()
@@ -173,7 +173,7 @@ class Service:
         operation: Operation,
         request: Request,
         variables: VariableValues,
-        who: str,
+        who: tuple[str, str],
         reference: str,
         while_waited_for: Callable[[], AbstractAsyncContextManager[object]],
     ) -> Response:
@@ -208,7 +208,7 @@ class Service:
         return dict(zip(plan.keys, self._statements.one(plan.sql, parameters), strict=True))
 
     async def _executed(
-        self, operation: Operation, outline: Outline, plain: Mapping[str, str], request: Request, who: str
+        self, operation: Operation, outline: Outline, plain: Mapping[str, str], request: Request, who: tuple[str, str]
     ) -> ExecutionResult:
         """What the executor makes of the fields that are not compiled."""
         left = [node for key, nodes in outline.roots.items() if key not in plain for node in nodes]
@@ -225,7 +225,7 @@ class Service:
         result = execute(
             self._schema,
             document,
-            context_value=Context(self.fleet, self.settings, self.threads, who),
+            context_value=Context(self.fleet, self.settings, self.threads, *who),
             variable_values=request.variables,
         )
         return result if isinstance(result, ExecutionResult) else await result
