@@ -20,7 +20,10 @@ from conftest import both_ways
 from trninv.graphql.schema import schema
 from trninv.routing.fleet import Fleet
 
-PLAIN = "clusters cluster sources resolve node nodes conflicts viewer chips servers cores racks domains switches nics links facts".split()  # noqa: SIM905
+PLAIN = [
+    *("clusters", "cluster", "sources", "resolve", "node", "nodes", "conflicts", "viewer", "chips", "servers"),
+    *("cores", "racks", "domains", "switches", "nics", "links", "facts"),
+]
 TYPES = schema()._schema.type_map
 ADDRESSES = [
     "u-trn2x64",
@@ -117,16 +120,7 @@ class Maker:
         elif name == "node" and "id" in field.args:
             given = [f'id: "{self.draw(st.sampled_from(IDS))}"']
         elif "first" in field.args:
-            of = get_named_type(field.type).name.removesuffix("Connection")
-            way = self.draw(st.sampled_from(["first", "first", "last"]))
-            given = [f"{way}: {self.draw(st.integers(0, 3 if depth else 5))}"]
-            if name == "links" and "between" in field.args and self.draw(st.booleans()):
-                ends = self.draw(st.tuples(st.sampled_from(ADDRESSES[:7]), st.sampled_from(ADDRESSES[:7])))
-                given.append(f'between: {{a: "{ends[0]}", b: "{ends[1]}"}}')
-            if self.draw(st.booleans()) and of in FILTERS and "filter" in field.args:
-                given.append(f"filter: {self.draw(st.sampled_from(FILTERS[of]))}")
-            if self.draw(st.booleans()) and of in ORDERS:
-                given.append(f"orderBy: [{self.draw(st.sampled_from(ORDERS[of]))}]")
+            given = self.page(name, field, depth)
         elif name == "aggregates":
             groups = TYPES["GroupBy"]
             assert isinstance(groups, GraphQLEnumType)
@@ -135,6 +129,19 @@ class Maker:
         elif "attribute" in field.args and self.draw(st.booleans()):
             given = ['attribute: "bandwidth"']
         return f"({', '.join(given)})" if given else ""
+
+    def page(self, name: str, field: GraphQLField, depth: int) -> list[str]:
+        of = get_named_type(field.type).name.removesuffix("Connection")
+        way = self.draw(st.sampled_from(["first", "first", "last"]))
+        given = [f"{way}: {self.draw(st.integers(0, 3 if depth else 5))}"]
+        if name == "links" and "between" in field.args and self.draw(st.booleans()):
+            ends = self.draw(st.tuples(st.sampled_from(ADDRESSES[:7]), st.sampled_from(ADDRESSES[:7])))
+            given.append(f'between: {{a: "{ends[0]}", b: "{ends[1]}"}}')
+        if self.draw(st.booleans()) and of in FILTERS and "filter" in field.args:
+            given.append(f"filter: {self.draw(st.sampled_from(FILTERS[of]))}")
+        if self.draw(st.booleans()) and of in ORDERS:
+            given.append(f"orderBy: [{self.draw(st.sampled_from(ORDERS[of]))}]")
+        return given
 
 
 def test_documents_made_at_random_are_answered_alike(worn: Fleet) -> None:
@@ -155,7 +162,8 @@ def test_documents_made_at_random_are_answered_alike(worn: Fleet) -> None:
 @pytest.mark.parametrize(
     "document",
     [
-        '{ clusters { nodes { slug } } path(from: "trn1.2xlarge/d0/s0/c0", to: "trn1.2xlarge") { reachable } sources { slug } }',
+        """{ clusters { nodes { slug } } path(from: "trn1.2xlarge/d0/s0/c0", to: "trn1.2xlarge") { reachable }
+            sources { slug } }""",
         '{ clusters { nodes { slug } } nope: resolve(address: "nowhere") { address } }',
         """{ a: chips(first: 1) { nodes { id } } ... on Query { chips(first: 2) { nodes { id } } } ...F }
         fragment F on Query { chips(first: 2) { totalCount } }""",

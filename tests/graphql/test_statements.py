@@ -116,3 +116,13 @@ def test_statements_do_not_grow_with_objects(fleet: Fleet, document: str) -> Non
     for way, runs in sent.items():
         assert [len(run) for run in runs] == [baseline[document][way]] * 2, "\n\n".join(runs[-1])
     assert found["compiled"] <= 2, "an address to resolve, and the statement"
+
+
+def test_ids_cost_a_statement_a_kind(fleet: Fleet) -> None:
+    rest = "chips(first: $n) { totalCount }"
+    sent = [
+        _statements(fleet, f"nodes(ids: {json.dumps(ids)}) {{ id }} {rest}", 1, compiled=False)
+        for ids in ([], ["chip:1"], [f"chip:{at}" for at in range(1, 9)], ["chip:1", "chip:2", "rack:1", "rack:2"])
+    ]
+    none, *some = (len(each) for each in sent)
+    assert [number - none for number in some] == [1, 1, 2]
