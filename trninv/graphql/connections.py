@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 import strawberry
+from strawberry.types.field import StrawberryField
 
 from trninv.graphql.arguments import Asked
 from trninv.graphql.context import Below
@@ -33,14 +34,15 @@ class Direction(Enum):
     DESC = strawberry.enum_value("DESC", description="Descending: the greatest or alphabetically last comes first.")
 
 
-def _grouped(name: str, says: str) -> Any:  # noqa: ANN401 # a field of strawberry
-    of = enum_of(GROUPS[name]) if name in GROUPS else str
+def _grouped(name: str, says: str) -> StrawberryField:
+    of: type[Enum | str] = enum_of(GROUPS[name]) if name in GROUPS else str
 
     def resolve(parent: strawberry.Parent["Aggregate"]) -> Any:  # noqa: ANN401 # of that type
         value = parent.row.get(f"group_{name}")
         return None if value is None else of(value)
 
-    return strawberry.field(resolver=resolve, description=says, graphql_type=of | None)
+    made: StrawberryField = strawberry.field(resolver=resolve, description=says, graphql_type=of | None)
+    return made
 
 
 @strawberry.type(description="Counts and sums of things that have something in common.")
@@ -72,7 +74,7 @@ class Aggregate:
     @strawberry.field(description="10¹² operations per second of chips; null of others, and of a type that none has.")
     def teraflops(
         self,
-        type: Annotated[Enum, _COMPUTE_TYPE] = ComputeType.BF16,  # noqa: A002 # as in the schema
+        type: Annotated[Enum, _COMPUTE_TYPE] = ComputeType["BF16"],  # noqa: A002 # as in the schema
     ) -> float | None:
         total = self._sum(type.value)
         return None if total is None else Operations(total) / 1000

@@ -14,13 +14,13 @@ _named: Final[Callable[..., Any]] = Enum
 
 
 @cache
-def enum_of(enumeration: Enumeration) -> Any:  # noqa: ANN401 # an enum class, as strawberry takes it
+def enum_of(enumeration: Enumeration) -> type[Enum]:
     """The enum of an enumeration; a member's value is the stored one."""
     values = {
         stored.upper(): strawberry.enum_value(stored, description=meaning)
         for stored, meaning in enumeration.meanings().items()
     }
-    made = _named(enumeration.name, values, module=__name__)
+    made: type[Enum] = _named(enumeration.name, values, module=__name__)
     return strawberry.enum(made, name=enumeration.name, description=enumeration.says)
 
 

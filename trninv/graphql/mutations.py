@@ -1,5 +1,6 @@
 """The Mutation type: what operators set. Every change is kept with who made it and why."""
 
+from enum import Enum
 from typing import Annotated, Any
 
 import strawberry
@@ -24,11 +25,11 @@ class StateChange:
         return Address(self.change.address)
 
     @strawberry.field(description="The state before.", graphql_type=State)
-    def before(self) -> Any:  # noqa: ANN401 # a State
+    def before(self) -> Enum:
         return State(self.change.before.state)
 
     @strawberry.field(description="The state now.", graphql_type=State)
-    def after(self) -> Any:  # noqa: ANN401 # a State
+    def after(self) -> Enum:
         return State(self.change.after.state)
 
     @strawberry.field(description="The part that it still carries, of what is degraded.")

@@ -9,6 +9,7 @@ from graphql.execution.values import get_argument_values
 from strawberry.annotation import StrawberryAnnotation
 from strawberry.types import Info
 from strawberry.types.arguments import StrawberryArgument
+from strawberry.types.field import StrawberryField
 
 from trninv.errors import LimitError
 from trninv.graphql.arguments import size_of
@@ -26,7 +27,7 @@ PAGE_ARGUMENTS: Final = (
 """Name, type and description of the arguments of every connection."""
 
 
-def taking(field: Any, offered: Iterable[Offered]) -> Any:  # noqa: ANN401 # a field of strawberry
+def taking(field: StrawberryField, offered: Iterable[Offered]) -> StrawberryField:
     """A field with arguments, none of which is required."""
     field.arguments = [
         StrawberryArgument(name, None, StrawberryAnnotation(of | None), description=says, default=None)
@@ -118,12 +119,12 @@ Find = Callable[[Any, Any, Mapping[str, Any]], Sequence[Any] | Awaitable[Sequenc
 
 
 def paged(
-    of: Any,  # noqa: ANN401 # a type for strawberry
+    of: object,
     says: str,
     find: Find,
     cursor: Callable[[Any], str],
     more: Iterable[Offered] = (),
-) -> Any:  # noqa: ANN401 # a field of strawberry
+) -> StrawberryField:
     """A field with a page of a list that is found whole.
 
     Parameters
@@ -137,7 +138,7 @@ def paged(
 
     """
 
-    async def resolve(self: Any, info: Info[Any, None], **_: Any) -> Any:  # noqa: ANN401 # strawberry takes the parent so
+    async def resolve(self: object, info: Info[Any, None], **_: object) -> Listing[Any]:
         given = arguments(info)
         found = find(self, info, given)
         return Listing.of(await found if isawaitable(found) else found, cursor, given)

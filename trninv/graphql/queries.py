@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import strawberry
 from sqlalchemy import Connection
+from strawberry.types.field import StrawberryField
 
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, UnknownAddressError
@@ -66,7 +67,7 @@ MAX_IDS = 1_000
 """Of one look-up by ids."""
 
 
-def _list(name: str) -> Any:  # noqa: ANN401 # a field of strawberry
+def _list(name: str) -> StrawberryField:
     kind = KINDS[LISTS[name]]
     says = f"Every {kind.name.replace('_', ' ')}, page by page."
     return listed(kind, lambda info, _: Below(info.context, kind), says, _MORE.get(name, ()))

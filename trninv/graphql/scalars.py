@@ -7,6 +7,7 @@ from typing import Any, Final, NewType
 import strawberry
 from graphql import GraphQLError
 from strawberry.types import Info
+from strawberry.types.field import StrawberryField
 from strawberry.types.scalar import ScalarDefinition
 
 from trninv import units
@@ -77,9 +78,10 @@ async def _fact(parent: strawberry.Parent[Documented], info: Info[Any, None]) ->
     return row and info.context.made("fact", row)
 
 
-def _cited() -> Any:  # noqa: ANN401 # as strawberry.field
+def _cited() -> StrawberryField:
     says = "The fact that it rests on; null of what is computed from several."
-    return strawberry.field(resolver=_fact, description=says, graphql_type=lazy("Fact") | None)
+    made: StrawberryField = strawberry.field(resolver=_fact, description=says, graphql_type=lazy("Fact") | None)
+    return made
 
 
 @strawberry.type(description="What a link, path, flow or cut carries in one direction.")

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import strawberry
 from sqlalchemy import Connection as Database
+from strawberry.types.field import StrawberryField
 from strawberry.utils.str_converters import to_camel_case as camel
 
 from trninv.graphql.arguments import Asked
@@ -55,15 +56,18 @@ def _shown(field: Field, row: Row) -> Any:  # noqa: ANN401 # of the field's form
     return value / divisor if divisor else bool(value) if field.form is Form.YES else value
 
 
-def _value(field: Field) -> Any:  # noqa: ANN401 # a field of strawberry
+def _value(field: Field) -> StrawberryField:
     def resolve(self: Any) -> Any:  # noqa: ANN401 # strawberry takes the parent so
         return _shown(field, self.row)
 
     of = type_of(field)
-    return strawberry.field(resolver=resolve, description=field.says, graphql_type=of | None if field.null else of)
+    shown: StrawberryField = strawberry.field(
+        resolver=resolve, description=field.says, graphql_type=of | None if field.null else of
+    )
+    return shown
 
 
-def _one(one: One) -> Any:  # noqa: ANN401 # a field of strawberry
+def _one(one: One) -> StrawberryField:
     async def resolve(self: Any, info: AppInfo) -> Any:  # noqa: ANN401
         key = self.row[f"{one.name}_key"]
         if key is None:
@@ -72,10 +76,13 @@ def _one(one: One) -> Any:  # noqa: ANN401 # a field of strawberry
         return made(name, await info.context.row(name, key))
 
     of = lazy("Located" if one.kinds[1:] else KINDS[one.kinds[0]].type)
-    return strawberry.field(resolver=resolve, description=one.says, graphql_type=of | None if one.null else of)
+    shown: StrawberryField = strawberry.field(
+        resolver=resolve, description=one.says, graphql_type=of | None if one.null else of
+    )
+    return shown
 
 
-def _many(many: Many) -> Any:  # noqa: ANN401 # a field of strawberry
+def _many(many: Many) -> StrawberryField:
     kind = KINDS[many.kind]
 
     def below(info: AppInfo, parent: Any) -> Below:  # noqa: ANN401 # a thing
@@ -96,12 +103,15 @@ def _many(many: Many) -> Any:  # noqa: ANN401 # a field of strawberry
         return [fact for fact in await every(self, info) if attribute in (None, fact.row["attribute"])]
 
     resolve = some if kind.name == "fact" else every
-    return strawberry.field(resolver=resolve, description=many.says, graphql_type=lazy_list(kind.type))
+    shown: StrawberryField = strawberry.field(
+        resolver=resolve, description=many.says, graphql_type=lazy_list(kind.type)
+    )
+    return shown
 
 
-def listed(  # a field of strawberry
+def listed(
     kind: Kind, below: Callable[[AppInfo, Any], Below], says: str, more: Sequence[Offered] = ()
-) -> Any:  # noqa: ANN401
+) -> StrawberryField:
     """A field with a page of a kind: filtered, ordered, in either direction.
 
     Parameters
