@@ -32,7 +32,7 @@ from bench.measure import Row, seeded
 from trninv.service.app import app
 from trninv.settings import Settings
 
-TRIVIAL = "{ clusters { slug } }"
+TRIVIAL = "{ clusters { nodes { slug } } }"
 _CHIPS = (
     "{ chips(first: 100) { nodes { address ordinal state memory { gibibytes } server { address state rack { address } }"
 )
@@ -109,8 +109,8 @@ def _by_hand(file: Path) -> Starlette:
     """Routes as one writes them for just these answers: SQL, rows, dicts, orjson."""
     connection = sqlite3.connect(file, check_same_thread=False)
     address = "cluster.slug || '/d' || domain.ordinal || '/s' || server.ordinal"
-    chips = f"""SELECT chip.id, {address} || '/c' || chip.ordinal, chip.ordinal, node.state, device_memory_bytes,
-            {address}, server.state, cluster.slug || '/r' || rack.ordinal
+    chips = f"""SELECT chip.id, {address} || '/c' || chip.ordinal, chip.ordinal, upper(node.state), device_memory_bytes,
+            {address}, upper(server.state), cluster.slug || '/r' || rack.ordinal
         FROM chip JOIN node ON node.id = chip.id JOIN server ON server.id = chip.server_id
         JOIN domain ON domain.id = server.domain_id JOIN cluster ON cluster.id = domain.cluster_id
         JOIN rack ON rack.id = server.rack_id JOIN chip_model ON chip_model.id = chip.chip_model_id
@@ -122,7 +122,7 @@ def _by_hand(file: Path) -> Starlette:
         f"({on_server % ('/efa', 'nic')} {joined} = link.{end}_id))"
         for end in "ab"
     }
-    links = "SELECT link.a_id, link.b_id, %s, technology, scope, bandwidth_bytes_per_s FROM link "
+    links = "SELECT link.a_id, link.b_id, %s, technology, upper(scope), bandwidth_bytes_per_s FROM link "
     links += "WHERE a_id IN (%s) OR b_id IN (%s) ORDER BY link.id"
 
     def below(ids: list[int], *, named: bool) -> dict[int, list[dict[str, Any]]]:

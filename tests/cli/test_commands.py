@@ -107,7 +107,7 @@ def test_verify_ends_with_1_on_a_difference(run: Run, databases: Databases) -> N
         (["bisection", "trn3-gen2"], ["9,216 GB/s one direction (exact)", "72 and 72", "… 32 more"]),
         (["bisection", U, "--chips", f"{U}/s0/c0", "--chips", f"{U}/s0/c1"], ["128 GB/s", "1 and 1"]),
         (["schema"], ["type Query", "scalar Address"]),
-        (["query", "{ clusters { slug } }"], ['"slug": "trn3-gen2"']),
+        (["query", "{ clusters { nodes { slug } } }"], ['"slug": "trn3-gen2"']),
         (["migrate", "--sql"], ["CREATE TABLE fact", "CREATE TABLE link"]),
     ],
 )
@@ -178,7 +178,7 @@ def _keys(value: object, skip: str) -> list[str]:
         (["facts", "trainium9"], 1, "did you mean trainium"),
         (["migrate", "--to", "9999"], 2, "9999"),
         (["query", "{"], 1, ""),
-        (["query", "{ clusters { slug } }", "--variables", "{"], 2, "--variables is not JSON"),
+        (["query", "{ clusters { nodes { slug } } }", "--variables", "{"], 2, "--variables is not JSON"),
         (["draw", "u-trn2x64", "-o", "/nowhere/x.svg"], 2, "can't write /nowhere/x.svg"),
         (["nonsense"], 2, "No such command"),
     ],

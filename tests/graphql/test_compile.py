@@ -1,5 +1,6 @@
 """Compiled documents against the executor: the same bytes, for documents made at random from the schema."""
 
+import json
 from typing import Any
 
 import pytest
@@ -19,7 +20,10 @@ from conftest import both_ways
 from trninv.graphql.schema import schema
 from trninv.routing.fleet import Fleet
 
-PLAIN = "clusters cluster sources resolve node chips servers cores racks domains switches nics links facts".split()  # noqa: SIM905
+PLAIN = [
+    *("clusters", "cluster", "sources", "resolve", "node", "nodes", "conflicts", "viewer", "chips", "servers"),
+    *("cores", "racks", "domains", "switches", "nics", "links", "facts"),
+]
 TYPES = schema()._schema.type_map
 ADDRESSES = [
     "u-trn2x64",
@@ -35,17 +39,32 @@ ADDRESSES = [
 ]
 IDS = ["chip:1", "chip:90", "server:3", "link:77", "core:5", "rack:999", "nonsense", "switch:253"]
 FILTERS = {
-    "Chip": ['{state: {ne: "up"}}', '{domain: {eq: "u-trn2x64/d0"}}', "{not: {ordinal: {in: [1, 2]}}}"],
+    "Chip": [
+        "{state: {ne: UP}, generation: {in: [TRN1, TRN2]}}",
+        '{address: {startsWith: "u-trn2x64/d0/s1/c1"}}',
+        '{address: {in: ["u-trn2x64/d0/s1/c1", "trn1.2xlarge/d0/s0/c0"]}}',
+        '{domain: {eq: "u-trn2x64/d0"}}',
+        "{not: {ordinal: {in: [1, 2]}}}",
+    ],
+    "Cluster": ['{slug: {startsWith: "trn"}}', '{address: {contains: "x"}}'],
+    "Domain": ["{wiring: {ne: TORUS}}"],
     "Server": ['{cluster: {in: ["u-trn2x64", "trn3-gen1"]}}', "{hostMemory: {gt: {gibibytes: 600}}}"],
     "Link": [
         "{bandwidth: {lt: {gigabytesPerSecond: 100}}}",
         '{technology: {startsWith: "Neuron"}}',
-        '{scope: {eq: "x"}}',
+        "{scope: {eq: HOST}}",
+        "{scope: {eq: NONE}}",
+        '{address: {startsWith: "trn1.32xlarge/d0/s0/c1--"}, state: {in: [DEGRADED, DOWN]}}',
+        '{address: {contains: "efa1"}}',
     ],
     "Core": ["{ordinal: {gte: 1}}"],
     "Fact": ['{attribute: {contains: "memory"}}', "{disputed: {eq: true}}", "{exact: {eq: null}}"],
 }
-ORDERS = {"Chip": ["{memory: DESC}", "{state: ASC}"], "Link": ["{bandwidth: ASC}"], "Fact": ["{attribute: DESC}"]}
+ORDERS = {
+    "Chip": ["{memory: DESC}", "{state: ASC}"],
+    "Link": ["{bandwidth: ASC}", "{scope: DESC}"],
+    "Fact": ["{attribute: DESC}"],
+}
 
 
 class Maker:
@@ -77,7 +96,7 @@ class Maker:
         leaves = [name for name, each in named.fields.items() if is_leaf_type(get_named_type(each.type))]
         others = [name for name in named.fields if name not in leaves] if depth < 6 else []
         if named.name.endswith("Connection"):
-            leaves, others = ["totalCount"], ["nodes", "edges", "pageInfo", "aggregates"]
+            leaves, others = ["totalCount"], [each for each in named.fields if each != "totalCount"]
         if named.name.endswith("Edge"):
             others = ["node"]
         chosen = self.draw(st.lists(st.sampled_from(["__typename", *leaves]), min_size=1, max_size=4, unique=True))
@@ -95,16 +114,13 @@ class Maker:
             given = [f'slug: "{self.draw(st.sampled_from(["u-trn2x64", "nope"]))}"']
         elif name == "resolve":
             given = [f'address: "{self.draw(st.sampled_from(ADDRESSES))}"']
+        elif name == "nodes" and "ids" in field.args:
+            ids = self.draw(st.lists(st.sampled_from(IDS[:6]), max_size=3))
+            given = [f"ids: {json.dumps(ids)}"]
         elif name == "node" and "id" in field.args:
             given = [f'id: "{self.draw(st.sampled_from(IDS))}"']
         elif "first" in field.args:
-            of = get_named_type(field.type).name.removesuffix("Connection")
-            way = self.draw(st.sampled_from(["first", "first", "last"]))
-            given = [f"{way}: {self.draw(st.integers(0, 3 if depth else 5))}"]
-            if self.draw(st.booleans()) and of in FILTERS:
-                given.append(f"filter: {self.draw(st.sampled_from(FILTERS[of]))}")
-            if self.draw(st.booleans()) and of in ORDERS:
-                given.append(f"orderBy: [{self.draw(st.sampled_from(ORDERS[of]))}]")
+            given = self.page(name, field, depth)
         elif name == "aggregates":
             groups = TYPES["GroupBy"]
             assert isinstance(groups, GraphQLEnumType)
@@ -113,6 +129,19 @@ class Maker:
         elif "attribute" in field.args and self.draw(st.booleans()):
             given = ['attribute: "bandwidth"']
         return f"({', '.join(given)})" if given else ""
+
+    def page(self, name: str, field: GraphQLField, depth: int) -> list[str]:
+        of = get_named_type(field.type).name.removesuffix("Connection")
+        way = self.draw(st.sampled_from(["first", "first", "last"]))
+        given = [f"{way}: {self.draw(st.integers(0, 3 if depth else 5))}"]
+        if name == "links" and "between" in field.args and self.draw(st.booleans()):
+            ends = self.draw(st.tuples(st.sampled_from(ADDRESSES[:7]), st.sampled_from(ADDRESSES[:7])))
+            given.append(f'between: {{a: "{ends[0]}", b: "{ends[1]}"}}')
+        if self.draw(st.booleans()) and of in FILTERS and "filter" in field.args:
+            given.append(f"filter: {self.draw(st.sampled_from(FILTERS[of]))}")
+        if self.draw(st.booleans()) and of in ORDERS:
+            given.append(f"orderBy: [{self.draw(st.sampled_from(ORDERS[of]))}]")
+        return given
 
 
 def test_documents_made_at_random_are_answered_alike(worn: Fleet) -> None:
@@ -133,8 +162,9 @@ def test_documents_made_at_random_are_answered_alike(worn: Fleet) -> None:
 @pytest.mark.parametrize(
     "document",
     [
-        '{ clusters { slug } path(from: "trn1.2xlarge/d0/s0/c0", to: "trn1.2xlarge") { reachable } sources { slug } }',
-        '{ clusters { slug } nope: resolve(address: "nowhere") { address } }',
+        """{ clusters { nodes { slug } } path(from: "trn1.2xlarge/d0/s0/c0", to: "trn1.2xlarge") { reachable }
+            sources { slug } }""",
+        '{ clusters { nodes { slug } } nope: resolve(address: "nowhere") { address } }',
         """{ a: chips(first: 1) { nodes { id } } ... on Query { chips(first: 2) { nodes { id } } } ...F }
         fragment F on Query { chips(first: 2) { totalCount } }""",
         "{ __typename __schema { queryType { name } } clusters { __typename } }",

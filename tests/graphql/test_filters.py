@@ -37,21 +37,21 @@ NUMBER = TEXT[:6]
 FORMS = {
     "chips": {
         "ordinal": "number",
-        "state": "word",
+        "state": "enum",
         "factor": "number",
-        "generation": "word",
+        "generation": "enum",
         "tray": "number",
         "memory": "bytes",
         "memoryBandwidth": "rate",
         "cluster": "address",
     },
     "links": {
-        "state": "word",
+        "state": "enum",
         "nominal": "rate",
         "lanes": "number",
         "cables": "number",
         "technology": "word",
-        "scope": "word",
+        "scope": "enum",
         "cluster": "address",
     },
     "facts": {
@@ -101,6 +101,7 @@ def test_of(data: st.DataObject, form: str, values: list[Any]) -> dict[str, Any]
         "bytes": lambda v: {"bytes": str(v)},
         "rate": lambda v: {"bytesPerSecond": str(v)},
         "exact": str,
+        "enum": str.upper,
     }
     shown = wrap.get(form, lambda v: v)
     if form == "yes":
@@ -111,7 +112,7 @@ def test_of(data: st.DataObject, form: str, values: list[Any]) -> dict[str, Any]
         return {data.draw(st.sampled_from(["eq", "ne"])): None}
     if data.draw(st.integers(0, 3)) == 0:
         return {"in": [shown(value) for value in data.draw(st.lists(some, max_size=3))]}
-    test = data.draw(st.sampled_from(TEXT if form in ("word", "text") else NUMBER))
+    test = data.draw(st.sampled_from({"word": TEXT, "text": TEXT, "enum": TEXT[:2]}.get(form, NUMBER)))
     value = data.draw(some)
     if form in ("word", "text") and test in ("contains", "startsWith"):
         value = value or " "
@@ -155,6 +156,8 @@ def _plain(value: Any, form: str) -> Any:
         return [_plain(each, form) for each in value]
     if isinstance(value, dict):
         return int(next(iter(value.values())))
+    if form == "enum":
+        return value.lower()
     return int(value) if form == "exact" and value is not None else value
 
 
@@ -236,7 +239,7 @@ def test_an_empty_page_has_no_cursors(worn: Fleet) -> None:
 
 def test_aggregates_add_up_to_the_rows(worn: Fleet) -> None:
     rows, ask = rows_of(worn, "chips"), both_ways(worn)
-    groups = ask("""{ chips(filter: {not: {state: {eq: "down"}}}, first: 1) { aggregates(by: [CLUSTER, STATE]) {
+    groups = ask("""{ chips(filter: {not: {state: {eq: DOWN}}}, first: 1) { aggregates(by: [CLUSTER, STATE]) {
         cluster state generation count memory { bytes fact { value } } bandwidth { bytesPerSecond } } } }""")
     kept: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
@@ -245,7 +248,7 @@ def test_aggregates_add_up_to_the_rows(worn: Fleet) -> None:
     assert groups["data"]["chips"]["aggregates"] == [
         {
             "cluster": cluster,
-            "state": state,
+            "state": state.upper(),
             "generation": None,
             "count": len(found),
             "memory": {"bytes": str(sum(row["memory"] for row in found)), "fact": None},

@@ -3,23 +3,32 @@
 import asyncio
 import base64
 import json
+import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLInterfaceType, GraphQLObjectType
+from graphql import (
+    GraphQLEnumType,
+    GraphQLInputObjectType,
+    GraphQLInterfaceType,
+    GraphQLNamedType,
+    GraphQLObjectType,
+    is_introspection_type,
+    is_specified_scalar_type,
+)
 
 from conftest import Ask
-from trninv.catalog.models import COMPUTE
+from trninv.catalog.facts import KINDS
+from trninv.catalog.models import COMPUTE, systems
 from trninv.cli.output import encode
 from trninv.graphql import documents
 from trninv.graphql.api import Api, Request
 from trninv.graphql.compile import plan
-from trninv.graphql.connections import ComputeType
-from trninv.graphql.mutations import State
 from trninv.graphql.schema import schema
-from trninv.inventory.schema import STATES
+from trninv.inventory.schema import LINK_SCOPES, STATES, TOKEN_SCOPES, TRAY_KINDS
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
 
@@ -31,24 +40,63 @@ def test_the_checked_in_schema_is_this_one() -> None:
     assert schema().as_str() + "\n" == checked_in, "run: trninv schema > schema.graphql"
 
 
-def test_enums_are_those_of_the_inventory() -> None:
-    assert [f"{each.value}_compute" for each in ComputeType] == list(COMPUTE)
-    assert [each.value for each in State] == list(STATES)
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("State", STATES),
+        ("LinkScope", LINK_SCOPES),
+        ("TrayKind", TRAY_KINDS),
+        ("SourceKind", KINDS),
+        ("TokenScope", TOKEN_SCOPES),
+        ("ComputeType", tuple(each.removesuffix("_compute") for each in COMPUTE)),
+        ("Wiring", tuple(dict.fromkeys(system.domain.blueprint.wiring for system in systems().systems))),
+        ("Generation", ("trn1", "trn2", "trn3")),
+    ],
+)
+def test_an_enum_has_the_stored_values_in_upper_case(name: str, stored: tuple[str, ...]) -> None:
+    found = schema()._schema.type_map[name]
+    assert isinstance(found, GraphQLEnumType)
+    assert list(found.values) == [value.upper() for value in stored]
 
 
-def test_everything_has_a_description() -> None:
+FILLER = re.compile(r"(only )?(those|these|items|things?|values?|its value)( for which this holds)?\.?", re.IGNORECASE)
+
+
+def described(found: GraphQLNamedType) -> Iterator[tuple[str, str | None]]:
+    """Each member of a type and each argument of its fields, with its description."""
+    if isinstance(found, GraphQLEnumType):
+        yield from ((f"{found.name}.{name}", value.description) for name, value in found.values.items())
+    if isinstance(found, GraphQLObjectType | GraphQLInterfaceType | GraphQLInputObjectType):
+        yield from ((f"{found.name}.{name}", field.description) for name, field in found.fields.items())
+    if isinstance(found, GraphQLObjectType | GraphQLInterfaceType):
+        for name, field in found.fields.items():
+            yield from ((f"{found.name}.{name}({each})", given.description) for each, given in field.args.items())
+
+
+def own_types() -> list[GraphQLNamedType]:
     types = schema()._schema.type_map.values()
-    for found in types:
-        if found.name.startswith("__") or found.name in ("String", "Int", "Float", "Boolean", "ID"):
-            continue
-        assert found.description, found.name
-        if isinstance(found, GraphQLObjectType | GraphQLInterfaceType):
-            for name, field in found.fields.items():
-                assert field.description, f"{found.name}.{name}"
-                for argument, given in field.args.items():
-                    assert given.description or argument in ("slug", "address", "id", "by"), (
-                        f"{found.name}.{name}({argument})"
-                    )
+    return [each for each in types if not is_introspection_type(each) and not is_specified_scalar_type(each)]
+
+
+@pytest.mark.parametrize("found", own_types(), ids=str)
+def test_everything_has_a_description_of_its_own(found: GraphQLNamedType) -> None:
+    assert found.description
+    members = list(described(found))
+    for name, text in members:
+        assert text, f"{name} has no description"
+        assert len(text.split()) > 1, f"{name}: {text!r} says nothing"
+        assert not FILLER.fullmatch(text), f"{name}: {text!r} says nothing"
+    texts = [text for name, text in members if "(" not in name]
+    twice = {text for text in texts if texts.count(text) > 1}
+    assert not twice, f"{found.name} has two members that are described as {twice}"
+    if found.name.endswith("Order"):
+        assert all("order" in (text or "").lower() for text in texts)
+
+
+def test_directives_have_descriptions() -> None:
+    assert all(
+        each.description and all(a.description for a in each.args.values()) for each in schema()._schema.directives
+    )
 
 
 def test_names_that_users_rely_on() -> None:
@@ -241,9 +289,26 @@ def _opaque(words: str) -> str:
         ('{ racks(filter: {server: {eq: "u-trn2x64/d0/s0"}}) { totalCount } }', "BAD_DOCUMENT"),
         ('{ links(filter: {rack: {eq: "u-trn2x64/r0"}}) { totalCount } }', "BAD_DOCUMENT"),
         ('{ chips(filter: {colour: {eq: "red"}}) { totalCount } }', "BAD_DOCUMENT"),
-        ('{ chips(filter: {state: {eq: "broken"}}) { totalCount } }', "BAD_FILTER"),
-        ('{ chips(filter: {state: {in: ["up", "broken"]}}) { totalCount } }', "BAD_FILTER"),
-        ('{ chips(filter: {generation: {ne: "trn9"}}) { totalCount } }', "BAD_FILTER"),
+        ("{ chips(filter: {state: {eq: BROKEN}}) { totalCount } }", "BAD_DOCUMENT"),
+        ('{ chips(filter: {state: {eq: "up"}}) { totalCount } }', "BAD_DOCUMENT"),
+        ("{ chips(filter: {state: {in: [UP, BROKEN]}}) { totalCount } }", "BAD_DOCUMENT"),
+        ("{ chips(filter: {generation: {ne: TRN9}}) { totalCount } }", "BAD_DOCUMENT"),
+        ("{ chips(filter: {generation: {eq: null}}) { totalCount } }", "BAD_FILTER"),
+        ('{ chips(filter: {address: {eq: "u-trn2x64/d0/s0/c16"}}) { totalCount } }', "UNKNOWN_ADDRESS"),
+        ('{ chips(filter: {address: {eq: "u-trn2x64/d0/s0"}}) { totalCount } }', "BAD_FILTER"),
+        ('{ chips(filter: {address: {startsWith: "u-trn2x64/d7/s"}}) { totalCount } }', "UNKNOWN_ADDRESS"),
+        ('{ chips(filter: {address: {startsWith: ""}}) { totalCount } }', "BAD_FILTER"),
+        ('{ chips(filter: {address: {contains: "\\u0000"}}) { totalCount } }', "BAD_FILTER"),
+        ("{ chips(filter: {address: {}}) { totalCount } }", "BAD_FILTER"),
+        ("{ chips(filter: {address: {eq: null}}) { totalCount } }", "BAD_FILTER"),
+        ('{ links(between: {a: "u-trn2x64/d0/s0", b: "nowhere"}) { totalCount } }', "UNKNOWN_ADDRESS"),
+        ('{ links(between: {a: "u-trn2x64/d0/s0/c0/nc0", b: "u-trn2x64"}) { totalCount } }', "BAD_FILTER"),
+        ('{ links(between: {a: "??", b: "u-trn2x64"}) { totalCount } }', "BAD_ADDRESS"),
+        ('{ conflicts(subject: "trainium9") { totalCount } }', "BAD_FILTER"),
+        ("{ conflicts(first: 1, last: 1) { totalCount } }", "BAD_LIMIT"),
+        ('{ conflicts(after: "nothing") { totalCount } }', "BAD_LIMIT"),
+        ('{ nodes(ids: ["chip:1", "nonsense"]) { id } }', "UNKNOWN_ADDRESS"),
+        ("{ nodes(ids: [" + '"chip:1", ' * 1001 + "]) { id } }", "BAD_LIMIT"),
         ("{ chips(filter: {state: null}) { totalCount } }", "BAD_FILTER"),
         ("{ chips(filter: {state: {}}) { totalCount } }", "BAD_FILTER"),
         ("{ chips(filter: {ordinal: {eq: null}}) { totalCount } }", "BAD_FILTER"),
@@ -255,7 +320,7 @@ def _opaque(words: str) -> str:
         ('{ chips(before: "[\\"ordinal\\",1]", orderBy: [{ordinal: ASC}]) { totalCount } }', "BAD_LIMIT"),
         ("{ racks { aggregates(by: [MODEL]) { count } } }", "BAD_FILTER"),
         ('{ facts(subject: "trainium9") { totalCount } }', "BAD_FILTER"),
-        ("query A { clusters { slug } } query B { clusters { slug } }", "BAD_DOCUMENT"),
+        ("query A { systems { slug } } query B { systems { slug } }", "BAD_DOCUMENT"),
         ("query ($n: Int!) { chips(first: $n) { totalCount } }", "BAD_VARIABLES"),
         ("{ chips(first: 1001) { totalCount } }", "BAD_LIMIT"),
         ("{ chips(first: -1) { totalCount } }", "BAD_LIMIT"),
@@ -270,7 +335,7 @@ def _opaque(words: str) -> str:
         (f'{{ chips(after: "{_opaque("id:99999999999999999999")}") {{ totalCount }} }}', "BAD_LIMIT"),
         ('{ memoryPool(of: "u-trn2x64", minBandwidth: {gigabytesPerSecond: 1e308}) { chips } }', "BAD_LIMIT"),
         ('{ facts(subject: "a\\u0000b") { totalCount } }', "BAD_FILTER"),
-        ("{" + "clusters{chips{nodes{cluster{chips{nodes{cluster{chips{nodes{id}}}}}}}}" + "}}", "COST_LIMIT"),
+        ("{" + "clusters{nodes{chips{nodes{cluster{chips{nodes{cluster{chips{nodes{id}}}}}}}}}" + "}}", "COST_LIMIT"),
         (
             "{"
             + " ".join(
@@ -314,20 +379,22 @@ def test_any_address_resolves_and_its_id_leads_back(ask: Ask, address: str, kind
 
 def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
     result = ask("""{ sources { slug title kind } systems { slug aliases chips sources { title } }
-        conflicts { subject attribute note picked { value } facts { value picked } }
+        conflicts { totalCount nodes { subject attribute note picked { value } facts { value picked } } }
         facts(subject: "trainium3", attribute: "neuronlink_bandwidth") { totalCount
           nodes { value exact written quote readingUnit readingDirection picked disputed source { kind }
             others { value } } } }""")
     assert result["errors"] == []
     data = result["data"]
     assert len(data["systems"]) == 9
-    assert {source["kind"] for source in data["sources"]} == {"seed", "vendor", "driver", "third_party", "assumed"}
+    assert {source["kind"] for source in data["sources"]} == {"SEED", "VENDOR", "DRIVER", "THIRD_PARTY", "ASSUMED"}
     from trninv.catalog.facts import catalog  # noqa: PLC0415
 
-    assert [(c["subject"], c["attribute"]) for c in data["conflicts"]] == [
+    conflicts = data["conflicts"]["nodes"]
+    assert [(c["subject"], c["attribute"]) for c in conflicts] == [
         (conflict.subject, conflict.attribute) for conflict in catalog().conflicts
     ]
-    assert all(conflict["facts"][0]["picked"] and conflict["note"] for conflict in data["conflicts"])
+    assert data["conflicts"]["totalCount"] == len(conflicts)
+    assert all(conflict["facts"][0]["picked"] and conflict["note"] for conflict in conflicts)
     headline = data["facts"]["nodes"][0]
     assert (headline["written"], headline["readingUnit"], headline["readingDirection"]) == (
         "2,048 GiB/sec/device",
@@ -383,8 +450,8 @@ def test_a_document_is_parsed_and_compiled_once(lite_fleet: Fleet, monkeypatch: 
 
         monkeypatch.setattr(module, name, noted)
     service = Api(lite_fleet, Settings(database_url=str(lite_fleet.engine.url)))
-    document = "query ($n: Int!, $s: String!) { chips(first: $n, filter: {state: {eq: $s}}) { nodes { address } } }"
-    for size, state in ((1, "up"), (2, "down"), (3, "up")):
+    document = "query ($n: Int!, $s: State!) { chips(first: $n, filter: {state: {eq: $s}}) { nodes { address } } }"
+    for size, state in ((1, "UP"), (2, "DOWN"), (3, "UP")):
         asyncio.run(service.run(Request(document, {"n": size, "s": state})))
     assert made == ["parse", "validate", "_compile"]
 

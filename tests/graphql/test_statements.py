@@ -59,7 +59,9 @@ def _lists() -> list[tuple[str, str]]:
         for of in types
         if isinstance(of, GraphQLObjectType)
         for name, field in of.fields.items()
-        if get_named_type(field.type).name.endswith("Connection") and of.name != "BisectionAnswer"
+        if get_named_type(field.type).name.endswith("Connection")
+        and "orderBy" in field.args
+        and of.name not in ("BisectionAnswer", "BandwidthAnswer")
     ]
 
 
@@ -70,7 +72,7 @@ def _of_list(of: str, name: str) -> str:
         return inner
     roots = {"Cluster": "clusters", "NetworkNode": "networkNodes", "Switch": "switches"}
     root = roots.get(of, f"{of.lower()}s")
-    return f"clusters {{ {inner} }}" if root == "clusters" else f"{root}(first: $n) {{ nodes {{ {inner} }} }}"
+    return f"{root}(first: $n) {{ nodes {{ {inner} }} }}"
 
 
 ALL = [*DOCUMENTS, *(_of_list(*each) for each in _lists())]
@@ -114,3 +116,13 @@ def test_statements_do_not_grow_with_objects(fleet: Fleet, document: str) -> Non
     for way, runs in sent.items():
         assert [len(run) for run in runs] == [baseline[document][way]] * 2, "\n\n".join(runs[-1])
     assert found["compiled"] <= 2, "an address to resolve, and the statement"
+
+
+def test_ids_cost_a_statement_a_kind(fleet: Fleet) -> None:
+    rest = "chips(first: $n) { totalCount }"
+    sent = [
+        _statements(fleet, f"nodes(ids: {json.dumps(ids)}) {{ id }} {rest}", 1, compiled=False)
+        for ids in ([], ["chip:1"], [f"chip:{at}" for at in range(1, 9)], ["chip:1", "chip:2", "rack:1", "rack:2"])
+    ]
+    none, *some = (len(each) for each in sent)
+    assert [number - none for number in some] == [1, 1, 2]

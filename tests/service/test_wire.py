@@ -26,7 +26,7 @@ from trninv.service.wire import GRAPHQL
 from trninv.settings import Settings
 
 Serve = Callable[..., AbstractContextManager[TestClient]]
-ASK = {"query": "{ clusters { slug } }"}
+ASK = {"query": "{ clusters { nodes { slug } } }"}
 LONG = {"query": "{ chips(first: 1000) { nodes { address state } } }"}
 
 
@@ -99,7 +99,8 @@ def test_get_reads_with_variables_and_does_not_write(client: TestClient) -> None
     assert client.get("/graphql", params={**asked, "variables": "{"}).status_code == 400
     assert client.get("/graphql", headers={"Accept": "application/json"}).status_code == 400
     written = client.get(
-        "/graphql", params={"query": 'mutation { setState(addresses: [], state: UP, why: "x") { address } }'}
+        "/graphql",
+        params={"query": 'mutation { setState(input: {addresses: [], state: UP, why: "x"}) { clientMutationId } }'},
     )
     assert (written.status_code, written.json()["errors"][0]["extensions"]["code"]) == (405, "BAD_REQUEST")
 
@@ -155,7 +156,7 @@ def test_a_name_of_another_machine_does_not_lead_here(lite: str, serve: Serve) -
 
 
 def test_persisted_documents(lite: str, serve: Serve, tmp_path: Path) -> None:
-    document = "query Names { clusters { slug } }"
+    document = "query Names { clusters { nodes { slug } } }"
     (tmp_path / "names.graphql").write_text(document)
     digest = f"sha256:{hashlib.sha256(document.encode()).hexdigest()}"
     with serve(lite, documents=tmp_path) as client:
@@ -185,7 +186,11 @@ def test_tokens(databases: Any, serve: Serve) -> None:
     url = databases.seeded("sqlite")
     with connect(url) as engine, writing(engine) as connection:
         made = {scope: access.create(connection, scope, scope, None) for scope in ("read", "operate")}
-    write = {"query": 'mutation { setState(addresses: ["u-trn2x64/d0/s0/c0"], state: DOWN, why: "x") { after } }'}
+    document = """mutation ($i: SetStateInput!) { setState(input: $i) { clientMutationId changes {
+        address before after factor thing { address ... on Chip { state } ... on Link { state } } } } }"""
+    to = {"addresses": ["u-trn2x64/d0/s0/c0"], "state": "DOWN", "why": "x"}
+    write = {"query": document, "variables": {"i": to}}
+    viewer = {"query": "{ viewer { name scope } }"}
     with serve(url, auth="tokens", allowed_hosts=("127.0.0.1",)) as client:
         for headers in ({}, {"Authorization": "Bearer nope"}, {"Authorization": f"Basic {made['read']}"}):
             refused = post(client, ASK, **headers)
@@ -197,7 +202,25 @@ def test_tokens(databases: Any, serve: Serve) -> None:
         assert post(client, ASK, **read).status_code == 200
         forbidden = post(client, write, **read)
         assert (forbidden.status_code, forbidden.json()["errors"][0]["extensions"]["code"]) == (403, "FORBIDDEN")
-        assert post(client, write, **operate).json()["data"] == {"setState": [{"after": "DOWN"}]}
+        other = {**write, "variables": {"i": {**to, "who": "somebody else"}}}
+        (refused,) = post(client, other, **operate).json()["errors"]
+        assert refused["extensions"]["code"] == "FORBIDDEN"
+        assert "somebody else" in refused["message"]
+        same = {**write, "variables": {"i": {**to, "who": "operate", "clientMutationId": "a1"}}}
+        assert post(client, same, **operate).json()["data"]["setState"] == {
+            "clientMutationId": "a1",
+            "changes": [
+                {
+                    "address": "u-trn2x64/d0/s0/c0",
+                    "before": "UP",
+                    "after": "DOWN",
+                    "factor": None,
+                    "thing": {"address": "u-trn2x64/d0/s0/c0", "state": "DOWN"},
+                }
+            ],
+        }
+        assert post(client, write, **operate).json()["data"] == {"setState": {"clientMutationId": None, "changes": []}}
+        assert post(client, viewer, **read).json()["data"] == {"viewer": {"name": "read", "scope": "READ"}}
         with connect(url) as engine, writing(engine) as connection:
             (who,) = connection.execute(text("SELECT who FROM state_event")).one()
             assert who == "operate"

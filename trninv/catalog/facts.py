@@ -13,7 +13,15 @@ from trninv.errors import CatalogError, UnitError, UnknownFactError, nearest
 from trninv.settings import bundle
 from trninv.units import Bandwidth, Capacity, Compute, Duration, Quantity
 
-KINDS: Final = ("seed", "vendor", "driver", "third_party", "assumed")
+KIND_MEANINGS: Final[Mapping[str, str]] = {
+    "seed": "One of the documents that this inventory started from.",
+    "vendor": "The vendor's own documentation.",
+    "driver": "Source code of the vendor's drivers and tools.",
+    "third_party": "A publication by somebody else.",
+    "assumed": "No document: an assumption made here.",
+}
+KINDS: Final = tuple(KIND_MEANINGS)
+"""Kinds of sources, in the order in which the default pick prefers them."""
 DIRECTIONS: Final = ("one", "both")
 
 EFA_FABRIC: Final = "efa-fabric"

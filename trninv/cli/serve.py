@@ -104,7 +104,7 @@ def query(database: str, document: str, variables: str) -> None:
         raise UsageError('--variables is not a JSON object, such as {"a": "u-trn2x64/d0"}')
     source = sys.stdin.read() if document == "-" else document
     if not source.strip():
-        raise UsageError("the document is empty: write a GraphQL query such as '{ clusters { slug } }'")
+        raise UsageError("the document is empty: write a GraphQL query such as '{ clusters { nodes { slug } } }'")
     with trninv.open(database) as fleet:
         with reading(fleet.engine):
             pass

@@ -11,8 +11,9 @@ from trninv import units
 from trninv.choice import Choice
 from trninv.graphql.context import AppInfo, Below
 from trninv.graphql.lazy import lazy, list_of
+from trninv.graphql.pages import paged
 from trninv.graphql.scalars import Address, Bandwidth, BigInt, Capacity, Duration
-from trninv.graphql.types import listed, made
+from trninv.graphql.things import listed, made
 from trninv.inventory.kinds import KINDS
 from trninv.routing.answer import CitedFact, Form, LinkRef, size_of
 from trninv.routing.shown import Shown, plain, shown
@@ -60,6 +61,8 @@ def _field(owner: type, of: Shown) -> Any:
     item = _item(of.hint)
     if item in _ROWS:
         return _rows(of, _ROWS[item])
+    if Form.PAGED in of.forms:
+        return paged(Address, of.says, lambda parent, *_: getattr(parent, of.name), cursor=str)
 
     def resolve(parent: strawberry.Parent[Any]) -> Any:
         return getattr(parent, of.name)

@@ -70,7 +70,9 @@ class Request:
             if given.get(name) is not None and not isinstance(given[name], kind):
                 raise RequestError(f"{name} is not {'a string' if kind is str else 'a map'}")
         if given.get("query") is None and given.get("documentId") is None:
-            raise RequestError('the request has no query: send {"query": "{ clusters { slug } }"} or a documentId')
+            raise RequestError(
+                'the request has no query: send {"query": "{ clusters { nodes { slug } } }"} or a documentId'
+            )
         return cls(
             given.get("query"), given.get("variables") or {}, given.get("operationName"), given.get("documentId")
         )
@@ -152,7 +154,7 @@ class Api:
             return _refused(UsageError("the request is nested too deeply"))
         with deadline.limit(self.settings.request_seconds) as clock:
             try:
-                response = await self._answer(operation, request, variables, who, reference, while_waited_for)
+                response = await self._answer(operation, request, variables, (who, scope), reference, while_waited_for)
             except (TrninvError, TimeoutError) as error:
                 known = error if isinstance(error, TrninvError) else clock.late()
                 told = _told(known, reference)
@@ -170,7 +172,7 @@ class Api:
         operation: Operation,
         request: Request,
         variables: VariableValues,
-        who: str,
+        who: tuple[str, str],
         reference: str,
         while_waited_for: Callable[[], AbstractAsyncContextManager[object]],
     ) -> Response:
@@ -205,7 +207,7 @@ class Api:
         return dict(zip(plan.keys, self._statements.one(plan.sql, parameters), strict=True))
 
     async def _executed(
-        self, operation: Operation, outline: Outline, plain: Mapping[str, str], request: Request, who: str
+        self, operation: Operation, outline: Outline, plain: Mapping[str, str], request: Request, who: tuple[str, str]
     ) -> ExecutionResult:
         """What the executor makes of the fields that are not compiled."""
         left = [node for key, nodes in outline.roots.items() if key not in plain for node in nodes]
@@ -223,7 +225,7 @@ class Api:
             result = execute(
                 self._schema,
                 document,
-                context_value=Context(self.fleet, self.settings, self.threads, who),
+                context_value=Context(self.fleet, self.settings, self.threads, *who),
                 variable_values=request.variables,
             )
             return result if isinstance(result, ExecutionResult) else await result

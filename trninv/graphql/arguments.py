@@ -5,21 +5,19 @@ it in the order in which they stand in the arguments.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from itertools import chain, count
+from itertools import chain
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, and_, bindparam, false, func, not_, or_, true
 from strawberry.utils.str_converters import to_camel_case as camel
 from strawberry.utils.str_converters import to_snake_case as snake
 
-from trninv.errors import FilterError, LimitError, nearest
+from trninv.errors import AddressError, FilterError, LimitError, nearest
 from trninv.graphql.scalars import UNITS
-from trninv.graphql.text import Writer
-from trninv.inventory.fields import Field, Form, Kind, Sql, in_cluster
-from trninv.inventory.template import Template
+from trninv.inventory.address import Address, parse
+from trninv.inventory.fields import Field, Form, Kind
 
 DEFAULT_PAGE = 100
 MAX_PAGE = 1000
@@ -29,24 +27,13 @@ MAX_TESTS = 100
 """Tests and groups of one filter."""
 MAX_NUMBER = 2**63 - 1
 
-Adapt = Callable[[Sql], Sql]
 Shape = tuple[Any, ...]
-_ALL: Final[Shape] = ("and",)
+ALL: Final[Shape] = ("and",)
 """Of a filter without tests."""
 
-_COMPARE: Final[Mapping[str, Callable[[Sql, Sql], Sql]]] = {
-    "eq": lambda one, other: one == other,
-    "ne": lambda one, other: one != other,
-    "lt": lambda one, other: one < other,
-    "lte": lambda one, other: one <= other,
-    "gt": lambda one, other: one > other,
-    "gte": lambda one, other: one >= other,
-    "contains": lambda one, other: func.replace(one, other, "") != one,
-    "startsWith": lambda one, other: func.substr(one, 1, func.length(other)) == other,
-}
 _SHORT = ("subject", "attribute", "disputed")
 """Arguments of facts that are tests by themselves."""
-_TEXTS = (Form.TEXT, Form.WORD)
+TEXTS = (Form.TEXT, Form.WORD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +55,7 @@ class Page:
 
     """
 
-    filter: Shape = _ALL
+    filter: Shape = ALL
     order: tuple[tuple[str, bool], ...] = ()
     backwards: bool = False
     after: bool = False
@@ -97,15 +84,12 @@ class Asked:
 
         """
         tests: list[Any] = []
-        wanted = {
-            "and": [
-                given.get("filter") or {},
-                {name: {"eq": given[name]} for name in _SHORT if given.get(name) is not None},
-            ]
-        }
+        short = {name: {"eq": given[name]} for name in _SHORT if given.get(name) is not None}
+        between = {name: given[name] for name in ("between",) if given.get(name) is not None}
+        wanted = {"and": [given.get("filter") or {}, short, between]}
         shape = _every(kind, wanted, tests, iter(range(MAX_TESTS)))
         order = tuple(_order(each) for each in given.get("orderBy") or ())
-        size, backwards = _size(given)
+        size, backwards = size_of(given)
         cursors = {end: given[end] for end in ("after", "before") if given.get(end) is not None}
         ends = chain.from_iterable(_opened(end, cursor, order) for end, cursor in cursors.items())
         return cls(
@@ -113,7 +97,15 @@ class Asked:
         )
 
 
-def _size(given: Mapping[str, Any]) -> tuple[int, bool]:
+def size_of(given: Mapping[str, Any]) -> tuple[int, bool]:
+    """How many items a page has at most, and whether it is read from its end.
+
+    Raises
+    ------
+    LimitError
+        Both first and last are given, or more than a page holds.
+
+    """
     first, last = given.get("first"), given.get("last")
     if first is not None and last is not None:
         raise LimitError("first and last together are unclear: a page is the first of what follows, or the last")
@@ -154,7 +146,7 @@ def _fits(value: object) -> bool:
 
 def _every(kind: Kind, given: Mapping[str, Any], values: list[Any], left: Iterator[int]) -> Shape:
     parts = [part for name, value in given.items() for part in _tests(kind, name, value, values, left)]
-    parts = [part for part in parts if part != _ALL]
+    parts = [part for part in parts if part != ALL]
     return parts[0] if parts[:1] and not parts[1:] else ("and", *parts)
 
 
@@ -169,12 +161,21 @@ def _tests(kind: Kind, name: str, value: Any, values: list[Any], left: Iterator[
         yield "not", _every(kind, value, values, left)
     elif name in LEVELS and name not in {each.name for each in kind.fields}:
         yield _places(name, value, values)
+    elif name == "between":
+        yield _between(value, values)
+    elif name == "address":
+        for test, wanted in _some(name, value).items():
+            yield _addressed(kind, test, wanted, values)
     else:
-        if not value:
-            raise FilterError(f"{name}: {{}} has no test: write one such as {{eq: …}}")
         field = field_of(kind, snake(name))
-        for test, wanted in value.items():
+        for test, wanted in _some(name, value).items():
             yield _test(field, test, wanted, values)
+
+
+def _some(name: str, tests: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not tests:
+        raise FilterError(f"{name}: {{}} has no test: write one such as {{eq: …}}")
+    return tests
 
 
 LEVELS = ("cluster", "domain", "server", "rack")
@@ -187,6 +188,61 @@ def _places(level: str, given: Mapping[str, Any], values: list[Any]) -> Shape:
     _few(addresses)
     values += [At(str(address), level) for address in addresses]
     return "within", level, len(addresses)
+
+
+def _between(given: Mapping[str, str], values: list[Any]) -> Shape:
+    levels = [level_of(address) for address in given.values()]
+    if wrong := next((level for level in levels if level in ("link", "core")), None):
+        raise FilterError(f"between: a {wrong} has no links: name a chip, switch, NIC, server, rack, domain or cluster")
+    values += [At(address, level) for address, level in zip(given.values(), levels, strict=True)]
+    return "between", *levels
+
+
+def level_of(address: str) -> str:
+    """The level of what an address names.
+
+    Raises
+    ------
+    AddressError
+        It is none.
+
+    """
+    return "link" if "--" in address else parse(address).level
+
+
+def _addressed(kind: Kind, test: str, wanted: Any, values: list[Any]) -> Shape:
+    if wanted is None:
+        raise FilterError(f"address: {{{test}: null}}: everything in a list has an address")
+    if test in ("eq", "in"):
+        addresses = [wanted] if test == "eq" else wanted
+        _few(addresses)
+        values += [At(str(address), kind.name) for address in addresses]
+        return "in", "id", len(addresses)
+    text = str(wanted).strip().lower()
+    _check_text("address", text, test)
+    level, place = _container(kind, text) if test == "startsWith" else ("", "")
+    values += [At(place, level), text] if place else [text]
+    return ("and", ("within", level, 1), (test, "address")) if place else (test, "address")
+
+
+def _container(kind: Kind, prefix: str) -> tuple[str, str]:
+    """Level and address of the smallest place that holds whatever of a kind has an address that begins so."""
+    within = {*kind.within, *(["cluster"] if kind.block else [])}
+    end, is_whole, _ = prefix.partition("--")
+    head = end if is_whole else end.rpartition("/")[0]
+    while head:
+        place = _parsed(head)
+        if place and place.level in within:
+            return place.level, str(place)
+        head = head.rpartition("/")[0]
+    return "", ""
+
+
+def _parsed(text: str) -> Address | None:
+    try:
+        return parse(text)
+    except AddressError:
+        return None
 
 
 def _few(listed: list[Any]) -> None:
@@ -211,16 +267,22 @@ def _value(field: Field, wanted: Any, test: str) -> Any:
     name = camel(field.name)
     if wanted is None:
         raise FilterError(f"{name}: {{in: [null]}}: use eq: null")
-    if field.form in _TEXTS:
-        if not wanted.isprintable():
-            raise FilterError(f"{name}: {wanted[:40]!a} can't be in it")
-        if test in ("contains", "startsWith") and not wanted:
-            raise FilterError(f"{name}: an empty text is in everything")
+    if field.form is Form.ENUM:
+        return wanted.value
+    if field.form in TEXTS:
+        _check_text(name, wanted, test)
         if test in ("eq", "ne", "in") and field.known and wanted not in field.known():
             raise FilterError(f"{name}: there is no {wanted[:40]!r}: {nearest(wanted, field.known())}")
     if isinstance(wanted, Mapping):
         wanted = _quantity(name, wanted)
     return wanted * 10**6 if field.form is Form.MILLIONTHS else wanted
+
+
+def _check_text(name: str, wanted: str, test: str) -> None:
+    if not wanted.isprintable():
+        raise FilterError(f"{name}: {wanted[:40]!a} can't be in it")
+    if test in ("contains", "startsWith") and not wanted:
+        raise FilterError(f"{name}: an empty text is in everything")
 
 
 def _quantity(name: str, given: Mapping[str, Any]) -> int:
@@ -234,96 +296,6 @@ def _quantity(name: str, given: Mapping[str, Any]) -> int:
 
 def field_of(kind: Kind, name: str) -> Field:
     return next(each for each in kind.fields if each.name == name)
-
-
-class Binder:
-    """Hands out the parameters of a list: its name and 0, 1, …"""
-
-    def __init__(self, name: str = "p") -> None:
-        self._name, self._next = name, count()
-
-    def take(self, like: Sql) -> BindParameter[Any]:
-        return bindparam(f"{self._name}{next(self._next)}", type_=like.type)
-
-
-def conditions(kind: Kind, looks: Page, adapt: Adapt, writer: Writer, binder: Binder) -> list[Sql]:
-    """What must hold of a list's rows, by parameters in the order of the values."""
-    made = [_sql(kind, looks.filter, adapt, writer, binder)] if looks.filter != _ALL else []
-    for given, beyond in ((looks.after, True), (looks.before, False)):
-        if given:
-            made.append(_beyond(kind, looks, adapt, writer, binder, after=beyond))
-    return made
-
-
-def _sql(  # noqa: PLR0911 # a case a test
-    kind: Kind, shape: Shape, adapt: Adapt, writer: Writer, binder: Binder
-) -> Sql:
-    match shape:
-        case ("and", *parts):
-            return and_(true(), *[_sql(kind, part, adapt, writer, binder) for part in parts])
-        case ("or", *parts):
-            return or_(false(), *[_sql(kind, part, adapt, writer, binder) for part in parts])
-        case ("not", part):
-            return not_(func.coalesce(_sql(kind, part, adapt, writer, binder), false()))
-        case ("within", "cluster", number):
-            key = adapt(kind.key)
-            return or_(false(), *[in_cluster(kind, key, binder.take(kind.key)) for _ in range(number)])
-        case ("within", level, number) if level in kind.within:
-            return _in(adapt(kind.within[level]), number, binder)
-        case ("null", name):
-            return adapt(field_of(kind, name).sql).is_(None)
-        case ("not null", name):
-            return adapt(field_of(kind, name).sql).is_not(None)
-        case ("in", name, number):
-            return _in(adapt(field_of(kind, name).sql), number, binder)
-        case (test, name):
-            field = field_of(kind, name)
-            return _COMPARE[test](_comparable(field, adapt, writer), binder.take(adapt(field.sql)))
-    raise AssertionError(shape)
-
-
-def _in(column: Sql, number: int, binder: Binder) -> Sql:
-    return column.in_([binder.take(column) for _ in range(number)]) if number else false()
-
-
-def _beyond(kind: Kind, looks: Page, adapt: Adapt, writer: Writer, binder: Binder, *, after: bool) -> Sql:
-    """That a row comes after, or before, the one of a cursor."""
-    keys = sort_keys(kind, looks, adapt, writer)
-    bound = [binder.take(column) for column, _ in keys]
-    ways = []
-    for at, (column, descends) in enumerate(keys):
-        same = [keys[before][0] == bound[before] for before in range(at)]
-        ways.append(and_(*same, column < bound[at] if descends == after else column > bound[at]))
-    return or_(*ways)
-
-
-def sort_keys(kind: Kind, looks: Page, adapt: Adapt, writer: Writer) -> list[tuple[Sql, bool]]:
-    """What rows are ordered by, the id last, and whether each descends."""
-    named = [(field_of(kind, name), descends) for name, descends in looks.order]
-    return [*((_comparable(field, adapt, writer), down) for field, down in named), (adapt(kind.key), False)]
-
-
-def directed(columns: Iterable[Sql], descends: Iterable[bool], *, backwards: bool = False) -> list[Sql]:
-    """An order, or the same from its end."""
-    return [
-        column.desc() if down != backwards else column.asc() for column, down in zip(columns, descends, strict=True)
-    ]
-
-
-def _comparable(field: Field, adapt: Adapt, writer: Writer) -> Sql:
-    column = adapt(field.sql)
-    return writer.ordered(column) if field.form in _TEXTS else column
-
-
-def cursor(kind: Kind, looks: Page, adapt: Adapt, writer: Writer) -> Sql:
-    """A row's cursor: its id, or a JSON array of the order's signature, the order's values, and the id."""
-    if not looks.order:
-        return Template(["", adapt(kind.key)])
-    pieces: list[str | Sql] = [f'["{signature(looks.order)}"']
-    for name, _ in looks.order:
-        field = field_of(kind, name)
-        pieces += [",", writer.quote(adapt(field.sql)) if field.form in _TEXTS else adapt(field.sql)]
-    return Template([*pieces, ",", adapt(kind.key), "]"])
 
 
 def is_ordered(field: Field) -> bool:

@@ -2,66 +2,59 @@
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 import strawberry
+from strawberry.types.field import StrawberryField
 
 from trninv.graphql.arguments import Asked
 from trninv.graphql.context import Below
+from trninv.graphql.enums import enum_of
+from trninv.graphql.lazy import list_of
+from trninv.graphql.pages import Edge, PageInfo
 from trninv.graphql.rows import Row, check_groups
 from trninv.graphql.scalars import Bandwidth, Capacity
+from trninv.inventory.enumerations import COMPUTE_TYPE, GROUP_BY, GROUPS
 from trninv.units import Bandwidth as Rate
 from trninv.units import Capacity as Size
 from trninv.units import Compute as Operations
 
 T = TypeVar("T")
 
-
-@strawberry.enum(description="What aggregates are grouped by.")
-class GroupBy(Enum):
-    GENERATION = "generation"
-    MODEL = "model"
-    STATE = "state"
-    CLUSTER = "cluster"
-
-
-@strawberry.enum(description="A kind of operation.")
-class ComputeType(Enum):
-    MXFP8 = "mxfp8"
-    FP8 = "fp8"
-    BF16 = "bf16"
-    FP32 = "fp32"
-    SPARSE = "sparse"
-    INT8 = "int8"
+ComputeType: Final = enum_of(COMPUTE_TYPE)
+_COMPUTE_TYPE: Final = strawberry.argument(description="Which operations to add up.", graphql_type=ComputeType)
+_BY: Final = strawberry.argument(
+    description="What a group has in common; null: all are one group.", graphql_type=list_of(enum_of(GROUP_BY)) | None
+)
 
 
 @strawberry.enum(description="Which way an order goes.")
 class Direction(Enum):
-    ASC = "ASC"
-    DESC = "DESC"
+    ASC = strawberry.enum_value("ASC", description="Ascending: the least or alphabetically first comes first.")
+    DESC = strawberry.enum_value("DESC", description="Descending: the greatest or alphabetically last comes first.")
+
+
+def _grouped(name: str, says: str) -> StrawberryField:
+    of: type[Enum | str] = enum_of(GROUPS[name]) if name in GROUPS else str
+
+    def resolve(parent: strawberry.Parent["Aggregate"]) -> Any:
+        value = parent.row.get(f"group_{name}")
+        return None if value is None else of(value)
+
+    made: StrawberryField = strawberry.field(resolver=resolve, description=says, graphql_type=of | None)
+    return made
 
 
 @strawberry.type(description="Counts and sums of things that have something in common.")
 class Aggregate:
     row: strawberry.Private[Row]
 
-    @strawberry.field(description="trn1, trn2 or trn3; null unless grouped by it.")
-    def generation(self) -> str | None:
-        return self._group("generation")
+    generation = _grouped("generation", "Generation of their chips; null unless grouped by it.")
+    model = _grouped("model", "Slug of their model; null unless grouped by it.")
+    state = _grouped("state", "The state that they are in; null unless grouped by it.")
+    cluster = _grouped("cluster", "Slug of their cluster; null unless grouped by it.")
 
-    @strawberry.field(description="Slug of their model; null unless grouped by it.")
-    def model(self) -> str | None:
-        return self._group("model")
-
-    @strawberry.field(description="up, degraded, down or maintenance; null unless grouped by it.")
-    def state(self) -> str | None:
-        return self._group("state")
-
-    @strawberry.field(description="Name of their cluster; null unless grouped by it.")
-    def cluster(self) -> str | None:
-        return self._group("cluster")
-
-    @strawberry.field(description="How many.")
+    @strawberry.field(description="How many there are.")
     def count(self) -> int:
         return int(self.row["count"])
 
@@ -81,31 +74,14 @@ class Aggregate:
     @strawberry.field(description="10¹² operations per second of chips; null of others, and of a type that none has.")
     def teraflops(
         self,
-        type: Annotated[ComputeType, strawberry.argument(description="Of which operations.")] = ComputeType.BF16,  # noqa: A002
+        type: Annotated[Enum, _COMPUTE_TYPE] = ComputeType["BF16"],  # noqa: A002 # as in the schema
     ) -> float | None:
         total = self._sum(type.value)
         return None if total is None else Operations(total) / 1000
 
-    def _group(self, name: str) -> str | None:
-        return self.row.get(f"group_{name}")
-
     def _sum(self, name: str) -> int | None:
         total = self.row.get(name)
         return None if total is None else int(total)
-
-
-@strawberry.type(description="Where a page begins and ends.")
-class PageInfo:
-    has_next_page: bool = strawberry.field(description="Whether anything follows; of a page before a cursor, true.")
-    has_previous_page: bool = strawberry.field(description="Whether anything precedes; of a page after a cursor, true.")
-    start_cursor: str | None = strawberry.field(description="Cursor of the first item.")
-    end_cursor: str | None = strawberry.field(description="Cursor of the last item: pass it as after.")
-
-
-@strawberry.type(description="An item of a page, with its cursor.")
-class Edge(Generic[T]):
-    node: T = strawberry.field(description="The item.")
-    cursor: str = strawberry.field(description="Where it stands.")
 
 
 @strawberry.type(description="A page of a list.")
@@ -119,11 +95,11 @@ class Connection(Generic[T]):
         found = (await self.below.page(self.asked))[: self.asked.size]
         return found[::-1] if self.asked.looks.backwards else found
 
-    @strawberry.field(description="The items with their cursors.")
+    @strawberry.field(description="The items of the page, with their cursors.")
     async def edges(self) -> list[Edge[T]]:
         return [Edge(node=self.make(row), cursor=row["cursor"]) for row in await self._page()]
 
-    @strawberry.field(description="The items.")
+    @strawberry.field(description="The items of the page.")
     async def nodes(self) -> list[T]:
         return [self.make(row) for row in await self._page()]
 
@@ -143,6 +119,6 @@ class Connection(Generic[T]):
         return await self.below.count(self.asked)
 
     @strawberry.field(description="Counts and sums over all pages, group by group.")
-    async def aggregates(self, by: list[GroupBy] | None = None) -> list[Aggregate]:
+    async def aggregates(self, by: Annotated[list[Enum] | None, _BY] = None) -> list[Aggregate]:
         names = check_groups(self.below.kind, (group.value for group in by or ()))
         return [Aggregate(row=row) for row in await self.below.sums(self.asked, names)]

@@ -44,10 +44,10 @@ class Context:
     """One request's view; loaders live as long as the request."""
 
     made: ClassVar[Callable[[str, Row], Any]]
-    """Makes an object of a row; trninv.graphql.types has the types."""
+    """Makes an object of a row; trninv.graphql.things has the types."""
 
-    def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "") -> None:
-        self.fleet, self.settings, self.who = fleet, settings, who
+    def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "", scope: str = "admin") -> None:
+        self.fleet, self.settings, self.who, self.scope = fleet, settings, who, scope
         self._threads = threads
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 

@@ -6,7 +6,7 @@ import strawberry
 
 
 def lazy(name: str) -> Any:
-    return Annotated.__class_getitem__((name, strawberry.lazy("trninv.graphql.types")))  # type: ignore[attr-defined]
+    return Annotated.__class_getitem__((name, strawberry.lazy("trninv.graphql.things")))  # type: ignore[attr-defined]
 
 
 def lazy_list(name: str) -> Any:

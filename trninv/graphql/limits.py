@@ -6,7 +6,7 @@ such lists are in any documented system. A routing question has a price, a count
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from graphql import (
     FieldNode,
@@ -45,6 +45,8 @@ _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Domain", "switches"): 44,
     ("Rack", "servers"): 18,
     ("Fact", "others"): 8,
+    ("Conflict", "facts"): 8,
+    ("SetStatePayload", "changes"): 32,
     ("ChipModel", "compute"): 6,
     ("Query", "clusters"): 32,
     ("Query", "systems"): 16,
@@ -129,7 +131,7 @@ class _Walk:
         else:
             below = self._below(named, sets)
         times = given.get("k", 1) if named.name == "PathAnswer" else 1
-        length = self._length(of, name) if _is_list(definition.type) else 1
+        length = self._length(of, name, given) if _is_list(definition.type) else 1
         return Cost(price + length * (1 + max(times, 1) * below.value), below.dearest)
 
     def _below(self, named: object, sets: list[SelectionSetNode], *, page: int = 1) -> Cost:
@@ -140,8 +142,8 @@ class _Walk:
         types = self.schema.get_possible_types(named)
         return max((self.selections(each, sets) for each in types), key=lambda cost: cost.value)
 
-    def _length(self, of: GraphQLObjectType, name: str) -> int:
-        return _LONGEST.get((of.name, name), _LENGTH)
+    def _length(self, of: GraphQLObjectType, name: str, given: Mapping[str, Any]) -> int:
+        return len(given["ids"]) if "ids" in given else _LONGEST.get((of.name, name), _LENGTH)
 
     def _page(self, of: GraphQLObjectType, name: str, given: Mapping[str, object]) -> int:
         asked = [size for size in (given.get("first"), given.get("last")) if isinstance(size, int)]

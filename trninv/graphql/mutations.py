@@ -1,39 +1,35 @@
 """The Mutation type: what operators set. Every change is kept with who made it and why."""
 
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Any
 
 import strawberry
 from sqlalchemy import Engine
 
+from trninv.errors import ForbiddenError
 from trninv.graphql.context import AppInfo
+from trninv.graphql.enums import State
 from trninv.graphql.scalars import Address
+from trninv.graphql.things import Located, at_addresses
 from trninv.inventory.database import writing
 from trninv.inventory.state import PPM, Change, Condition, set_state
-
-
-@strawberry.enum(description="What traffic something carries.")
-class State(Enum):
-    UP = "up"
-    DEGRADED = "degraded"
-    DOWN = "down"
-    MAINTENANCE = "maintenance"
 
 
 @strawberry.type(description="A change of state.")
 class StateChange:
     change: strawberry.Private[Change]
+    thing: Located = strawberry.field(description="What was changed, as it is now.")
 
-    @strawberry.field(description="What it is of.")
+    @strawberry.field(description="Address of what was changed.")
     def address(self) -> Address:
         return Address(self.change.address)
 
-    @strawberry.field(description="The state before.")
-    def before(self) -> State:
+    @strawberry.field(description="The state before.", graphql_type=State)
+    def before(self) -> Enum:
         return State(self.change.before.state)
 
-    @strawberry.field(description="The state now.")
-    def after(self) -> State:
+    @strawberry.field(description="The state now.", graphql_type=State)
+    def after(self) -> Enum:
         return State(self.change.after.state)
 
     @strawberry.field(description="The part that it still carries, of what is degraded.")
@@ -42,33 +38,61 @@ class StateChange:
         return None if millionths is None else millionths / PPM
 
 
+@strawberry.input(description="A state for several things.")
+class SetStateInput:
+    addresses: list[Address] = strawberry.field(
+        description="Servers, chips, switches, NICs, network nodes and links; a server takes its parts along."
+    )
+    state: Any = strawberry.field(description="The state that they have from now on.", graphql_type=State)
+    why: str = strawberry.field(description="The reason, kept with each change.")
+    factor: float | None = strawberry.field(
+        default=None, description="Of DEGRADED only: the part that still carries, more than 0 and less than 1."
+    )
+    who: str | None = strawberry.field(
+        default=None,
+        description="Who says so, where the service asks for no token. With a token it is the token's name: "
+        "leave this out, for any other name is refused.",
+    )
+    client_mutation_id: str | None = strawberry.field(
+        default=None, description="Any text; the payload gives it back unchanged."
+    )
+
+
+@strawberry.type(description="What setState did.")
+class SetStatePayload:
+    changes: list[StateChange] = strawberry.field(
+        description="Each thing that is in another state now, in the order of the input; what was in it already is not."
+    )
+    client_mutation_id: str | None = strawberry.field(description="The text of the input, unchanged.")
+
+
 @strawberry.type(description="Change what the inventory says; needs a token of scope operate where tokens are on.")
 class Mutation:
-    @strawberry.mutation(
-        description="Give servers, chips, switches, NICs, network nodes and links a state; the changes, all or none."
-    )
+    @strawberry.mutation(description="Give things a state: all of them, or none where one can't have it.")
     async def set_state(
         self,
         info: AppInfo,
-        addresses: Annotated[list[Address], strawberry.argument(description="What to change.")],
-        state: Annotated[State, strawberry.argument(description="What it is from now on.")],
-        why: Annotated[str, strawberry.argument(description="The reason, kept with the change.")],
-        factor: Annotated[
-            float | None, strawberry.argument(description="Of DEGRADED: the part that still carries.")
-        ] = None,
-        who: Annotated[
-            str | None, strawberry.argument(description="Who says so; the token's name if there is one.")
-        ] = None,
-    ) -> list[StateChange]:
-        condition = Condition.of(state.value, factor)
-        by = info.context.who or who or ""
+        input: Annotated[SetStateInput, strawberry.argument(description="What to set.")],  # noqa: A002 # Relay's name
+    ) -> SetStatePayload:
+        condition = Condition.of(input.state.value, input.factor)
+        who = _who(info.context.who, input.who)
 
-        def change() -> list[Change]:
-            return _changed(info.context.fleet.engine, [str(each) for each in addresses], condition, why, by)
+        def change() -> list[StateChange]:
+            return _changed(info.context.fleet.engine, input.addresses, condition, input.why, who)
 
-        return [StateChange(change=made) for made in await info.context.write(change)]
+        changes = await info.context.write(change)
+        return SetStatePayload(changes=changes, client_mutation_id=input.client_mutation_id)
 
 
-def _changed(engine: Engine, addresses: list[str], condition: Condition, why: str, who: str) -> list[Change]:
+def _who(holder: str, said: str | None) -> str:
+    """Who makes a change: the holder of the token, or without tokens whoever is named."""
+    if holder and said not in (None, holder):
+        raise ForbiddenError(f"who: the token is {holder}'s, not {said!r:.40}: leave who out")
+    return holder or said or ""
+
+
+def _changed(engine: Engine, addresses: list[Address], condition: Condition, why: str, who: str) -> list[StateChange]:
     with writing(engine) as connection:
-        return set_state(connection, addresses, condition, why=why, who=who)
+        changes = set_state(connection, addresses, condition, why=why, who=who)
+        things = at_addresses(connection, (change.address for change in changes))
+    return [StateChange(change=change, thing=thing) for change, thing in zip(changes, things, strict=True)]

@@ -1,28 +1,47 @@
 """The Query type: look-ups, lists, facts, and the routing questions."""
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import strawberry
+from sqlalchemy import Connection
+from strawberry.types.field import StrawberryField
 
 from trninv.catalog.models import systems
-from trninv.errors import UnknownAddressError
+from trninv.errors import LimitError, UnknownAddressError
 from trninv.graphql import rows
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
+from trninv.graphql.enums import TokenScope
 from trninv.graphql.lazy import lazy, lazy_list
+from trninv.graphql.pages import Offered, paged
 from trninv.graphql.questions import Derating, Questions, Scenario
 from trninv.graphql.reports import Report, ReportName, ReportRows, Values, given
 from trninv.graphql.scalars import Address
-from trninv.graphql.systems import Conflict, System, conflicts
-from trninv.graphql.types import Located, Node, listed, made
-from trninv.inventory.address import resolve, resolve_link
+from trninv.graphql.systems import Conflict, System, conflicts_about
+from trninv.graphql.things import Located, Node, at_addresses, listed, made
 from trninv.inventory.kinds import KINDS
 from trninv.reports import library
 from trninv.reports.reader import find
 from trninv.routing.question import ROUTED
 
+
+@strawberry.input(description="Two places that links join: each a chip, switch, NIC, network node, or what holds them.")
+class Between:
+    a: Address = strawberry.field(description="The one place.")
+    b: Address = strawberry.field(description="The other place; the same one, for the links inside of it.")
+
+
+@strawberry.type(description="Who is asking.")
+class Viewer:
+    name: str | None = strawberry.field(description="Name of the token; null where the service asks for none.")
+    scope: Any = strawberry.field(description="What they may do.", graphql_type=TokenScope)
+
+
 LISTS = {
+    "clusters": "cluster",
     "servers": "server",
     "chips": "chip",
     "cores": "core",
@@ -37,33 +56,72 @@ LISTS = {
 """Lists of the Query type, and their kinds."""
 
 
-def _list(name: str) -> Any:
+_ABOUT: Final[Sequence[Offered]] = (
+    ("subject", str, "Only what is about this part, model or system."),
+    ("attribute", str, "Only what gives this number."),
+)
+_MORE: Final[Mapping[str, Sequence[Offered]]] = {
+    "facts": (*_ABOUT, ("disputed", bool, "Whether sources disagree on it; null: either.")),
+    "links": (("between", Between, "Only links that join these two places, in either direction."),),
+}
+MAX_IDS = 1_000
+"""Of one look-up by ids."""
+
+
+def _list(name: str) -> StrawberryField:
     kind = KINDS[LISTS[name]]
-    return listed(kind, lambda info, _: Below(info.context, kind), f"Every {kind.name.replace('_', ' ')}.")
+    says = f"Every {kind.name.replace('_', ' ')}, page by page."
+    return listed(kind, lambda info, _: Below(info.context, kind), says, _MORE.get(name, ()))
 
 
 @strawberry.type(description="Ask what the hardware is, how it is wired, and what flows.")
 class Query(Questions):
     @strawberry.field(description="A cluster by its name; null if there is none.", graphql_type=lazy("Cluster") | None)
-    async def cluster(self, info: AppInfo, slug: str) -> Any:
-        return next((found for found in await _all(info, "cluster") if found.row["slug"] == slug), None)
+    async def cluster(
+        self, info: AppInfo, slug: Annotated[str, strawberry.argument(description="The cluster's name.")]
+    ) -> Any:
+        row = await info.context.read(rows.cluster, slug)
+        return None if row is None else made("cluster", row)
 
-    @strawberry.field(description="Every cluster.", graphql_type=lazy_list("Cluster"))
-    async def clusters(self, info: AppInfo) -> list[Any]:
-        return await _all(info, "cluster")
-
-    @strawberry.field(description="Whatever an address names; a link as A--B.")
-    async def resolve(self, info: AppInfo, address: Address) -> Located:
-        place = await info.context.read(resolve_link if "--" in address else resolve, address)
-        return made(place.level, await info.context.row(place.level, place.id))  # type: ignore[no-any-return]
+    @strawberry.field(description="Whatever an address names.")
+    async def resolve(
+        self,
+        info: AppInfo,
+        address: Annotated[Address, strawberry.argument(description="Of anything; a link's is A--B.")],
+    ) -> Located:
+        (thing,) = await info.context.read(at_addresses, [address])
+        return thing  # type: ignore[no-any-return]
 
     @strawberry.field(description="Anything by its id; null if it is not there any more.")
-    async def node(self, info: AppInfo, id: strawberry.ID) -> Node | None:  # noqa: A002 # Relay's name
-        kind, key = opened(id)
-        row = (await info.context.read(rows.by_ids, KINDS[kind], [key])).get(key)
-        return None if row is None else made(kind, row)
+    async def node(
+        self,
+        info: AppInfo,
+        id: Annotated[strawberry.ID, strawberry.argument(description="An id that this API gave out.")],  # noqa: A002
+    ) -> Node | None:
+        found: list[Node | None] = await info.context.read(_by_ids, [id])
+        return found[0]
 
-    servers, chips, cores, racks, domains = map(_list, ("servers", "chips", "cores", "racks", "domains"))
+    @strawberry.field(
+        description="Several things by their ids, in the order of the ids; null for each that is not there any more."
+    )
+    async def nodes(
+        self,
+        info: AppInfo,
+        ids: Annotated[
+            list[strawberry.ID], strawberry.argument(description=f"Ids that this API gave out, {MAX_IDS:,} at most.")
+        ],
+    ) -> list[Node | None]:
+        if len(ids) > MAX_IDS:
+            raise LimitError(f"nodes: {len(ids):,} ids: ask for at most {MAX_IDS:,} at once")
+        return await info.context.read(_by_ids, ids)
+
+    @strawberry.field(description="Who is asking, and what they may do.")
+    def viewer(self, info: AppInfo) -> Viewer:
+        return Viewer(name=info.context.who or None, scope=TokenScope(info.context.scope))
+
+    clusters, servers, chips, cores, racks, domains = map(
+        _list, ("clusters", "servers", "chips", "cores", "racks", "domains")
+    )
     switches, nics, network_nodes, links = map(_list, ("switches", "nics", "network_nodes", "links"))
     facts = _list("facts")
 
@@ -87,9 +145,13 @@ class Query(Questions):
     def systems(self) -> list[System]:
         return [System.of(system) for system in systems().systems]
 
-    @strawberry.field(description="Every subject and attribute that documents disagree on.")
-    async def conflicts(self, info: AppInfo) -> list[Conflict]:
-        return await info.context.read(conflicts)
+    conflicts = paged(
+        Conflict,
+        "Every subject and attribute that documents disagree on.",
+        conflicts_about,
+        lambda conflict: f"{conflict.subject} {conflict.attribute}",
+        _ABOUT,
+    )
 
     @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")
     def reports(self, info: AppInfo) -> list[Report]:
@@ -109,6 +171,16 @@ class Query(Questions):
 
 async def _all(info: AppInfo, kind: str) -> list[Any]:
     return [made(kind, row) for row in await info.context.read(rows.everything, KINDS[kind])]
+
+
+def _by_ids(connection: Connection, ids: Sequence[str]) -> list[Any]:
+    """Things by their ids, None for what is not there: a statement a kind."""
+    wanted = [opened(each) for each in ids]
+    keys = defaultdict(set)
+    for kind, key in wanted:
+        keys[kind].add(key)
+    found = {kind: rows.by_ids(connection, KINDS[kind], sorted(keys[kind])) for kind in keys}
+    return [made(kind, found[kind][key]) if key in found[kind] else None for kind, key in wanted]
 
 
 def opened(opaque: str) -> tuple[str, int]:

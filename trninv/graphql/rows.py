@@ -9,10 +9,12 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, Subquery, func, literal, or_, select, union_all
 
 from trninv.errors import FilterError
-from trninv.graphql.arguments import Asked, At, Binder, conditions, cursor, directed, sort_keys
+from trninv.graphql.arguments import Asked, At
+from trninv.graphql.conditions import Binder, conditions, cursor, directed, sort_keys
 from trninv.graphql.text import Writer
 from trninv.inventory.address import resolve, resolve_link
 from trninv.inventory.fields import Kind, Many, Sql, in_cluster, rows
+from trninv.inventory.kinds import KINDS
 from trninv.inventory.schema import TABLES
 
 Row = RowMapping
@@ -26,6 +28,12 @@ Among = Many | tuple[int, ...] | None
 def by_ids(connection: Connection, kind: Kind, ids: Sequence[int]) -> dict[int, Row]:
     """Things by their ids, in one statement."""
     return {row["id"]: row for row in connection.execute(rows(kind).where(kind.key.in_(ids))).mappings()}
+
+
+def cluster(connection: Connection, slug: str) -> Row | None:
+    """A cluster by its name."""
+    kind = KINDS["cluster"]
+    return connection.execute(rows(kind).where(kind.table.c.slug == slug)).mappings().first()
 
 
 def everything(connection: Connection, kind: Kind) -> list[Row]:

@@ -7,6 +7,7 @@ from typing import Any, Final, NewType
 import strawberry
 from graphql import GraphQLError
 from strawberry.types import Info
+from strawberry.types.field import StrawberryField
 from strawberry.types.scalar import ScalarDefinition
 
 from trninv import units
@@ -77,9 +78,10 @@ async def _fact(parent: strawberry.Parent[Documented], info: Info[Any, None]) ->
     return row and info.context.made("fact", row)
 
 
-def _cited() -> Any:
+def _cited() -> StrawberryField:
     says = "The fact that it rests on; null of what is computed from several."
-    return strawberry.field(resolver=_fact, description=says, graphql_type=lazy("Fact") | None)
+    made: StrawberryField = strawberry.field(resolver=_fact, description=says, graphql_type=lazy("Fact") | None)
+    return made
 
 
 @strawberry.type(description="What a link, path, flow or cut carries in one direction.")
@@ -105,9 +107,9 @@ class Duration:
 
 @strawberry.input(one_of=True, description="A bandwidth of one direction, in the unit of the field that is given.")
 class BandwidthInput:
-    bytes_per_second: strawberry.Maybe[BigInt]
-    gigabytes_per_second: strawberry.Maybe[float]
-    gigabits_per_second: strawberry.Maybe[float]
+    bytes_per_second: strawberry.Maybe[BigInt] = strawberry.field(description="Exact bytes per second.")
+    gigabytes_per_second: strawberry.Maybe[float] = strawberry.field(description="Units of 10⁹ bytes per second.")
+    gigabits_per_second: strawberry.Maybe[float] = strawberry.field(description="Units of 10⁹ bits per second.")
 
     def exact(self) -> int:
         """Bytes per second, one direction."""
@@ -122,5 +124,5 @@ class BandwidthInput:
 
 @strawberry.input(one_of=True, description="A size of memory, in the unit of the field that is given.")
 class CapacityInput:
-    bytes: strawberry.Maybe[BigInt]
-    gibibytes: strawberry.Maybe[float]
+    bytes: strawberry.Maybe[BigInt] = strawberry.field(description="Exact bytes.")
+    gibibytes: strawberry.Maybe[float] = strawberry.field(description="Units of 2³⁰ bytes.")

@@ -8,7 +8,7 @@ from strawberry.schema.config import StrawberryConfig
 from trninv.graphql.mutations import Mutation
 from trninv.graphql.queries import Query
 from trninv.graphql.scalars import SCALARS
-from trninv.graphql.types import TYPES
+from trninv.graphql.things import TYPES
 
 
 @lru_cache(maxsize=1)

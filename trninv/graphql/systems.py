@@ -1,5 +1,6 @@
 """What can be seeded, from the catalog; and what documents disagree on."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -9,8 +10,10 @@ from sqlalchemy import RowMapping, Text, cast, func, select
 
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import System as CatalogSystem
+from trninv.graphql.arguments import Asked
+from trninv.graphql.context import AppInfo
 from trninv.graphql.lazy import lazy, lazy_list
-from trninv.graphql.types import made
+from trninv.graphql.things import made
 from trninv.inventory.fields import rows
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.schema import TABLES
@@ -18,8 +21,8 @@ from trninv.inventory.schema import TABLES
 
 @strawberry.type(description="Facts of one subject and attribute that disagree.")
 class Conflict:
-    subject: str = strawberry.field(description="What they are about.")
-    attribute: str = strawberry.field(description="Which number.")
+    subject: str = strawberry.field(description="The part, model or system that they are about.")
+    attribute: str = strawberry.field(description="Which of its numbers they give.")
     note: str | None = strawberry.field(description="How to read them.")
     facts: list[Any] = strawberry.field(
         description="All of them, the picked one first.", graphql_type=lazy_list("Fact")
@@ -45,6 +48,21 @@ class System:
         named = {name: getattr(system, name) for name in ("slug", "name", "chips", "servers", "domains")}
         sources: list[Any] = [made("source", asdict(source)) for source in system.sources(catalog())]
         return cls(**named, aliases=list(system.aliases), sources=sources)
+
+
+async def conflicts_about(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[Conflict]:
+    """The conflicts about a subject, an attribute, or both.
+
+    Raises
+    ------
+    FilterError
+        No fact is about it.
+
+    """
+    wanted = {name: given[name] for name in ("subject", "attribute") if given.get(name) is not None}
+    Asked.of(KINDS["fact"], wanted)
+    found = await info.context.read(conflicts)
+    return [each for each in found if all(getattr(each, name) == value for name, value in wanted.items())]
 
 
 def conflicts(connection: Database) -> list[Conflict]:

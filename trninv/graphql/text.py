@@ -26,6 +26,8 @@ class Writer:
                 return Template([f'"{kind}:', sql, '"'])
             case Form.ADDRESS | Form.WORD | Form.EXACT:
                 made = Template(['"', sql, '"'])
+            case Form.ENUM:
+                made = Template(['"', func.upper(sql), '"'])
             case Form.TEXT:
                 made = self.quote(sql)
             case Form.YES:

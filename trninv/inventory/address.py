@@ -191,20 +191,25 @@ def nodes_of(place: Place) -> ColumnElement[bool]:
 
     A core stands for its chip; a server holds its own switch, a rack the switches in it.
     """
+    if place.level == "core":
+        return _T["node"].c.id.in_(chips_of(place))
+    return nodes_at(place.level, place.id)
+
+
+def nodes_at(level: str, key: int | ColumnElement[int]) -> ColumnElement[bool]:
+    """The same of a place by its level and id."""
     node, server = _T["node"], _T["server"]
-    match place.level:
+    match level:
         case "domain" | "cluster":
-            return node.c[f"{place.level}_id"] == place.id
-        case "core":
-            return node.c.id.in_(chips_of(place))
+            return node.c[f"{level}_id"] == key
         case "server":
-            inside = [select(t.c.id).where(t.c.server_id == place.id) for t in (_T["chip"], _T["nic"], _T["switch"])]
+            inside = [select(t.c.id).where(t.c.server_id == key) for t in (_T["chip"], _T["nic"], _T["switch"])]
         case "rack":
-            ours = select(server.c.id).where(server.c.rack_id == place.id)
+            ours = select(server.c.id).where(server.c.rack_id == key)
             inside = [select(t.c.id).where(t.c.server_id.in_(ours)) for t in (_T["chip"], _T["nic"])]
-            inside.append(select(_T["switch"].c.id).where(_T["switch"].c.rack_id == place.id))
+            inside.append(select(_T["switch"].c.id).where(_T["switch"].c.rack_id == key))
         case _:
-            return node.c.id == place.id
+            return node.c.id == key
     return or_(*(node.c.id.in_(ids) for ids in inside))
 
 

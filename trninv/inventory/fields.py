@@ -18,6 +18,7 @@ class Form(Enum):
     ID = "its kind and number"
     ADDRESS = "an address"
     WORD = "text without quotes, backslashes or controls"
+    ENUM = "one of the values of an enumeration"
     TEXT = "any text"
     WHOLE = "a 32-bit integer"
     EXACT = "an integer as text"
@@ -32,6 +33,22 @@ DIVISORS: Final[Mapping[Form, int]] = {Form.MILLIONTHS: 10**6, Form.THOUSANDTHS:
 
 
 @dataclass(frozen=True, slots=True)
+class Enumeration:
+    """The values that a field may take, as the database stores them.
+
+    Attributes
+    ----------
+    meanings
+        What each value means, in their order; called once, when the GraphQL schema is made.
+
+    """
+
+    name: str
+    says: str
+    meanings: Callable[[], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """A value of a thing.
 
@@ -41,6 +58,8 @@ class Field:
         Subject (SQL) and attribute of the fact that it rests on.
     known
         Every value there is, where they can be told.
+    enumeration
+        Of the form ENUM: its values.
     listed
         Whether lists are filtered and, if it can't be null, ordered by it.
 
@@ -53,6 +72,7 @@ class Field:
     null: bool = False
     fact: tuple[Sql, str] | None = None
     known: Callable[[], tuple[str, ...]] | None = None
+    enumeration: Enumeration | None = None
     listed: bool = True
 
 

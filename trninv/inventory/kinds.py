@@ -13,9 +13,18 @@ from sqlalchemy import FromClause, Integer, and_, case, func, literal_column, se
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import COMPUTE, systems
 from trninv.inventory.address import words
-from trninv.inventory.fields import Field, Form, Kind, Many, One, Sql
+from trninv.inventory.enumerations import (
+    COMPUTE_TYPE,
+    GENERATION,
+    LINK_SCOPE,
+    SOURCE_KIND,
+    STATE,
+    TRAY_KIND,
+    WIRING,
+)
+from trninv.inventory.fields import Enumeration, Field, Form, Kind, Many, One, Sql
 from trninv.inventory.record import compute_column
-from trninv.inventory.schema import CARRYING, LINK_SCOPES, STATES, TABLES, WIRINGS
+from trninv.inventory.schema import CARRYING, TABLES
 from trninv.inventory.state import PPM
 
 _ppm = literal_column(str(PPM), Integer)
@@ -105,18 +114,12 @@ _bandwidth_now = case(  # the product might need more than 63 bits
 )
 
 
-def _states() -> tuple[str, ...]:
-    return STATES
-
-
 @lru_cache(maxsize=1)
 def _models() -> dict[str, tuple[str, ...]]:
-    """Slugs of every model that a system is made of, and the generations."""
+    """Slugs of every model that a system is made of, and what its facts are about."""
     domains = [system.domain for system in systems().systems]
-    chips = [domain.server.chip for domain in domains]
     links = [link for domain in domains for link in domain.links.values()]
     return {
-        "generation": _unique(chip.generation for chip in chips),
         "server": _unique(domain.server.slug for domain in domains),
         "domain": _unique(domain.name for domain in domains),
         "technology": _unique(link.technology for link in links),
@@ -137,6 +140,10 @@ def _id(table: FromClause) -> Field:
     return Field("id", Form.ID, table.c.id, "Opaque id.", listed=False)
 
 
+def _enum(name: str, of: Enumeration, sql: Sql, says: str) -> Field:
+    return Field(name, Form.ENUM, sql, says, enumeration=of)
+
+
 def _address(sql: Sql) -> Field:
     return Field("address", Form.ADDRESS, sql, "Its address.", listed=False)
 
@@ -148,7 +155,7 @@ def _ordinal(table: FromClause, says: str = "Its number within what contains it.
 def _condition(table: FromClause) -> tuple[Field, Field]:
     left = "The part that still carries, of what is degraded; null: all."
     return (
-        Field("state", Form.WORD, table.c.state, "up, degraded, down or maintenance.", known=_states),
+        _enum("state", STATE, table.c.state, "Its state."),
         Field("factor", Form.MILLIONTHS, table.c.factor_ppm, left, null=True),
     )
 
@@ -224,7 +231,7 @@ KINDS: Final[Mapping[str, Kind]] = {
                 _address(_in_domain),
                 _ordinal(_domain),
                 Field("model", Form.TEXT, _domains.c.name, "The vendor's name of its kind.", known=_known("domain")),
-                Field("wiring", Form.WORD, _domains.c.wiring, "single, torus or switched.", known=lambda: WIRINGS),
+                _enum("wiring", WIRING, _domains.c.wiring, "The pattern in which its chips are wired."),
             ),
             (_TO_CLUSTER,),
             (
@@ -313,7 +320,7 @@ KINDS: Final[Mapping[str, Kind]] = {
                 _address(words(_in_server, "/c", _chip.c.ordinal)),
                 _ordinal(_chip),
                 *_condition(_node),
-                Field("generation", Form.TEXT, _chips.c.generation, "trn1, trn2 or trn3.", known=_known("generation")),
+                _enum("generation", GENERATION, _chips.c.generation, "Its generation."),
                 Field("memory", Form.CAPACITY, _memory, "Its HBM.", fact=(_chips.c.slug, "device_memory")),
                 Field(
                     "memory_bandwidth",
@@ -500,13 +507,7 @@ KINDS: Final[Mapping[str, Kind]] = {
                     "Cables side by side; its bandwidth is that of all of them.",
                 ),
                 Field("technology", Form.TEXT, _link.c.technology, "NeuronLink-v2, EFA, …", known=_known("technology")),
-                Field(
-                    "scope",
-                    Form.WORD,
-                    _link.c.scope,
-                    "What it joins the chips of: server, rack or domain; host: chip and NIC; fabric: network nodes.",
-                    known=lambda: LINK_SCOPES,
-                ),
+                _enum("scope", LINK_SCOPE, _link.c.scope, "How far it reaches."),
             ),
             (
                 One("a", ("chip", "switch", "nic", "network_node"), _link.c.a_id, "One end."),
@@ -533,7 +534,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             {},
             (
                 Field("ordinal", Form.WHOLE, _tray.c.ordinal, "Its number within the server."),
-                Field("kind", Form.WORD, _tray.c.kind, "head: CPUs; compute: chips."),
+                _enum("kind", TRAY_KIND, _tray.c.kind, "What the tray holds."),
                 Field("rack_units", Form.WHOLE, _tray.c.rack_units, "Its height, where documented.", null=True),
             ),
         ),
@@ -546,7 +547,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             (
                 Field("slug", Form.TEXT, _chips.c.slug, "Short name, the subject of its facts."),
                 Field("name", Form.TEXT, _chips.c.name, "The vendor's name."),
-                Field("generation", Form.TEXT, _chips.c.generation, "trn1, trn2 or trn3."),
+                _enum("generation", GENERATION, _chips.c.generation, "Its generation."),
                 Field("core_model", Form.TEXT, _chips.c.core_model, "Name of its cores."),
                 Field("cores", Form.WHOLE, _chips.c.cores, "Physical NeuronCores of one chip."),
                 Field("memory", Form.CAPACITY, _memory, "HBM of one chip.", fact=(_chips.c.slug, "device_memory")),
@@ -578,7 +579,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             _compute,
             {},
             (
-                Field("type", Form.WORD, _compute.c.type, "mxfp8, fp8, bf16, fp32, sparse or int8."),
+                _enum("type", COMPUTE_TYPE, _compute.c.type, "Which operations."),
                 Field("teraflops", Form.THOUSANDTHS, _compute.c.giga, "10¹² operations per second."),
             ),
         ),
@@ -590,14 +591,11 @@ KINDS: Final[Mapping[str, Kind]] = {
             {},
             (
                 Field("slug", Form.TEXT, _source.c.slug, "Short name."),
-                Field("title", Form.TEXT, _source.c.title, "Title."),
+                Field("title", Form.TEXT, _source.c.title, "Title as published."),
                 Field("publisher", Form.TEXT, _source.c.publisher, "Who published it."),
                 Field("date", Form.TEXT, _source.c.date, "When, as precisely as is known.", null=True),
-                Field(
-                    "kind",
-                    Form.WORD,
-                    _source.c.kind,
-                    "seed, vendor, driver, third_party or assumed: the order of the default pick.",
+                _enum(
+                    "kind", SOURCE_KIND, _source.c.kind, "What kind of document it is; the order of the default pick."
                 ),
                 Field("note", Form.TEXT, _source.c.note, "What else there is to know of it.", null=True),
             ),

@@ -4,7 +4,7 @@ Bandwidths are bytes per second in one direction, capacities bytes, compute 10‚Å
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -41,18 +41,39 @@ TABLES: Mapping[str, Table] = METADATA.tables
 BIG = BigInteger().with_variant(Integer(), "sqlite")
 """63 bits: SQLite's INTEGER has them, PostgreSQL's does not."""
 
-STATES = ("up", "degraded", "down", "maintenance")
-"""What carries traffic: up and degraded do, down and maintenance do not."""
+STATE_MEANINGS: Final[Mapping[str, str]] = {
+    "up": "Carries everything it was built to carry.",
+    "degraded": "Carries the part that its factor says; all of it where it has no factor.",
+    "down": "Has failed and carries nothing.",
+    "maintenance": "Was taken out of service and carries nothing.",
+}
+STATES = tuple(STATE_MEANINGS)
 
 CARRYING = ("up", "degraded")
 
-TOKEN_SCOPES = ("read", "operate", "admin")
+TOKEN_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
+    "read": "May ask anything.",
+    "operate": "May also run mutations.",
+    "admin": "May do everything that the service offers.",
+}
+TOKEN_SCOPES = tuple(TOKEN_SCOPE_MEANINGS)
 """Each may also do what those before it may."""
 
 NODE_KINDS = ("chip", "switch", "nic", "network_node")
-LINK_SCOPES = ("server", "rack", "domain", "host", "fabric")
+LINK_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
+    "server": "Joins chips and switches of one server.",
+    "rack": "Joins chips and switches of one rack.",
+    "domain": "Joins chips and switches of one scale-up domain.",
+    "host": "Joins a chip and a NIC of the same server.",
+    "fabric": "Joins a NIC or a network node to the network node above it.",
+}
+LINK_SCOPES = tuple(LINK_SCOPE_MEANINGS)
 WIRINGS = ("single", "torus", "switched")
-TRAY_KINDS = ("head", "compute")
+TRAY_KIND_MEANINGS: Final[Mapping[str, str]] = {
+    "head": "Holds the host CPUs.",
+    "compute": "Holds chips.",
+}
+TRAY_KINDS = tuple(TRAY_KIND_MEANINGS)
 
 
 _IS_NOT_UP = text("state <> 'up'")

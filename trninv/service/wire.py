@@ -36,7 +36,9 @@ async def asked(request: Request) -> DocumentRequest:
     """
     if request.method == "GET":
         return DocumentRequest.of({name: _parameter(name, value) for name, value in request.query_params.items()})
-    return DocumentRequest.of(json_object(request, await request.body(), '{"query": "{ clusters { slug } }"}'))
+    return DocumentRequest.of(
+        json_object(request, await request.body(), '{"query": "{ clusters { nodes { slug } } }"}')
+    )
 
 
 def json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:

@@ -6,8 +6,17 @@ import type { introspection } from "./schema";
 type Api = initGraphQLTada<{
   introspection: introspection;
   disableMasking: true;
-  scalars: { Address: string; BigInt: string; JSON: unknown };
+  scalars: { Address: string; BigInt: string; JSON: unknown } & {
+    [E in Enum]: Lowercase<introspection["types"][E]["enumValues"]>;
+  };
 }>;
+
+/** Enums of the inventory, whose values are lower case on this side of the API, as in addresses and style sheets. */
+type Enum = "State" | "Wiring" | "Generation" | "TrayKind";
+const ENUMS = new Set(["state", "wiring", "generation", "kind"]);
+
+const lowered = (name: string, value: unknown) =>
+  ENUMS.has(name) && typeof value === "string" ? value.toLowerCase() : value;
 
 /** A document as its definitions; types come from the text, at run time it stays text. */
 export const graphql = ((text: string, fragments: string[][] = []) => [
@@ -69,7 +78,7 @@ export async function ask<D>({ document, variables }: Asked<D>, signal?: AbortSi
     signal: signal ?? null,
   });
   if (!response.ok) throw await refusal(response);
-  const { data, errors } = await response.json();
+  const { data, errors } = JSON.parse(await response.text(), lowered);
   if (errors) throw new ApiError(errors[0].message, errors[0].extensions?.code ?? "");
   return data;
 }

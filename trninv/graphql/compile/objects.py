@@ -1,74 +1,29 @@
 """The JSON of things, by the columns of their scopes."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from graphql import GraphQLField, GraphQLObjectType
-from graphql.execution.values import VariableValues, get_argument_values
+from graphql import GraphQLField
 from sqlalchemy import Text, case, func, literal_column, or_, select
 from strawberry.utils.str_converters import to_camel_case as camel
 
-from trninv.graphql.arguments import Binder
 from trninv.graphql.compile import lists
+from trninv.graphql.compile.builder import Below, Bound, Builder
 from trninv.graphql.compile.scope import Scope, or_null
-from trninv.graphql.compile.selections import Nodes, Selections
-from trninv.graphql.scalars import UNITS
-from trninv.graphql.text import NULL, Writer
+from trninv.graphql.compile.selections import Nodes
+from trninv.graphql.conditions import Binder
+from trninv.graphql.text import NULL
 from trninv.inventory.fields import Field, Form, Kind, Many, One, Sql, in_cluster
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.schema import TABLES
-from trninv.inventory.template import Template
-
-Variables = VariableValues
-Bound = tuple[Hashable, dict[str, Any]]
-"""The look of a call's arguments, and the parameters that they bind."""
-Bind = Callable[[Mapping[str, Any]], Bound]
-Member = Callable[[str, Nodes], Sql]
-Below = Callable[[Scope], list[Sql]]
-"""The condition under which rows of a scope are those of a list."""
 
 _MEMBERS: Final[Mapping[str, Mapping[str, Field | One | Many]]] = {
     kind.name: {camel(member.name): member for member in kind.members} for kind in KINDS.values()
 }
 
 
-class Objects:
-    """Writes the JSON of objects, and notes how the arguments in them are bound.
-
-    Attributes
-    ----------
-    binders
-        What gives, for any variables, the look of each call's arguments and its parameters; in the order of the calls.
-
-    """
-
-    def __init__(self, selections: Selections, dialect: str, variables: Variables) -> None:
-        self.selections, self.writer = selections, Writer(dialect)
-        self.names = iter(range(10**6))
-        self.binders: list[Callable[[Variables], Bound]] = []
-        self._variables = variables
-
-    def call(self, definition: GraphQLField, nodes: Nodes, bind: Bind) -> Hashable:
-        """Note a call; returns the look of its arguments."""
-
-        def bound(variables: Variables) -> Bound:
-            return bind(get_argument_values(definition, nodes[0], variables))
-
-        self.binders.append(bound)
-        return bound(self._variables)[0]
-
-    def prefix(self) -> str:
-        """A name for parameters of one call."""
-        return f"p{next(self.names)}_"
-
-    def fields(self, runtime: GraphQLObjectType, nodes: Nodes, member: Member) -> Sql:
-        """An object of members."""
-        pieces: list[str | Sql] = ["{"]
-        for key, named in self.selections.of(runtime, nodes).items():
-            name = named[0].name.value
-            pieces += [f'{"," if pieces[1:] else ""}"{key}":']
-            pieces += [f'"{runtime.name}"' if name == "__typename" else member(name, named)]
-        return Template([*pieces, "}"])
+class Objects(Builder):
+    """Writes the JSON of things of the table of fields."""
 
     def thing(self, kind: Kind, scope: Scope, nodes: Nodes) -> Sql:
         """An object of the table of fields."""
@@ -84,18 +39,6 @@ class Objects:
 
         return self.fields(runtime, nodes, member)
 
-    def quantity(self, form: Form, sql: Sql, cited: tuple[Sql, str] | None, nodes: Nodes) -> Sql:
-        """A bandwidth or a capacity, and the fact that it rests on."""
-        runtime = self.selections.type("Capacity" if form is Form.CAPACITY else "Bandwidth")
-
-        def member(name: str, named: Nodes) -> Sql:
-            if name == "fact":
-                return self._fact(*cited, named) if cited else NULL
-            exact = UNITS[name] == 1
-            return self.writer.value(Form.EXACT, sql) if exact else self.writer.decimal(sql, UNITS[name])
-
-        return self.fields(runtime, nodes, member)
-
     def every(self, kind: Kind, nodes: Nodes, below: Below) -> Sql:
         """A list without pages."""
         scope = Scope(kind, self.names)
@@ -103,16 +46,13 @@ class Objects:
         query = scope.select(select(made.label("j")), where).order_by(scope.key)
         return self.listed(query)
 
-    def listed(self, query: Any) -> Sql:
-        """The items of a query as a JSON list."""
-        found = query.subquery(f"l{next(self.names)}")
-        return select(Template(["[", self.writer.collect(found.c.j), "]"])).scalar_subquery()
-
     def _value(self, kind: Kind, found: Field, scope: Scope, nodes: Nodes) -> Sql:
         sql = scope.adapt(found.sql)
         if found.form in (Form.CAPACITY, Form.BANDWIDTH):
-            cited = (scope.adapt(found.fact[0]), found.fact[1]) if found.fact else None
-            return self.quantity(found.form, sql, cited, nodes)
+            if not found.fact:
+                return self.quantity(found.form, sql, nodes)
+            subject, attribute = scope.adapt(found.fact[0]), found.fact[1]
+            return self.quantity(found.form, sql, nodes, lambda named: self._fact(subject, attribute, named))
         return self.writer.value(found.form, sql, kind.name, null=found.null)
 
     def _fact(self, subject: Sql, attribute: str, nodes: Nodes) -> Sql:
@@ -148,7 +88,7 @@ class Objects:
             return [or_(*(inner.adapt(column) == key for column in many.on)), *other]
 
         if many.paged:
-            return lists.connection(self, child, definition, nodes, below)
+            return lists.connection(self, self.thing, child, definition, nodes, below)
         if "attribute" in definition.args:
             return self.every(child, nodes, self._of_attribute(definition, nodes, below))
         return self.every(child, nodes, below)

@@ -8,29 +8,26 @@ from graphql import FragmentDefinitionNode, GraphQLField, GraphQLSchema, Operati
 from sqlalchemy import Dialect, select
 from strawberry.utils.str_converters import to_camel_case as camel
 
-from trninv.graphql.arguments import At, Binder
+from trninv.graphql.arguments import At, level_of
 from trninv.graphql.compile import lists
-from trninv.graphql.compile.objects import Bound, Objects, Variables
+from trninv.graphql.compile.builder import Bound, Variables
+from trninv.graphql.compile.objects import Objects
 from trninv.graphql.compile.scope import Scope, or_null
 from trninv.graphql.compile.selections import Nodes, Selections
+from trninv.graphql.conditions import Binder
 from trninv.graphql.queries import LISTS, opened
-from trninv.inventory.address import parse
 from trninv.inventory.fields import Sql
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.template import Template
 
 _LISTS: Final = {camel(name): KINDS[kind] for name, kind in LISTS.items()}
-_EVERY: Final = {"clusters": KINDS["cluster"], "sources": KINDS["source"]}
+_EVERY: Final = {"sources": KINDS["source"]}
 _SINGLE: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, str, Any]]]] = {
     "cluster": lambda given: ("cluster", "slug", given["slug"]),
     "node": lambda given: (opened(given["id"])[0], "id", opened(given["id"])[1]),
-    "resolve": lambda given: (_level(given["address"]), "id", At(given["address"], _level(given["address"]))),
+    "resolve": lambda given: (level_of(given["address"]), "id", At(given["address"], level_of(given["address"]))),
 }
 """Kind, column and value of what a field finds."""
-
-
-def _level(address: str) -> str:
-    return "link" if "--" in address else parse(address).level
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ class Outline:
             return Template(['"Query"'])
         definition = self._query.fields[name]
         if name in _LISTS:
-            return lists.connection(objects, _LISTS[name], definition, nodes, lambda _: [])
+            return lists.connection(objects, objects.thing, _LISTS[name], definition, nodes, lambda _: [])
         if name in _EVERY:
             return objects.every(_EVERY[name], nodes, lambda _: [])
         return _single(objects, name, definition, nodes)

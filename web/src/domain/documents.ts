@@ -14,7 +14,7 @@ export const WIRING = graphql(`
           }
         }
         switches(first: 100) { nodes { address ordinal state server { ordinal } rack { ordinal } } }
-        links(filter: { scope: { in: ["server", "rack", "domain"] } }, first: 1000) {
+        links(filter: { scope: { in: [SERVER, RACK, DOMAIN] } }, first: 1000) {
           nodes {
             address state technology
             nominal { gigabytesPerSecond }

@@ -14,14 +14,14 @@ const CLUSTER = graphql(`
       domains(first: 1) { totalCount nodes { model wiring } }
       racks(first: 1) { totalCount }
       chips(first: 1) { nodes { generation memory { gibibytes } } }
-      worn: chips(first: 100, filter: { state: { ne: "up" } }) { totalCount nodes { address state } }
+      worn: chips(first: 100, filter: { state: { ne: UP } }) { totalCount nodes { address state } }
     }
   }
 `);
 
 const LINKS = graphql(`
   query LinksNotUp($cluster: Address!) {
-    links(filter: { cluster: { eq: $cluster }, state: { ne: "up" } }, first: 100) {
+    links(filter: { cluster: { eq: $cluster }, state: { ne: UP } }, first: 100) {
       totalCount
       nodes { address state }
     }
@@ -31,7 +31,7 @@ const LINKS = graphql(`
 const FABRIC = graphql(`
   query Fabric($cluster: Address!) {
     networkNodes(filter: { cluster: { eq: $cluster } }, first: 1000) { totalCount nodes { address tier ordinal state } }
-    links(filter: { cluster: { eq: $cluster }, scope: { eq: "fabric" }, cables: { gt: 1 } }, first: 1000) {
+    links(filter: { cluster: { eq: $cluster }, scope: { eq: FABRIC }, cables: { gt: 1 } }, first: 1000) {
       totalCount
       nodes { address state cables nominal { gigabytesPerSecond } bandwidth { gigabytesPerSecond } a { address } b { address } }
     }

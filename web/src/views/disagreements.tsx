@@ -7,9 +7,11 @@ import { counted, grounds } from "../words";
 
 const CONFLICTS = graphql(`
   query Disagreements {
-    conflicts {
-      subject attribute note
-      facts { value quote readingUnit readingDirection grounds source { title } }
+    conflicts(first: 1000) {
+      nodes {
+        subject attribute note
+        facts { value quote readingUnit readingDirection grounds source { title } }
+      }
     }
     facts(filter: { picked: { eq: true }, disputed: { eq: true } }, first: 1000) {
       nodes { subject attribute value quote formula note source { title } }
@@ -38,7 +40,7 @@ export function Disagreements({ route }: { route: Route }) {
         </div>
       </header>
       <Shown of={loaded}>
-        {({ conflicts, facts }) => (
+        {({ conflicts: { nodes: conflicts }, facts }) => (
           <>
             <p>{counted(conflicts.length, "number")} that documents give differently. The first line counts.</p>
             {conflicts.map(({ subject, attribute, note, facts }) => {

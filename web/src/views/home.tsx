@@ -7,12 +7,14 @@ import { counted, gibibytes, grounds, number } from "../words";
 
 const HOME = graphql(`
   query Home {
-    clusters {
-      slug system
-      domains(first: 1) { totalCount nodes { address model wiring } }
-      racks(first: 1) { totalCount nodes { address } }
-      chips(first: 1) { totalCount nodes { generation memory { gibibytes } } }
-      worn: chips(first: 1, filter: { state: { ne: "up" } }) { totalCount }
+    clusters(first: 1000) {
+      nodes {
+        slug system
+        domains(first: 1) { totalCount nodes { address model wiring } }
+        racks(first: 1) { totalCount nodes { address } }
+        chips(first: 1) { totalCount nodes { generation memory { gibibytes } } }
+        worn: chips(first: 1, filter: { state: { ne: UP } }) { totalCount }
+      }
     }
     systems { slug name chips }
   }
@@ -87,7 +89,7 @@ export function Home() {
   );
 }
 
-function Clusters({ clusters, systems }: Result<typeof HOME>) {
+function Clusters({ clusters: { nodes: clusters }, systems }: Result<typeof HOME>) {
   const missing = systems.filter((system) => !clusters.some((cluster) => cluster.system === system.slug));
   return (
     <>

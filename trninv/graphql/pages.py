@@ -1,0 +1,148 @@
+"""Pages of any list: their arguments and parts, and connections over lists that are in memory."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from inspect import isawaitable
+from typing import Any, Final, Generic, TypeVar
+
+import strawberry
+from graphql.execution.values import get_argument_values
+from strawberry.annotation import StrawberryAnnotation
+from strawberry.types import Info
+from strawberry.types.arguments import StrawberryArgument
+from strawberry.types.field import StrawberryField
+
+from trninv.errors import LimitError
+from trninv.graphql.arguments import size_of
+
+T = TypeVar("T")
+Offered = tuple[str, Any, str]
+"""Name, type and description of an argument."""
+
+PAGE_ARGUMENTS: Final = (
+    ("first", int, "At most so many items; 100 if neither first nor last is given, 1,000 at most."),
+    ("after", str, "Only items after the one with this cursor."),
+    ("last", int, "At most so many items, counted from the end."),
+    ("before", str, "Only items before the one with this cursor."),
+)
+"""Name, type and description of the arguments of every connection."""
+
+
+def taking(field: StrawberryField, offered: Iterable[Offered]) -> StrawberryField:
+    """A field with arguments, none of which is required."""
+    field.arguments = [
+        StrawberryArgument(name, None, StrawberryAnnotation(of | None), description=says, default=None)
+        for name, of, says in offered
+    ]
+    return field
+
+
+def arguments(info: Info[Any, Any]) -> dict[str, Any]:
+    """A field's arguments as GraphQL coerced them, by their names in the schema."""
+    raw = info._raw_info  # noqa: SLF001 # strawberry's own are converted to its types
+    field = raw.parent_type.fields[raw.field_name]
+    return get_argument_values(field, raw.field_nodes[0], raw.variable_values)
+
+
+@strawberry.type(description="Where a page begins and ends.")
+class PageInfo:
+    has_next_page: bool = strawberry.field(description="Whether anything follows; of a page before a cursor, true.")
+    has_previous_page: bool = strawberry.field(description="Whether anything precedes; of a page after a cursor, true.")
+    start_cursor: str | None = strawberry.field(description="Cursor of the first item.")
+    end_cursor: str | None = strawberry.field(description="Cursor of the last item: pass it as after.")
+
+
+@strawberry.type(description="An item of a page, with its cursor.")
+class Edge(Generic[T]):
+    node: T = strawberry.field(description="The item.")
+    cursor: str = strawberry.field(description="Its place in the list, for after and before.")
+
+
+@strawberry.type(name="Connection", description="A page of a list.")
+class Listing(Generic[T]):
+    """A page of a list that is in memory; its cursors are texts that tell its items apart."""
+
+    page: strawberry.Private[Sequence[Any]]
+    cursors: strawberry.Private[Sequence[str]]
+    first: strawberry.Private[int]
+    total: strawberry.Private[int]
+
+    @classmethod
+    def of(cls, items: Sequence[Any], cursor: Callable[[Any], str], given: Mapping[str, Any]) -> "Listing[T]":
+        """The page that arguments ask for.
+
+        Raises
+        ------
+        LimitError
+            A page that can't be, or a cursor of nothing in the list.
+
+        """
+        size, backwards = size_of(given)
+        cursors = [cursor(item) for item in items]
+        start, end = 0, len(items)
+        if (after := given.get("after")) is not None:
+            start = _place("after", after, cursors) + 1
+        if (before := given.get("before")) is not None:
+            end = max(start, _place("before", before, cursors))
+        start, end = (max(start, end - size), end) if backwards else (start, min(end, start + size))
+        return cls(page=items[start:end], cursors=cursors[start:end], first=start, total=len(items))
+
+    @strawberry.field(description="The items of the page, with their cursors.")
+    def edges(self) -> list[Edge[T]]:
+        return [Edge(node=item, cursor=cursor) for item, cursor in zip(self.page, self.cursors, strict=True)]
+
+    @strawberry.field(description="The items of the page.")
+    def nodes(self) -> list[T]:
+        return list(self.page)
+
+    @strawberry.field(description="Where the page begins and ends.")
+    def page_info(self) -> PageInfo:
+        return PageInfo(
+            has_next_page=self.first + len(self.page) < self.total,
+            has_previous_page=self.first > 0,
+            start_cursor=self.cursors[0] if self.cursors else None,
+            end_cursor=self.cursors[-1] if self.cursors else None,
+        )
+
+    @strawberry.field(description="Number of items on all pages.")
+    def total_count(self) -> int:
+        return self.total
+
+
+def _place(end: str, cursor: str, cursors: Sequence[str]) -> int:
+    if cursor not in cursors:
+        raise LimitError(f"{end}: {cursor[:40]!r} is not a cursor of this list: pass one of a page of it")
+    return cursors.index(cursor)
+
+
+Find = Callable[[Any, Any, Mapping[str, Any]], Sequence[Any] | Awaitable[Sequence[Any]]]
+"""Finds all items of a list, of the parent, the request's info and the arguments."""
+
+
+def paged(
+    of: object,
+    says: str,
+    find: Find,
+    cursor: Callable[[Any], str],
+    more: Iterable[Offered] = (),
+) -> StrawberryField:
+    """A field with a page of a list that is found whole.
+
+    Parameters
+    ----------
+    of
+        Type of its items; the field is of the type OFConnection.
+    cursor
+        A text that tells an item of the list from all others.
+    more
+        Arguments that it takes beside those of a page.
+
+    """
+
+    async def resolve(self: object, info: Info[Any, None], **_: object) -> Listing[Any]:
+        given = arguments(info)
+        found = find(self, info, given)
+        return Listing.of(await found if isawaitable(found) else found, cursor, given)
+
+    listing: Any = Listing
+    field = strawberry.field(resolver=resolve, description=says, graphql_type=listing[of])
+    return taking(field, (*more, *PAGE_ARGUMENTS))

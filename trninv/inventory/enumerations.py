@@ -1,0 +1,64 @@
+"""The enumerations of the table of fields; their values come from where they are defined."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from trninv.catalog.facts import KIND_MEANINGS, catalog
+from trninv.catalog.models import COMPUTE, DomainModel, systems
+from trninv.inventory.fields import Enumeration
+from trninv.inventory.schema import (
+    LINK_SCOPE_MEANINGS,
+    STATE_MEANINGS,
+    TOKEN_SCOPE_MEANINGS,
+    TRAY_KIND_MEANINGS,
+)
+
+
+def _domains_by(value: Callable[[DomainModel], str]) -> dict[str, list[DomainModel]]:
+    found: dict[str, list[DomainModel]] = {}
+    for system in systems().systems:
+        found.setdefault(value(system.domain), []).append(system.domain)
+    return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+def _wirings() -> Mapping[str, str]:
+    """Every wiring that a system is built with, and the domains built so."""
+    found = _domains_by(lambda domain: domain.blueprint.wiring)
+    return {name: f"As in {_listed(domain.name for domain in domains)}." for name, domains in found.items()}
+
+
+def _generations() -> Mapping[str, str]:
+    found = _domains_by(lambda domain: domain.server.chip.generation)
+    return {name: f"{_listed(domain.server.chip.name for domain in domains)} chips." for name, domains in found.items()}
+
+
+def _compute_types() -> Mapping[str, str]:
+    said = {name: catalog().attributes[name].describes.removesuffix(" operations") for name in COMPUTE}
+    return {name.removesuffix("_compute"): f"{text[0].upper()}{text[1:]} operations." for name, text in said.items()}
+
+
+STATE: Final = Enumeration("State", "The condition of something, which says what it carries.", lambda: STATE_MEANINGS)
+WIRING: Final = Enumeration("Wiring", "A pattern in which the chips of a domain are wired.", _wirings)
+GENERATION: Final = Enumeration("Generation", "A generation of Trainium chips.", _generations)
+LINK_SCOPE: Final = Enumeration("LinkScope", "How far a link reaches.", lambda: LINK_SCOPE_MEANINGS)
+TRAY_KIND: Final = Enumeration("TrayKind", "What a tray of a server holds.", lambda: TRAY_KIND_MEANINGS)
+SOURCE_KIND: Final = Enumeration("SourceKind", "What kind of source a number comes from.", lambda: KIND_MEANINGS)
+COMPUTE_TYPE: Final = Enumeration("ComputeType", "A type of operation, by its number format.", _compute_types)
+TOKEN_SCOPE: Final = Enumeration("TokenScope", "What a bearer token allows.", lambda: TOKEN_SCOPE_MEANINGS)
+
+GROUP_BY: Final = Enumeration(
+    "GroupBy",
+    "What aggregates are grouped by.",
+    lambda: {
+        "generation": "The generation of their chips.",
+        "model": "Their hardware model.",
+        "state": "Their state.",
+        "cluster": "The cluster that they belong to.",
+    },
+)
+GROUPS: Final[Mapping[str, Enumeration]] = {"generation": GENERATION, "state": STATE}
+"""What aggregates are grouped by, where that is an enumeration."""
