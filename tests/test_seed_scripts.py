@@ -1,6 +1,7 @@
 """Each seed script runs on its own, and alembic alone migrates."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,3 +86,13 @@ def test_lock_files_hold_no_registry_addresses() -> None:
         assert "index-url" not in text
         assert '"resolved"' not in text
         assert "--hash=sha256" in text or "sha512-" in text
+
+
+def test_the_last_line_of_a_run_says_that_chromium_is_missing() -> None:
+    command = [sys.executable, "-m", "pytest", "-n", "1", "tests/explorer", "-k", "graphiql"]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PATH": ""}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    *_, total, last = done.stdout.splitlines()
+    number = re.search(r"(\d+) skipped", total)
+    assert number
+    assert last == f"{number[1]} browser tests were skipped for want of chromium: apt-get install chromium"
