@@ -75,9 +75,9 @@ def seed_script(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("file", ["run", ".ci/run"])
+@pytest.mark.parametrize("file", ["run", ".ci/run", ".ci/interpreters"])
 def test_shell_scripts_parse(file: str) -> None:
-    subprocess.run(["bash" if file == ".ci/run" else "sh", "-n", ROOT / file], check=True)
+    subprocess.run(["sh" if file == "run" else "bash", "-n", ROOT / file], check=True)
 
 
 def test_lock_files_hold_no_registry_addresses() -> None:
