@@ -41,10 +41,10 @@ def test_ci_finds_one_released_interpreter_a_minor_version(tmp_path: Path) -> No
         (path / tool).symlink_to(shutil.which(tool) or "")
     environment = {"PATH": str(path), "PYENV_ROOT": str(pyenv.parent)}
     found = subprocess.run([ROOT / ".ci" / "interpreters"], env=environment, capture_output=True, text=True, check=True)
-    lines = dict(line.split(" ") for line in found.stdout.splitlines())
-    assert list(lines) == ["3.11", "3.12", "3.14"]
-    assert lines["3.11"] == str(path / "python3.11")
-    assert lines["3.14"] == str(pyenv / "3.14.2" / "bin" / "python")
+    lines = [line.split(" ") for line in found.stdout.splitlines()]
+    assert [version for version, _ in lines] == ["3.11", "3.12", "3.14"]
+    assert lines[0][1] == str(path / "python3.11")
+    assert lines[2][1] == str(pyenv / "3.14.2" / "bin" / "python")
 
 
 def test_the_classifiers_name_every_release_from_the_oldest_that_will_do() -> None:

@@ -88,6 +88,7 @@ def test_lock_files_hold_no_registry_addresses() -> None:
         assert "--hash=sha256" in text or "sha512-" in text
 
 
+@pytest.mark.slow
 def test_the_last_line_of_a_run_says_that_chromium_is_missing() -> None:
     command = [sys.executable, "-m", "pytest", "-n", "1", "tests/explorer", "-k", "graphiql"]
     done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PATH": ""}, capture_output=True, text=True, check=False)
