@@ -25,6 +25,7 @@ from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
+from trninv.units import counted
 
 BACKENDS = ["sqlite", "postgresql"]
 
@@ -225,4 +226,4 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     if terminal is None:  # a worker of xdist
         return
     if missed := sum("chromium" in str(report.longrepr) for report in terminal.stats.get("skipped", [])):
-        terminal.write_line(f"{missed} browser tests were skipped for want of chromium: apt-get install chromium")
+        terminal.write_line(f"skipped without chromium: {counted(missed, 'browser test')} (apt-get install chromium)")
