@@ -1,1 +1,31 @@
-"""What to load: facts in catalog/*.toml, and one script a generation that declares its systems."""
+"""What to load: facts in catalog/*.toml, and one script a generation that declares its systems.
+
+``python -m seed.trn2`` is ``trninv seed`` of that script's systems, with the same options.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from trninv.catalog.models import System
+from trninv.cli.admin import seed
+from trninv.cli.main import main, trninv
+
+
+def run(systems: Sequence[System]) -> None:
+    """Run ``trninv seed`` with this program's arguments, on the given systems unless the arguments name others.
+
+    Raises
+    ------
+    SystemExit
+        Always, with the exit status of ``trninv seed``.
+
+    """
+    words = sys.argv[1:]
+    program = trninv.make_context("trninv", ["seed"], resilient_parsing=True)
+    given = seed.make_context("seed", words.copy(), program, resilient_parsing=True).params
+    slugs = [system.slug for system in systems]
+    if {"-h", "--help"}.intersection(words):
+        click.echo(f"With no SYSTEM named, this script seeds {', '.join(slugs)}.\n")
+    main(["seed", *words, *([] if given["system"] or given["everything"] else slugs)])

@@ -36,6 +36,6 @@ SYSTEMS = [
 ]
 
 if __name__ == "__main__":
-    from trninv.cli.main import main
+    from seed import run
 
-    main(["seed", *(system.slug for system in SYSTEMS)])
+    run(SYSTEMS)

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
+from trninv.units import counted
 
 BACKENDS = ["sqlite", "postgresql"]
 
@@ -215,3 +216,14 @@ def both_ways(fleet: Fleet) -> Ask:
 def ask(fleet: Fleet) -> Ask:
     """Run a document on a fleet that no test changes, on either backend."""
     return both_ways(fleet)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """After all else, a line on the tests that a browser is missing for."""
+    yield
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None:  # a worker of xdist
+        return
+    if missed := sum("chromium" in str(report.longrepr) for report in terminal.stats.get("skipped", [])):
+        terminal.write_line(f"skipped without chromium: {counted(missed, 'browser test')} (apt-get install chromium)")

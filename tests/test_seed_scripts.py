@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from trninv.catalog.models import systems
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -19,15 +21,62 @@ def test_plain_alembic_and_the_seed_scripts(tmp_path: Path) -> None:
         return done.stdout
 
     run(sys.executable, "-m", "alembic", "upgrade", "head")
-    for script, systems in (("trn1", 2), ("trn2", 2), ("trn3", 2)):
-        assert run(sys.executable, "-m", f"seed.{script}").count(": seeded") == systems
+    for script, number in (("trn1", 2), ("trn2", 2), ("trn3", 2)):
+        assert run(sys.executable, "-m", f"seed.{script}").count(": seeded") == number
     assert "as the catalog says" in run(sys.executable, "-m", "trninv", "verify")
     run(sys.executable, "-m", "alembic", "downgrade", "base")
 
 
-@pytest.mark.parametrize("file", ["run", ".ci/run"])
+@pytest.mark.parametrize(
+    ("arguments", "seeded"),
+    [
+        ([], ["trn2-16.48xlarge: 16 chips in 1 server", "u-trn2x64: 64 chips in 4 servers"]),
+        (["--domains", "2"], ["trn2-16.48xlarge: 32 chips in 2 servers", "u-trn2x64: 128 chips in 8 servers"]),
+        (["trn2u", "--name", "lab"], ["lab: 64 chips in 4 servers"]),
+        (["trn1"], ["trn1.32xlarge: 16 chips in 1 server"]),
+    ],
+)
+def test_a_seed_script_takes_the_options_of_trninv_seed(arguments: list[str], seeded: list[str]) -> None:
+    done = seed_script("trn2", "--dry-run", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [f"would seed {each}" for each in seeded]
+
+
+def test_a_seed_script_seeds_every_system_when_told_so() -> None:
+    assert seed_script("trn2", "--all", "--dry-run").stdout.count("would seed") == len(systems().systems)
+
+
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_a_seed_script_helps_instead_of_seeding(word: str) -> None:
+    done = seed_script("trn3", word)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "trn3-gen1, trn3-gen2" in done.stdout.splitlines()[0]
+    assert "--domains N" in done.stdout
+    assert ": seeded" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--nope"], "No such option"),
+        (["--name", "lab"], "--name is for one system"),
+        (["--all", "trn1"], "name none beside it"),
+    ],
+)
+def test_a_seed_script_refuses_what_trninv_seed_refuses(arguments: list[str], complaint: str) -> None:
+    done = seed_script("trn2", *arguments, "--dry-run")
+    assert done.returncode == 2
+    assert complaint in done.stderr
+
+
+def seed_script(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"seed.{name}", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("file", ["run", ".ci/run", ".ci/interpreters"])
 def test_shell_scripts_parse(file: str) -> None:
-    subprocess.run(["bash" if file == ".ci/run" else "sh", "-n", ROOT / file], check=True)
+    subprocess.run(["sh" if file == "run" else "bash", "-n", ROOT / file], check=True)
 
 
 def test_lock_files_hold_no_registry_addresses() -> None:
@@ -36,3 +85,13 @@ def test_lock_files_hold_no_registry_addresses() -> None:
         assert "index-url" not in text
         assert '"resolved"' not in text
         assert "--hash=sha256" in text or "sha512-" in text
+
+
+@pytest.mark.slow
+def test_the_last_line_of_a_run_says_that_chromium_is_missing() -> None:
+    command = [sys.executable, "-m", "pytest", "-n", "1", "tests/explorer", "-k", "graphiql"]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PATH": ""}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    *_, total, last = done.stdout.splitlines()
+    assert "1 skipped" in total
+    assert last == "skipped without chromium: 1 browser test (apt-get install chromium)"

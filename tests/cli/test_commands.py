@@ -305,4 +305,5 @@ def test_up_migrates_seeds_and_answers(run: Run, empty: str) -> None:
     assert out.count(": seeded") == 7
     for answer in ("6 hops, 64 GB/s", "640 GB/s", "6,144 GiB on 64 chips", "2,048 GB/s one direction (exact)"):
         assert answer in out
+    assert out.endswith("every route at least once: all answered correctly\n")
     assert run("up", "--check", database=empty)[1].count(": already there") == 7

@@ -24,11 +24,11 @@ _TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="End after the answers instead of serving.")
+@click.option("--check", "checking", is_flag=True, help="Send every route of the service one request, then stop.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
 @click.pass_context
-def up(context: click.Context, check: bool, host: str, port: int) -> None:
+def up(context: click.Context, checking: bool, host: str, port: int) -> None:
     """Migrate, seed, answer four questions, and serve the GraphQL API.
 
     \b
@@ -46,12 +46,15 @@ def up(context: click.Context, check: bool, host: str, port: int) -> None:
         _tour(context.obj)
     except TrninvError as error:  # the fleet may have changed since: that is no reason not to serve it
         click.echo(f"the four questions: {error}")
-        if check:
+        if checking:
             raise
-    if not check:
-        from trninv.cli.serve import serve  # noqa: PLC0415 # the server is slow to import
+    from trninv.cli import check, serve  # noqa: PLC0415 # the server is slow to import
 
-        context.invoke(serve, host=host, port=port)
+    if checking:
+        asked = check.check(context.obj)
+        click.echo(f"service:   {asked} requests over HTTP, every route at least once: all answered correctly")
+    else:
+        context.invoke(serve.serve, host=host, port=port)
 
 
 def _tour(database: str) -> None:

@@ -19,6 +19,9 @@ from trninv.graphql.schema import schema as api
 from trninv.inventory.database import connect, display, reading
 from trninv.settings import Settings
 
+APP = "trninv.service.app:app"
+"""Where uvicorn finds the function that makes the application."""
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -45,10 +48,8 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
     os.environ["TRNINV_DATABASE_URL"] = database  # workers read it
     if unguarded:
         os.environ.setdefault("TRNINV_ALLOWED_HOSTS", "*")
-    config = uvicorn.Config(
-        "trninv.service.app:app", factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none"
-    )
-    with _listening(host, port) as listener:
+    config = uvicorn.Config(APP, factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none")
+    with listening(host, port) as listener:
         told = f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {display(database)}"
         click.echo(told, err=True)
         server = uvicorn.Server(config)
@@ -65,8 +66,22 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; fails before the service is announced."""
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens, so that a port in use is an error before the service is announced.
+
+    Parameters
+    ----------
+    host
+        A name or an address of IPv4 or IPv6.
+    port
+        0: any that is free.
+
+    Raises
+    ------
+    UsageError
+        The address or the port can't be had.
+
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

@@ -1,0 +1,163 @@
+"""The service's self-test: one request to each of its routes, over HTTP."""
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from threading import Thread
+
+import uvicorn
+from sqlalchemy import select
+from uvicorn.importer import import_from_string
+
+import trninv
+from trninv.cli.serve import APP, listening
+from trninv.errors import InternalError
+from trninv.inventory.database import connect, reading
+from trninv.inventory.schema import TABLES
+from trninv.routing.overview import overview
+from trninv.settings import Settings
+
+_HOST, _JSON = "127.0.0.1", "application/json"
+_SECONDS = 60.0
+_WEB = Path(trninv.__file__).parent / "web"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One request, and what its answer must contain.
+
+    Attributes
+    ----------
+    route
+        Path as the application declares it.
+    path
+        Path and query string as requested.
+    media
+        Content type asked for and answered.
+    wanted
+        Bytes that the body must contain.
+    body
+        What to POST, as JSON; None for a GET.
+
+    """
+
+    route: str
+    path: str
+    media: str
+    wanted: bytes
+    body: Mapping[str, str] | None = None
+
+
+def check(database: str) -> int:
+    """Start the service on a free port of this machine, send every probe, and stop it again.
+
+    Apart from the database the service has default settings, whatever the environment says. It therefore asks for no
+    token, but answers only to a random host name, which keeps out everyone else on the machine.
+
+    Parameters
+    ----------
+    database
+        URL of a seeded database.
+
+    Returns
+    -------
+    int
+        How many probes were answered, all of them correctly.
+
+    Raises
+    ------
+    InternalError
+        Some were not; the message names their routes and what came instead.
+
+    """
+    wanted = probes(database)
+    host = f"{secrets.token_hex(16)}.localhost"
+    settings = Settings(database_url=database, allowed_hosts=(host,), log="off")
+    with _served(settings) as port:
+        failures = [f"{probe.route}: {failure}" for probe in wanted if (failure := _failure(probe, port, host))]
+    if failures:
+        raise InternalError(f"the service fails its check: {'; '.join(failures)}")
+    return len(wanted)
+
+
+def probes(database: str) -> tuple[Probe, ...]:
+    """At least one for every route; what they want is read from the database and from the files served.
+
+    Raises
+    ------
+    NotMigratedError
+        The database has no tables yet.
+
+    """
+    with connect(database) as engine, reading(engine) as connection:
+        slugs = connection.scalars(select(TABLES["cluster"].c.slug).order_by(TABLES["cluster"].c.id)).all()
+        own = overview(connection, slugs[0])
+    ok, rows = _json({"status": "ok"}), [{"slug": slug} for slug in slugs]
+    document = {"query": f'{{ resolve(address: "{own.cluster}") {{ address }} }}'}
+    sql = {"sql": "SELECT slug FROM cluster ORDER BY id"}
+    file = f"/export/v_cluster.csv?columns=address,chips&cluster={own.cluster}"
+    table = f"address,chips\n{own.cluster},{own.chips}\n".encode()
+    return (
+        Probe("/graphql", "/graphql", _JSON, b'"data":' + _json({"resolve": {"address": own.cluster}}), document),
+        Probe("/graphql", "/graphql", "text/html", (_WEB / "graphiql.html").read_bytes()),
+        Probe("/", "/", "text/html", (_WEB / "index.html").read_bytes()),
+        Probe("/assets", "/assets/index.css", "text/css", (_WEB / "assets" / "index.css").read_bytes()),
+        Probe("/chips/{cluster}", f"/chips/{own.cluster}", "application/octet-stream", own.packed()),
+        Probe("/reports", "/reports", _JSON, b'"name":"capacity"'),
+        Probe("/reports/{name}", "/reports/capacity.json", _JSON, b'"cluster":' + _json(own.cluster)),
+        Probe("/sql", "/sql", _JSON, b'"rows":' + _json(rows), sql),
+        Probe("/export/{name}", file, "text/csv", table),
+        Probe("/healthz", "/healthz", _JSON, ok),
+        Probe("/readyz", "/readyz", _JSON, ok),
+        Probe("/metrics", "/metrics", "text/plain", b'trninv_requests_total{path="/graphql",status="200"}'),
+    )
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+@contextmanager
+def _served(settings: Settings) -> Iterator[int]:
+    """The service in a thread of its own until the block ends; gives its port."""
+    app = import_from_string(APP)(settings.database_url, settings)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, log_level="warning", ws="none"))
+    listener = listening(_HOST, 0)
+    port = listener.getsockname()[1]
+
+    def serve() -> None:
+        with listener:  # closed however the server ends: a request is then refused rather than kept waiting
+            server.run(sockets=[listener])
+
+    thread = Thread(target=serve, name="trninv-check")
+    thread.start()
+    try:
+        yield port
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _failure(probe: Probe, port: int, host: str) -> str | None:
+    """What is wrong with the answer, if anything."""
+    connection = HTTPConnection(_HOST, port, timeout=_SECONDS)
+    method, body = ("GET", None) if probe.body is None else ("POST", _json(probe.body))
+    try:
+        connection.request(method, probe.path, body, {"Host": host, "Accept": probe.media, "Content-Type": _JSON})
+        answer = connection.getresponse()
+        content = answer.read()
+    except (OSError, HTTPException) as error:
+        return f"no answer ({error!r})"
+    finally:
+        connection.close()
+    media = answer.headers.get_content_type()
+    if answer.status != HTTPStatus.OK:
+        return f"status {answer.status}"
+    if media != probe.media:
+        return f"{media} instead of {probe.media}"
+    return None if probe.wanted in content else f"an answer without {probe.wanted[:60]!r}"
