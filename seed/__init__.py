@@ -1,1 +1,1 @@
-"""What to load: facts in catalog/*.toml, and one script a generation that declares its systems."""
+"""What to load: facts and systems in catalog/*.toml, and a script a generation that seeds its systems."""

@@ -39,7 +39,7 @@ _QUESTIONS: Final = frozenset(
 )
 _ASKED: Final = {"Query": 1, "Scenario": 2}
 """How often a question is asked: of a scenario also of the baseline."""
-_SCANS: Final = frozenset({"totalCount", "aggregates", "conflicts", "setState"})
+_SCANS: Final = frozenset({"totalCount", "aggregates", "conflicts", "layout", "setState"})
 _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Server", "chips"): 16,
     ("Server", "nics"): 16,
@@ -53,6 +53,8 @@ _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Rack", "servers"): 18,
     ("Fact", "others"): 8,
     ("ChipModel", "compute"): 6,
+    ("Layout", "places"): 182,
+    ("Layout", "wrapping"): 96,
     ("Query", "clusters"): 32,
     ("Query", "systems"): 16,
     ("Query", "sources"): 64,

@@ -10,6 +10,7 @@ from trninv.errors import UnknownAddressError
 from trninv.graphql import rows
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
+from trninv.graphql.layout import Layout, OfDomain
 from trninv.graphql.lazy import lazy, lazy_list
 from trninv.graphql.questions import Derating, Questions, Scenario
 from trninv.graphql.reports import Report, ReportName, ReportRows, Values, given
@@ -55,6 +56,10 @@ class Query(Questions):
     async def resolve(self, info: AppInfo, address: Address) -> Located:
         place = await info.context.read(resolve_link if "--" in address else resolve, address)
         return made(place.level, await info.context.row(place.level, place.id))  # type: ignore[no-any-return]
+
+    @strawberry.field(description="Where the parts of a domain are drawn.")
+    async def layout(self, info: AppInfo, of: OfDomain) -> Layout:
+        return await info.context.read(Layout.of, of)
 
     @strawberry.field(description="Anything by its id; null if it is not there any more.")
     async def node(self, info: AppInfo, id: strawberry.ID) -> Node | None:  # noqa: A002 # Relay's name

@@ -15,8 +15,9 @@ from trninv.catalog.models import COMPUTE, systems
 from trninv.inventory.address import words
 from trninv.inventory.fields import Field, Form, Kind, Many, One, Sql
 from trninv.inventory.record import compute_column
-from trninv.inventory.schema import CARRYING, LINK_SCOPES, STATES, TABLES, WIRINGS
+from trninv.inventory.schema import CARRYING, LINK_SCOPES, STATES, TABLES
 from trninv.inventory.state import PPM
+from trninv.topology.register import patterns, wirings
 
 _ppm = literal_column(str(PPM), Integer)
 
@@ -141,6 +142,10 @@ def _address(sql: Sql) -> Field:
     return Field("address", Form.ADDRESS, sql, "Its address.", listed=False)
 
 
+def _wirings() -> str:
+    return f"How its chips are wired: {'; '.join(f'{name}, {of.says}' for name, of in patterns().items())}."
+
+
 def _ordinal(table: FromClause, says: str = "Its number within what contains it.") -> Field:
     return Field("ordinal", Form.WHOLE, table.c.ordinal, says)
 
@@ -224,7 +229,7 @@ KINDS: Final[Mapping[str, Kind]] = {
                 _address(_in_domain),
                 _ordinal(_domain),
                 Field("model", Form.TEXT, _domains.c.name, "The vendor's name of its kind.", known=_known("domain")),
-                Field("wiring", Form.WORD, _domains.c.wiring, "single, torus or switched.", known=lambda: WIRINGS),
+                Field("wiring", Form.WORD, _domains.c.wiring, _wirings(), known=wirings),
             ),
             (_TO_CLUSTER,),
             (

@@ -51,7 +51,6 @@ TOKEN_SCOPES = ("read", "operate", "admin")
 
 NODE_KINDS = ("chip", "switch", "nic", "network_node")
 LINK_SCOPES = ("server", "rack", "domain", "host", "fabric")
-WIRINGS = ("single", "torus", "switched")
 TRAY_KINDS = ("head", "compute")
 
 
@@ -204,7 +203,6 @@ Table(
     required("sides", Text),
     required("servers", Integer),
     required("chips", Integer),
-    one_of("wiring", WIRINGS),
     positive("servers"),
     positive("chips"),
     UniqueConstraint("slug"),
