@@ -316,4 +316,6 @@ def _check_roles(blueprint: Blueprint, wires: Mapping[str, LinkModel]) -> None:
     for link in blueprint.links:
         scope = wires[link.role].scope
         if not _SCOPES[scope](blueprint.nodes[link.a], blueprint.nodes[link.b]):
-            raise CatalogError(f"links of role {link.role!r} reach beyond the scope {scope!r} of {wires[link.role].slug!r}")
+            raise CatalogError(
+                f"links of role {link.role!r} reach beyond the scope {scope!r} of {wires[link.role].slug!r}"
+            )

@@ -1,4 +1,4 @@
-"""Where the parts of a domain are drawn: the numbers of `trninv draw`, for the explorer and other programs that draw."""
+"""Where the parts of a domain are drawn: the numbers of `trninv draw`, for the explorer and whoever else draws."""
 
 from typing import Annotated, Self
 

@@ -1,7 +1,7 @@
 """Symmetries of a wiring: permutations of its nodes that keep every link and its capacity.
 
-Candidates come from the wiring's pattern (`trninv.topology.pattern`), and each is checked on the graph as it is, link by
-link; what fails the check is not used. So failures that a symmetry maps onto each other have equal answers, whatever
+Candidates come from the wiring's pattern (`trninv.topology.pattern`), and each is checked on the graph as it is, link
+by link; what fails the check is not used. So failures that a symmetry maps onto each other have equal answers, whatever
 the state of the wiring.
 """
 
@@ -25,9 +25,7 @@ def symmetries(graph: Graph) -> list[Permutation]:
         Chips and switches of one domain, with the attributes that `trninv.routing.wiring.load` gives.
 
     """
-    places = {
-        node: Node(of["kind"], of["server"], of["rack"], of["ordinal"]) for node, of in graph.nodes(data=True)
-    }
+    places = {node: Node(of["kind"], of["server"], of["rack"], of["ordinal"]) for node, of in graph.nodes(data=True)}
     wirings = {(of["wiring"], of["sides"]) for _, of in graph.nodes(data=True)}
     holds = _check(graph)
     return [

@@ -1,9 +1,10 @@
 """The wiring of scale-up domains, read from the tables as it is now.
 
 A node of a wiring has ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory``
-(chips: bytes), ``domain`` and ``domain_id`` (its model and row; None for a network node) and ``position`` (chips:
-coordinates, where its pattern has any), ``wiring``, ``sides`` and ``ordinal`` (as its pattern places it); a link ``id``, ``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency``
-(nanoseconds; None where no fact gives it). What is down is not there.
+(chips: bytes), ``domain`` and ``domain_id`` (its model and row; None for a network node), ``position`` (chips:
+coordinates where their pattern has any), and for the pattern ``ordinal``, ``wiring`` and ``sides``; a link ``id``,
+``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency`` (nanoseconds; None where no
+fact gives it). What is down is not there.
 """
 
 from collections import OrderedDict

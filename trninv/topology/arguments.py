@@ -38,7 +38,8 @@ def _read(name: str, value: object, kind: Any, least: int) -> Any:  # noqa: ANN4
         return tuple(_read(name, each, inside[0], least) for each in value)
     if inside and get_origin(kind) is not tuple and isinstance(value, dict):
         return {key: _read(f"{name}.{key}", each, inside[1], least) for key, each in value.items()}
-    if kind is object or (type(value) is kind and (kind is not int or value >= least)):
+    too_small = isinstance(value, int) and kind is int and value < least
+    if kind is object or (type(value) is kind and not too_small):
         return value
     raise CatalogError(f"{name} = {value!r} is not {_words(kind, least)}")
 
