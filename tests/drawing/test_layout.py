@@ -19,7 +19,7 @@ def _drawn(svg: str) -> dict[str, tuple[float, float]]:
     for element in ET.fromstring(svg).iter():  # noqa: S314 # our own picture
         title = element.findtext(f"{SVG}title") or ""
         if match := re.fullmatch(r"(\S+/(?:c|sw)\d+), up", title):
-            x, y = (float(element.get(f"c{key}") or element.get(key, 0)) for key in "xy")
+            x, y = (float(element.get(f"c{key}") or element.get(key) or 0) for key in "xy")
             off = (17, 9) if element.tag == f"{SVG}rect" else (0, 0)
             found[match[1]] = x + off[0], y + off[1]
     return found

@@ -87,7 +87,7 @@ GENERATION = dedent("""
     scope = "rack"
 
     [[link]]
-    slug = "efa-wh1"
+    slug = "efa"
     technology = "EFA"
     scope = "host"
 
@@ -96,7 +96,7 @@ GENERATION = dedent("""
     name = "Wheel of six"
     server = "wh1-server"
     wiring = { pattern = "wheel", servers = 2, chips_per_server = 3 }
-    links = { inside = "spoke", outside = "axle", nic = "efa-wh1" }
+    links = { inside = "spoke", outside = "axle", nic = "efa" }
 
     [[system]]
     slug = "wheel"
@@ -114,7 +114,7 @@ GENERATION = dedent("""
       { subject = "wh1-server", attribute = "host_memory", value = "64", unit = "GiB", quote = "made up" },
       { subject = "spoke", attribute = "bandwidth", value = "70", unit = "GB/s", quote = "made up", direction = "one" },
       { subject = "axle", attribute = "bandwidth", value = "30", unit = "GB/s", quote = "made up", direction = "one" },
-      { subject = "efa-wh1", attribute = "bandwidth", value = "80", unit = "Gbps", quote = "made up", direction = "one" },
+      { subject = "efa", attribute = "bandwidth", value = "80", unit = "Gbps", quote = "made up", direction = "one" },
     ]
 """).lstrip()
 
