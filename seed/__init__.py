@@ -1,4 +1,4 @@
-"""What to load: facts in catalog/*.toml, and one script a generation that declares its systems.
+"""What to load: facts and systems in catalog/*.toml, and a script a generation that seeds its systems.
 
 ``python -m seed.trn2`` is ``trninv seed`` of that script's systems, with the same options.
 """

@@ -28,6 +28,7 @@ TrninvError
 ├── TimeLimitError            TIME_LIMIT
 ├── InternalError             INTERNAL
 ├── CatalogError              BAD_CATALOG
+│   └── UnknownWiringError    UNKNOWN_WIRING
 ├── WorkerError               WORKER_DIED
 └── DatabaseError             exit 1: the database is not as it must be
     ├── NotReachableError     DATABASE_NOT_REACHABLE
@@ -68,6 +69,7 @@ __all__ = [
     "UnknownReportError",
     "UnknownSystemError",
     "UnknownTokenError",
+    "UnknownWiringError",
     "UsageError",
     "VariablesError",
     "WorkerError",
@@ -195,6 +197,10 @@ class InternalError(TrninvError):
 
 class CatalogError(TrninvError):
     code = "BAD_CATALOG"
+
+
+class UnknownWiringError(CatalogError):
+    code = "UNKNOWN_WIRING"
 
 
 class WorkerError(TrninvError):

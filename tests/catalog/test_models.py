@@ -1,10 +1,12 @@
-"""Systems as the seed scripts declare them."""
+"""Systems as the catalog's TOML files declare them, and what is refused in a declaration."""
+
+import tomllib
 
 import pytest
 
 from trninv.catalog.facts import catalog
-from trninv.catalog.models import System, systems
-from trninv.errors import UnknownSystemError
+from trninv.catalog.models import System, Systems, declared, systems
+from trninv.errors import CatalogError, UnknownSystemError, UnknownWiringError
 
 
 @pytest.mark.parametrize(
@@ -71,3 +73,91 @@ def test_racks_agree_with_the_facts(system: System) -> None:
 def test_every_system_rests_on_a_seed_document_first() -> None:
     for system in systems().systems:
         assert system.sources(catalog())[0].kind == "seed"
+
+
+def test_systems_come_smallest_generation_first_by_their_files() -> None:
+    assert {file: tuple(system.slug for system in listed) for file, listed in systems().declared.items()} == {
+        "trn1": ("trn1.2xlarge", "trn1.32xlarge"),
+        "trn2": ("trn2-16.48xlarge", "u-trn2x64"),
+        "trn3": ("trn3-gen1", "trn3-gen2"),
+        "ultracluster": ("trn1-ultracluster", "rainier", "trn3-ultracluster"),
+    }
+    assert [system.slug for system in systems().systems if system.large] == ["rainier", "trn3-ultracluster"]
+
+
+SMALL = """
+[[chip]]
+slug = "chip"
+name = "Chip"
+generation = "g"
+core_model = "Core"
+[[server]]
+slug = "server"
+chip = "chip"
+trays = [[0, 1]]
+[[link]]
+slug = "wire"
+technology = "Wire"
+scope = "server"
+[[link]]
+slug = "efa"
+technology = "EFA"
+scope = "host"
+[[domain]]
+slug = "domain"
+name = "Domain"
+server = "server"
+wiring = { pattern = "torus", sides = [2], axes = ["x"] }
+links = { x = "wire", nic = "efa" }
+[[system]]
+slug = "system"
+name = "System"
+domain = "domain"
+aliases = ["sys"]
+"""
+
+
+def _declared(text: str) -> Systems:
+    return declared({"attributes": {"servers": {}}, "g": tomllib.loads(text)})
+
+
+def test_a_system_is_what_its_tables_say() -> None:
+    system = _declared(SMALL).get("SYS")
+    assert (system.chips, system.servers, system.domain.server.trays) == (2, 1, ((0, 1),))
+    assert {role: link.technology for role, link in system.domain.links.items()} == {"x": "Wire", "nic": "EFA"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("[[system]]", "[[systems]]", "g.toml: no table is called 'systems': did you mean system?"),
+        ("[[chip]]", "[chip]", "g.toml: write [[chip]], in double brackets"),
+        ('core_model = "Core"', "", "g.toml: chip 'chip': 'core_model' is missing: it takes slug, name, generation"),
+        ('generation = "g"', "generation = 3", "g.toml: chip 'chip': generation = 3 is not text"),
+        ('chip = "chip"', 'chip = "chop"', "g.toml: server 'server': no chip 'chop': did you mean chip?"),
+        ("trays = [[0, 1]]", "trays = [[0, 2]]", "the trays of server 'server' do not hold each of its chips once"),
+        ("trays = [[0, 1]]", "trays = [0, 1]", "g.toml: server 'server': trays = 0 is not a list"),
+        ('scope = "host"', 'scope = "hosts"', "g.toml: link 'efa': no scope 'hosts': did you mean host?"),
+        ('scope = "server"', 'scope = "host"', "links of role 'x' reach beyond the scope 'host' of 'wire'"),
+        ('"torus"', '"moebius"', "g.toml: domain 'domain': no wiring 'moebius': known: single, switched, torus"),
+        ('pattern = "torus", ', "", "g.toml: domain 'domain': no wiring '': known: single, switched, torus"),
+        ("sides = [2]", "sides = [2, 2]", "g.toml: domain 'domain': wiring 'torus': 2 sides and 1 axes"),
+        ("x = ", "y = ", "g.toml: domain 'domain': the role 'x' of its wiring has no link in links"),
+        ("links = {", 'links = { z = "efa",', "g.toml: domain 'domain': its wiring has no role 'z'"),
+        ('nic = "efa"', 'nic = "eva"', "g.toml: domain 'domain': no link 'eva': did you mean efa?"),
+        ('nic = "efa"', "nic = 1", "g.toml: domain 'domain': links.nic = 1 is not text"),
+        ('server = "server"', 'server = "s"', "no server 's': did you mean server?"),
+        ('domain = "domain"', 'domain = "main"', "g.toml: system 'system': no domain 'main': did you mean domain?"),
+        ('domain = "domain"', 'domain = "domain"\ndomains = 0', "domains = 0 is not a whole number from 1 on"),
+        ('domain = "domain"', 'domain = "domain"\nlarge = 1', "g.toml: system 'system': large = 1 is not true or"),
+        ('aliases = ["sys"]', 'aliases = ["system"]', "system 'system': 'system' is a name of system already"),
+        ('aliases = ["sys"]', 'aliases = ["Sys"]', "system 'system': 'Sys' is not in small letters"),
+        ('slug = "efa"', 'slug = "wire"', "g.toml: 'wire' is declared twice"),
+    ],
+)
+def test_what_is_wrong_in_a_declaration_is_told_with_its_file(old: str, new: str, says: str) -> None:
+    assert old in SMALL
+    with pytest.raises(CatalogError) as refused:
+        _declared(SMALL.replace(old, new, 1))
+    assert says in str(refused.value)
+    assert isinstance(refused.value, UnknownWiringError) == ("no wiring" in says)

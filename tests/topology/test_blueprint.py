@@ -1,34 +1,50 @@
-"""Blueprints: chips first, then switches, then NICs, in local numbers."""
+"""Blueprints: chips first, then switches, then NICs, in local numbers; what breaks their rules is told."""
 
 from collections import Counter
+from dataclasses import replace
 
 import networkx as nx
+import pytest
 
 from trninv.solvers.graph import Graph
-from trninv.topology.blueprint import Blueprint, switched_domain, torus_domain
-from trninv.topology.switched import Switched
+from trninv.topology.blueprint import Blueprint, Link, Node, assembled, chip_nodes, faults
+from trninv.topology.register import pattern
 
 
-def _scale_up(blueprint: Blueprint) -> Graph:
-    return Graph([(link.a, link.b) for link in blueprint.links if link.role != "nic"])
+def _torus(*sides: int, roles: str = "plane", racks: tuple[int, ...] = (1,), chips_per_nic: int = 1) -> Blueprint:
+    axes = roles.split()
+    return pattern("torus").blueprint(
+        {
+            "sides": list(sides),
+            "axes": axes if len(axes) > 1 else axes * len(sides),
+            "servers_by_rack": list(racks),
+            "chips_per_nic": chips_per_nic,
+        }
+    )
+
+
+def _switched(racks: int, servers: int, chips: int) -> Blueprint:
+    return pattern("switched").blueprint(
+        {"racks": racks, "servers_per_rack": servers, "chips_per_server": chips, "chips_per_nic": 1}
+    )
 
 
 def test_a_single_chip_has_one_nic_and_nothing_else() -> None:
-    blueprint = torus_domain((1,), (), chips_per_nic=1)
+    blueprint = pattern("single").blueprint({})
     assert [node.kind for node in blueprint.nodes] == ["chip", "nic"]
     assert [(link.a, link.b, link.role) for link in blueprint.links] == [(0, 1, "nic")]
     assert (blueprint.wiring, blueprint.sides, blueprint.chips, blueprint.servers) == ("single", (), 1, 1)
 
 
 def test_two_chips_share_a_nic() -> None:
-    blueprint = torus_domain((4, 4), ("plane", "plane"), chips_per_nic=2)
+    blueprint = _torus(4, 4, chips_per_nic=2)
     nics = [local for local, node in enumerate(blueprint.nodes) if node.kind == "nic"]
     attached = {nic: [link.a for link in blueprint.links if link.b == nic] for nic in nics}
     assert list(attached.values()) == [[2 * k, 2 * k + 1] for k in range(8)]
 
 
 def test_the_leading_axis_runs_over_the_servers() -> None:
-    blueprint = torus_domain((4, 4, 4), ("ring", "plane", "plane"), chips_per_nic=1, servers_by_rack=(2, 2))
+    blueprint = _torus(4, 4, 4, roles="ring plane plane", racks=(2, 2))
     for link in blueprint.links:
         a, b = blueprint.nodes[link.a], blueprint.nodes[link.b]
         if link.role == "ring":
@@ -41,7 +57,7 @@ def test_the_leading_axis_runs_over_the_servers() -> None:
 
 
 def test_gen2_has_a_switch_a_server_a_switch_a_rack_and_twins() -> None:
-    blueprint = switched_domain(Switched(racks=2, servers_per_rack=18, chips_per_server=4), chips_per_nic=1)
+    blueprint = _switched(2, 18, 4)
     kinds = Counter(node.kind for node in blueprint.nodes)
     assert kinds == {"chip": 144, "switch": 38, "nic": 144}
     assert Counter(link.role for link in blueprint.links) == {"server": 144, "rack": 144, "twin": 72, "nic": 144}
@@ -57,8 +73,44 @@ def test_gen2_has_a_switch_a_server_a_switch_a_rack_and_twins() -> None:
 
 
 def test_gen1_has_the_same_levels_over_two_servers_a_rack() -> None:
-    blueprint = switched_domain(Switched(racks=2, servers_per_rack=2, chips_per_server=16), chips_per_nic=1)
+    blueprint = _switched(2, 2, 16)
     assert Counter(link.role for link in blueprint.links) == {"server": 64, "rack": 64, "twin": 32, "nic": 64}
-    graph = _scale_up(blueprint)
+    graph = Graph([(link.a, link.b) for link in blueprint.wires])
     assert {graph.degree(chip) for chip in range(64)} == {3}
     assert nx.is_connected(graph)
+
+
+def _pair(*wires: Link, chips: int = 2, racks: tuple[int, ...] = (1,)) -> Blueprint:
+    return assembled("pair", chip_nodes(chips, racks), wires, servers_by_rack=racks, chips_per_nic=1)
+
+
+WIRE = Link(0, 1, "wire")
+PAIR = _pair(WIRE)
+
+
+def test_a_sound_blueprint_has_no_faults() -> None:
+    assert list(faults(PAIR)) == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (replace(PAIR, nodes=PAIR.nodes[2:]), "lacks chips"),
+        (replace(PAIR, servers_by_rack=(1, 0)), "a rack has no servers"),
+        (replace(PAIR, nodes=PAIR.nodes[::-1]), "not in the order of chips, switches, NICs"),
+        (replace(PAIR, nodes=(PAIR.nodes[1], PAIR.nodes[0], *PAIR.nodes[2:])), "not numbered evenly"),
+        (replace(PAIR, servers_by_rack=(2,)), "not numbered evenly over 2 servers"),
+        (replace(PAIR, nodes=(*PAIR.nodes, PAIR.nodes[-1])), "two nodes have one address"),
+        (replace(PAIR, nodes=(*PAIR.nodes[:3], Node("nic", 0, 1, 1))), "in another rack than its server"),
+        (replace(PAIR, links=(Link(1, 0, "wire"), *PAIR.links[1:])), "from a node to a later one"),
+        (replace(PAIR, links=(Link(1, 9, "wire"), *PAIR.links[1:])), "from a node to a later one"),
+        (replace(PAIR, links=(*PAIR.links, Link(0, 1, "other"))), "nodes 0 and 1 have more than one link"),
+        (replace(PAIR, links=(*PAIR.links, Link(0, 3, "wire"))), "a wire wire leads to a NIC"),
+        (replace(PAIR, links=(*PAIR.links[:2], Link(0, 1, "nic"))), "does not lead from a chip of its server"),
+        (_pair(Link(0, 1, "wire"), Link(0, 2, "nic"), chips=1, racks=(2,)), "more than one link"),
+        (replace(PAIR, links=PAIR.links[:-1]), "chips do not have one NIC each"),
+        (_pair(), "no wire leads from chip 0 to 1 of the chips and switches, the first being node 1"),
+    ],
+)
+def test_what_breaks_a_rule_is_told(broken: Blueprint, says: str) -> None:
+    assert says in "; ".join(faults(broken))

@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from trninv.catalog.files import Files, directory, read
 from trninv.errors import CatalogError, UnitError, UnknownFactError, nearest
-from trninv.settings import bundle
 from trninv.units import Bandwidth, Capacity, Compute, Duration, Quantity
 
 KIND_MEANINGS: Final[Mapping[str, str]] = {
@@ -142,7 +142,7 @@ class Catalog:
 
         """
         try:
-            return _Loader(directory).catalog()
+            return _Loader(read(directory)).catalog()
         except (TypeError, KeyError, ValueError) as error:
             raise CatalogError(f"{directory}: an entry lacks a key or has one too many: {error}") from error
 
@@ -215,7 +215,7 @@ def disagree(facts: Iterable[Fact]) -> bool:
 @lru_cache(maxsize=1)
 def catalog() -> Catalog:
     """The catalog that ships with trninv."""
-    return Catalog.load(bundle() / "seed" / "catalog")
+    return Catalog.load(directory())
 
 
 def _evaluate(formula: str, term: Any) -> Fraction:
@@ -230,20 +230,9 @@ def _evaluate(formula: str, term: Any) -> Fraction:
     return total
 
 
-def _read(path: Path) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 # most commands read no file of the catalog
-
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise CatalogError(f"{path.name}: {error}") from None
-
-
 class _Loader:
-    def __init__(self, directory: Path) -> None:
-        files = {path.stem: _read(path) for path in sorted(directory.glob("*.toml"))}
-        if not files:
-            raise CatalogError(f"no catalog in {directory}")
+    def __init__(self, files: Files) -> None:
+        files = dict(files)
         self.attributes = {name: Attribute(name, **row) for name, row in files.pop("attributes").items()}
         self.sources = {slug: Source(slug, **row) for slug, row in files.pop("sources").items()}
         self.files = files

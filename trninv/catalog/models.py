@@ -1,17 +1,21 @@
 """Hardware models: what a system is made of, by name. Their numbers are the catalog's facts about those names.
 
-The seed scripts (seed/trn1.py and so on) declare systems in these words; `systems` collects them.
+The catalog's TOML files declare them in tables [[chip]], [[server]], [[link]], [[domain]] and [[system]], next to the
+facts of their generation; `systems` reads them.
 """
 
-import runpy
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Final, TypeVar
 
 from trninv.catalog.facts import EFA_FABRIC, KINDS, Catalog, Source
-from trninv.errors import LimitError, UnknownSystemError, nearest
-from trninv.settings import bundle
-from trninv.topology.blueprint import Blueprint
+from trninv.catalog.files import Files, directory, read
+from trninv.errors import CatalogError, LimitError, UnknownSystemError, nearest
+from trninv.topology import register
+from trninv.topology.arguments import arguments
+from trninv.topology.blueprint import Blueprint, Node
 from trninv.topology.clos import Fabric
 
 COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "sparse_compute", "int8_compute")
@@ -136,16 +140,36 @@ class System:
 
 @dataclass(frozen=True)
 class Systems:
-    """All systems, and each by its slug and aliases."""
+    """All systems, in the order of the files that declare them, and each by its slug and aliases.
 
-    systems: tuple[System, ...]
+    Attributes
+    ----------
+    declared
+        Systems by the name of their file, without the suffix.
+
+    """
+
+    declared: Mapping[str, tuple[System, ...]]
+
+    @cached_property
+    def systems(self) -> tuple[System, ...]:
+        """All of them."""
+        return tuple(system for listed in self.declared.values() for system in listed)
 
     @cached_property
     def names(self) -> Mapping[str, System]:
+        """Each by every name that it goes by."""
         return {name: system for system in self.systems for name in (system.slug, *system.aliases)}
 
     def get(self, name: str) -> System:
-        """The system of a slug or alias, in any case of letters."""
+        """The system of a slug or alias, in any case of letters.
+
+        Raises
+        ------
+        UnknownSystemError
+            None is called so.
+
+        """
         if system := self.names.get(name.lower()):
             return system
         raise UnknownSystemError(f"no system {name!r}: {nearest(name.lower(), self.names)} (trninv systems lists them)")
@@ -153,6 +177,145 @@ class Systems:
 
 @lru_cache(maxsize=1)
 def systems() -> Systems:
-    """Every system that the seed scripts declare, smallest generation first."""
-    scripts = sorted((bundle() / "seed").glob("[!_]*.py"))
-    return Systems(tuple(system for script in scripts for system in runpy.run_path(str(script))["SYSTEMS"]))
+    """Every system that the shipped catalog declares, smallest generation first."""
+    return declared(read(directory()))
+
+
+def declared(files: Files) -> Systems:
+    """The systems that a catalog's files declare; models are named across files.
+
+    Raises
+    ------
+    CatalogError
+        With the file, the model and what is wrong: a key that is missing or not known, a wiring that does not fit, …
+
+    """
+    return _Declared(files).systems()
+
+
+_TABLES: Final = ("chip", "server", "link", "domain", "system")
+_OTHERS: Final = ("table", "facts", "derived", "audit", "reconciliation")
+_VOCABULARY: Final = ("attributes", "sources")
+"""Files whose tables are named by what they describe."""
+_SCOPES: Final[Mapping[str, Callable[[Node, Node], bool]]] = {
+    "server": lambda a, b: a.server == b.server,
+    "rack": lambda a, b: a.rack == b.rack,
+    "domain": lambda _a, _b: True,
+    "host": lambda _a, b: b.kind == "nic",
+}
+"""What a link of a scope may join."""
+
+M = TypeVar("M", ChipModel, ServerModel, LinkModel, DomainModel, System)
+
+
+class _Declared:
+    def __init__(self, files: Files) -> None:
+        self.files = {file: content for file, content in files.items() if file not in _VOCABULARY}
+        for file, content in self.files.items():
+            if unknown := sorted(content.keys() - {*_TABLES, *_OTHERS}):
+                raise CatalogError(f"{file}.toml: no table is called {unknown[0]!r}: {nearest(unknown[0], _TABLES)}")
+        self.chips = _by_slug(self._made("chip", ChipModel))
+        self.links = _by_slug(self._made("link", self._link))
+        self.servers = _by_slug(self._made("server", self._server))
+        self.domains = _by_slug(self._made("domain", self._domain))
+
+    def systems(self) -> Systems:
+        found: dict[str, list[System]] = {}
+        names: dict[str, str] = {}
+        for file, system in self._made("system", self._system):
+            found.setdefault(file, []).append(system)
+            for name in (system.slug, *system.aliases):
+                if name in names or name != name.lower():
+                    why = f"is a name of {names[name]} already" if name in names else "is not in small letters"
+                    raise CatalogError(f"{file}.toml: system {system.slug!r}: {name!r} {why}")
+                names[name] = system.slug
+        return Systems({file: tuple(listed) for file, listed in found.items()})
+
+    def _made(self, kind: str, make: Callable[..., M]) -> Iterator[tuple[str, M]]:
+        """Models of a kind with their files."""
+        for file, content in self.files.items():
+            rows = content.get(kind, [])
+            if not isinstance(rows, list):
+                raise CatalogError(f"{file}.toml: write [[{kind}]], in double brackets")
+            for row in rows:
+                with _told(f"{file}.toml: {kind} {row.get('slug', '')!r}"):
+                    yield file, make(**arguments(make, row, least=0 if kind == "server" else 1))  # chips count from 0
+
+    def _link(self, slug: str, technology: str, scope: str) -> LinkModel:
+        if scope not in _SCOPES:
+            raise CatalogError(f"no scope {scope!r}: {nearest(scope, _SCOPES)}")
+        return LinkModel(slug, technology, scope)
+
+    def _server(self, slug: str, chip: str, trays: tuple[tuple[int, ...], ...] = ()) -> ServerModel:
+        return ServerModel(slug, _named(self.chips, "chip", chip), trays)
+
+    def _domain(
+        self,
+        slug: str,
+        name: str,
+        server: str,
+        wiring: Mapping[str, object],
+        links: Mapping[str, str],
+        domains_per_rack: int = 1,
+    ) -> DomainModel:
+        parameters = dict(wiring)
+        pattern = register.pattern(str(parameters.pop("pattern", "")))
+        with _told(f"wiring {pattern.name!r}"):
+            blueprint = pattern.blueprint(parameters)
+        wires = {role: _named(self.links, "link", link) for role, link in links.items()}
+        _check_roles(blueprint, wires)
+        of = _named(self.servers, "server", server)
+        held = sorted(chip for tray in of.trays for chip in tray)
+        if of.trays and held != list(range(blueprint.chips // blueprint.servers)):
+            raise CatalogError(f"the trays of server {server!r} do not hold each of its chips once")
+        return DomainModel(slug, name, of, blueprint, wires, domains_per_rack)
+
+    def _system(
+        self,
+        slug: str,
+        name: str,
+        domain: str,
+        domains: int = 1,
+        aliases: tuple[str, ...] = (),
+        large: bool = False,
+    ) -> System:
+        return System(slug, name, _named(self.domains, "domain", domain), domains, aliases, large)
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    """Say where a fault is."""
+    try:
+        yield
+    except CatalogError as error:
+        raise type(error)(f"{where}: {error}") from None
+
+
+def _by_slug(models: Iterable[tuple[str, M]]) -> dict[str, M]:
+    found: dict[str, M] = {}
+    for file, model in models:
+        if model.slug in found:
+            raise CatalogError(f"{file}.toml: {model.slug!r} is declared twice")
+        found[model.slug] = model
+    return found
+
+
+def _named(models: Mapping[str, M], kind: str, slug: str) -> M:
+    if slug in models:
+        return models[slug]
+    raise CatalogError(f"no {kind} {slug!r}: {nearest(slug, models)}")
+
+
+def _check_roles(blueprint: Blueprint, wires: Mapping[str, LinkModel]) -> None:
+    """Refuse roles without a link, links without a role, and links that reach further than their scope."""
+    roles = {link.role for link in blueprint.links}
+    if missing := sorted(roles - wires.keys()):
+        raise CatalogError(f"the role {missing[0]!r} of its wiring has no link in links")
+    if unknown := sorted(wires.keys() - roles):
+        raise CatalogError(f"its wiring has no role {unknown[0]!r}: {nearest(unknown[0], roles)}")
+    for link in blueprint.links:
+        scope = wires[link.role].scope
+        if not _SCOPES[scope](blueprint.nodes[link.a], blueprint.nodes[link.b]):
+            raise CatalogError(
+                f"links of role {link.role!r} reach beyond the scope {scope!r} of {wires[link.role].slug!r}"
+            )

@@ -1,13 +1,13 @@
 """The wiring of a domain, or of a part of one: what is down too, and what is marked."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element
 
 from sqlalchemy import Connection, Select, func, select
 
-from trninv.drawing.layout import RADIUS, Part, Wire, layout, wraps
+from trninv.drawing.layout import RADIUS, Layout, Part, Wire, layout
 from trninv.drawing.svg import (
     BAD,
     INK,
@@ -28,6 +28,8 @@ from trninv.errors import WrongLevelError
 from trninv.inventory.address import node_addresses, nodes_of, resolve
 from trninv.inventory.schema import TABLES
 from trninv.solvers.graph import Graph
+from trninv.topology.blueprint import Sides
+from trninv.topology.register import sides
 from trninv.units import Bandwidth
 
 _T = TABLES
@@ -47,16 +49,22 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
-    """What there is of a domain in a scope, up or not, in the order of ids."""
+class Diagram:
+    """What there is of a domain in a scope, up or not, in the order of ids; ``wiring`` names its pattern."""
 
     scope: str
-    switched: bool
+    wiring: str
+    sides: Sides
     parts: Sequence[Part]
-    wires: Sequence[Wire] = field(default_factory=tuple)
+    wires: Sequence[Wire]
+
+    @property
+    def layout(self) -> Layout:
+        """Where its parts are drawn."""
+        return layout(self.wiring, self.sides, self.parts, self.wires)
 
 
-def read(connection: Connection, scope: str) -> Wiring:
+def read(connection: Connection, scope: str) -> Diagram:
     """The chips of a scope, the switches they are attached to, and the links among them.
 
     Raises
@@ -86,10 +94,13 @@ def read(connection: Connection, scope: str) -> Wiring:
     switches = connection.execute(whole.where(node.c.id.in_(beside), node.c.kind == "switch")).all()
     rows = sorted([*inside, *switches], key=lambda row: int(row.id))
     name = {row.id: row.address for row in rows}
-    wiring = select(_T["domain_model"].c.wiring).join(_T["domain"]).where(_T["domain"].c.id.in_(domains))
-    return Wiring(
+    model, domain = _T["domain_model"], _T["domain"]
+    wired = select(model.c.wiring, model.c.sides).join(domain).where(domain.c.id.in_(domains))
+    wiring = connection.execute(wired).one()
+    return Diagram(
         place.address,
-        connection.scalar(wiring) == "switched",
+        wiring.wiring,
+        sides(wiring.sides),
         tuple(Part(row.address, row.kind, row.ordinal, row.server, row.rack, row.state) for row in rows),
         tuple(
             Wire(name[row.a_id], name[row.b_id], row.bandwidth_bytes_per_s, row.technology, row.state)
@@ -124,35 +135,35 @@ _MOST = 1_000
 """Chips in one picture, more than any domain has."""
 
 
-def picture(wiring: Wiring, live: Graph, marks: Marks | None = None) -> str:
+def picture(diagram: Diagram, live: Graph, marks: Marks | None = None) -> str:
     """An SVG document; ``live`` holds what is up, as `Fleet.graph` gives it."""
     marks = marks or Marks()
-    made = Picture(wiring.scope, marks.caption)
-    at = layout(wiring.parts, switched=wiring.switched)
-    wrapping = set() if wiring.switched else wraps(wiring.parts, wiring.wires)
-    bandwidths = sorted({wire.nominal for wire in wiring.wires}, reverse=True)
-    for wire in sorted(wiring.wires, key=lambda wire: wire.ends in marks.links):
+    made = Picture(diagram.scope, marks.caption)
+    placed = diagram.layout
+    at = placed.flat
+    bandwidths = sorted({wire.nominal for wire in diagram.wires}, reverse=True)
+    for wire in sorted(diagram.wires, key=lambda wire: wire.ends in marks.links):
         colour = LINKS[bandwidths.index(wire.nominal) % len(LINKS)]
         up = live.has_edge(wire.a, wire.b)
         style = _style(wire, marks, colour, wire.nominal / bandwidths[0], up=up)
         carries = Bandwidth(live.edges[wire.a, wire.b]["bandwidth"]) if up else "nothing"
         title = f"{wire.a}--{wire.b}: {carries}, one direction, {wire.technology}"
-        for a, b in _strokes(at[wire.a], at[wire.b], wraps=wire.ends in wrapping):
+        for a, b in _strokes(at[wire.a], at[wire.b], wraps=wire.ends in placed.wrapping):
             line(made.drawing, a, b, title, **style)
-    for part in wiring.parts:
+    for part in diagram.parts:
         _node(made.drawing, part, at[part.address], marks, up=part.address in live)
-    for part in wiring.parts:
+    for part in diagram.parts:
         if part.kind == "chip" and part.ordinal == 0:
             x, y = at[part.address]
             halo: Style = {"paint_order": "stroke", "stroke": PAPER, "stroke_width": 4.0}
             label(made.drawing, (x - RADIUS, y - RADIUS - 8), f"server {part.server}", 12, QUIET, **halo)
     for nominal in bandwidths:
-        technology = ", ".join(dict.fromkeys(wire.technology for wire in wiring.wires if wire.nominal == nominal))
+        technology = ", ".join(dict.fromkeys(wire.technology for wire in diagram.wires if wire.nominal == nominal))
         colour = LINKS[bandwidths.index(nominal) % len(LINKS)]
         made.legend.append((colour, f"{technology} {Bandwidth(nominal)} one direction"))
-    if "degraded" in {*(part.state for part in wiring.parts), *(wire.state for wire in wiring.wires)}:
+    if "degraded" in {*(part.state for part in diagram.parts), *(wire.state for wire in diagram.wires)}:
         made.legend.append((WORN, "degraded"))
-    if any(part.state == "maintenance" for part in wiring.parts):
+    if any(part.state == "maintenance" for part in diagram.parts):
         made.legend.append((REPAIR, "in maintenance"))
     if marks.side:
         made.legend.append((_SIDE, "one half"))

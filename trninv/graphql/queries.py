@@ -15,6 +15,7 @@ from trninv.graphql import rows
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
 from trninv.graphql.enums import TokenScope
+from trninv.graphql.layout import Layout, OfDomain
 from trninv.graphql.lazy import lazy, lazy_list
 from trninv.graphql.pages import Offered, paged
 from trninv.graphql.questions import Derating, Questions, Scenario
@@ -91,6 +92,10 @@ class Query(Questions):
     ) -> Located:
         (thing,) = await info.context.read(at_addresses, [address])
         return thing  # type: ignore[no-any-return]
+
+    @strawberry.field(description="Where the parts of a domain are drawn.")
+    async def layout(self, info: AppInfo, of: OfDomain) -> Layout:
+        return await info.context.read(Layout.of, of)
 
     @strawberry.field(description="Anything by its id; null if it is not there any more.")
     async def node(

@@ -18,6 +18,7 @@ from trninv.inventory.schema import CARRYING, NODE_KINDS, TABLES, is_not_up
 from trninv.inventory.state import condition_of, events
 from trninv.inventory.totals import totals
 from trninv.topology.clos import TIERS
+from trninv.topology.register import pattern
 from trninv.units import Bandwidth, Capacity, Compute
 
 MAX_NOT_UP = 20
@@ -97,7 +98,7 @@ def _cluster(connection: Connection, catalog: Catalog, place: Place) -> Describe
 def _domain(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     domain = _row(connection, "domain", place.id)
     model = _row(connection, "domain_model", domain.domain_model_id)
-    wiring = f"{model.wiring} {model.sides.replace('x', '×')}".strip()
+    wiring = f"{pattern(model.wiring).name} {model.sides.replace('x', '×')}".strip()
     return {"model": model.name, "wiring": wiring, "servers": model.servers, "chips": model.chips}, [model.slug]
 
 

@@ -12,6 +12,7 @@ from trninv.inventory.schema import (
     TOKEN_SCOPE_MEANINGS,
     TRAY_KIND_MEANINGS,
 )
+from trninv.topology.register import patterns
 
 
 def _domains_by(value: Callable[[DomainModel], str]) -> dict[str, list[DomainModel]]:
@@ -26,9 +27,8 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _wirings() -> Mapping[str, str]:
-    """Every wiring that a system is built with, and the domains built so."""
-    found = _domains_by(lambda domain: domain.blueprint.wiring)
-    return {name: f"As in {_listed(domain.name for domain in domains)}." for name, domains in found.items()}
+    """Every pattern of the register."""
+    return {name: f"{each.says.removesuffix('.')}." for name, each in patterns().items()}
 
 
 def _generations() -> Mapping[str, str]:

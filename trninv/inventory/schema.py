@@ -68,7 +68,6 @@ LINK_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
     "fabric": "Joins a NIC or a network node to the network node above it.",
 }
 LINK_SCOPES = tuple(LINK_SCOPE_MEANINGS)
-WIRINGS = ("single", "torus", "switched")
 TRAY_KIND_MEANINGS: Final[Mapping[str, str]] = {
     "head": "Holds the host CPUs.",
     "compute": "Holds chips.",
@@ -225,7 +224,6 @@ Table(
     required("sides", Text),
     required("servers", Integer),
     required("chips", Integer),
-    one_of("wiring", WIRINGS),
     positive("servers"),
     positive("chips"),
     UniqueConstraint("slug"),

@@ -1,9 +1,10 @@
 """The wiring of scale-up domains, read from the tables as it is now.
 
 A node of a wiring has ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory``
-(chips: bytes), ``domain`` and ``domain_id`` (its model and row; None for a network node) and ``position`` (torus chips:
-coordinates); a link ``id``, ``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency``
-(nanoseconds; None where no fact gives it). What is down is not there.
+(chips: bytes), ``domain`` and ``domain_id`` (its model and row; None for a network node), ``position`` (chips:
+coordinates where their pattern has any), and for the pattern ``ordinal``, ``wiring`` and ``sides``; a link ``id``,
+``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency`` (nanoseconds; None where no
+fact gives it). What is down is not there.
 """
 
 from collections import OrderedDict
@@ -27,7 +28,9 @@ from trninv.inventory.state import PPM, Condition, carried
 from trninv.routing.answer import LinkRef
 from trninv.routing.scenario import Changes, Scenario, changes
 from trninv.solvers.paths import Links
-from trninv.topology.torus import coordinates
+from trninv.topology.blueprint import Node
+from trninv.topology.pattern import Position
+from trninv.topology.register import pattern, sides
 from trninv.units import Bandwidth
 
 if TYPE_CHECKING:
@@ -191,6 +194,9 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
                 "domain": row.domain,
                 "domain_id": row.domain_id,
                 "position": _position(row),
+                "ordinal": row.ordinal,
+                "wiring": row.wiring,
+                "sides": sides(row.sides or ""),
             }
         elif row.kind == "chip":
             failed.add(row.id)
@@ -261,9 +267,10 @@ def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -
         node.c.factor_ppm,
         rack.c.ordinal.label("rack"),
         func.coalesce(server.c.ordinal, of_switch.c.ordinal).label("server"),
-        chip.c.ordinal.label("chip"),
+        func.coalesce(chip.c.ordinal, switch.c.ordinal).label("ordinal"),
         model.c.device_memory_bytes.label("memory"),
         domain_model.c.slug.label("domain"),
+        domain_model.c.wiring,
         domain_model.c.sides,
     )
     query = query.outerjoin(model, model.c.id == chip.c.chip_model_id)
@@ -292,10 +299,7 @@ def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:
     return query.where(ours, link.c.state.in_(CARRYING)).order_by(link.c.id)
 
 
-def _position(row: Any) -> tuple[int, ...] | None:
-    """Torus coordinates: of a 4×4 (row, column), of a 4×4×4 (server, row, column)."""
-    if row.kind != "chip" or not row.sides:
+def _position(row: Any) -> Position | None:  # a row of _nodes
+    if row.kind != "chip":
         return None
-    sides = [int(side) for side in row.sides.split("x")]
-    per_server = sides[-1] * sides[-2]
-    return coordinates(row.server * per_server + row.chip, sides)
+    return pattern(row.wiring).position(Node("chip", row.server, row.rack, row.ordinal), sides(row.sides))

@@ -4,16 +4,19 @@ A cluster is stamped from the blueprint of its domain crossed with the domains. 
 server by server, then switches, then NICs.
 """
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
-from typing import Literal
-
-from trninv.topology.switched import Switched
-from trninv.topology.torus import torus
+from typing import Final, Literal
 
 NodeKind = Literal["chip", "switch", "nic"]
-Wiring = Literal["single", "torus", "switched"]
+Sides = tuple[int, ...]
+"""Sizes of a pattern that its drawings and symmetries need, such as the sides of a torus; may be empty."""
+
+NIC: Final = "nic"
+"""Role of the links between chips and NICs; every other link is a scale-up link."""
+
+_ORDER: Final = ("chip", "switch", "nic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Link:
-    """An edge between two local node numbers, a < b; ``role`` names the wires' kind within the domain."""
+    """An edge between two local node numbers, a < b; ``role`` names the kind of wire within the domain."""
 
     a: int
     b: int
@@ -41,57 +44,43 @@ class Blueprint:
 
     Attributes
     ----------
+    wiring
+        Name of the pattern that it was built by.
     sides
-        Sides of a torus (the first counts the servers where there are three), else empty.
+        As the pattern defines them, else empty.
     servers_by_rack
         How many servers each rack of the domain holds, in order.
 
     """
 
-    wiring: Wiring
-    sides: tuple[int, ...]
+    wiring: str
+    sides: Sides
     servers_by_rack: tuple[int, ...]
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
 
     @property
     def chips(self) -> int:
+        """Number of chips."""
         return sum(node.kind == "chip" for node in self.nodes)
 
     @property
     def servers(self) -> int:
+        """Number of servers."""
         return sum(self.servers_by_rack)
 
+    @property
+    def wires(self) -> tuple[Link, ...]:
+        """The scale-up links: all but those to NICs."""
+        return tuple(link for link in self.links if link.role != NIC)
+
     def rack_of(self, server: int) -> int:
+        """Rack that a server stands in."""
         return _rack_of(server, self.servers_by_rack)
 
 
-def torus_domain(
-    sides: Sequence[int], roles: Sequence[str], *, chips_per_nic: int, servers_by_rack: Sequence[int] = (1,)
-) -> Blueprint:
-    """A torus whose leading axis, if there are three, runs over the servers; sides (1,) is a single chip."""
-    servers = sum(servers_by_rack)
-    chips = _chips(prod(sides) // servers, servers_by_rack)
-    links = [Link(link.a, link.b, roles[link.axis]) for link in torus(sides)]
-    wiring: Wiring = "torus" if links else "single"
-    return _with_nics(wiring, tuple(sides) if links else (), chips, links, chips_per_nic, tuple(servers_by_rack))
-
-
-def switched_domain(fabric: Switched, *, chips_per_nic: int) -> Blueprint:
-    """A switched domain; the switches' ordinals run on from the servers' to the racks'."""
-    by_rack = (fabric.servers_per_rack,) * fabric.racks
-    switches = [Node("switch", s, s // fabric.servers_per_rack, s) for s in range(fabric.servers)]
-    switches += [Node("switch", None, r, fabric.servers + r) for r in range(fabric.racks)]
-    nodes = _chips(fabric.chips_per_server, by_rack) + switches
-    links = [Link(link.a, link.b, link.level) for link in fabric.links()]
-    return _with_nics("switched", (), nodes, links, chips_per_nic, by_rack)
-
-
-def _rack_of(server: int, servers_by_rack: Sequence[int]) -> int:
-    return next(r for r in range(len(servers_by_rack)) if server < sum(servers_by_rack[: r + 1]))
-
-
-def _chips(per_server: int, servers_by_rack: Sequence[int]) -> list[Node]:
+def chip_nodes(per_server: int, servers_by_rack: Sequence[int]) -> list[Node]:
+    """The chips of a domain, server by server and rack by rack."""
     return [
         Node("chip", server, _rack_of(server, servers_by_rack), ordinal)
         for server in range(sum(servers_by_rack))
@@ -99,19 +88,81 @@ def _chips(per_server: int, servers_by_rack: Sequence[int]) -> list[Node]:
     ]
 
 
-def _with_nics(
-    wiring: Wiring,
-    sides: tuple[int, ...],
-    nodes: list[Node],
-    links: list[Link],
+def assembled(
+    wiring: str,
+    nodes: Iterable[Node],
+    wires: Iterable[Link],
+    *,
+    servers_by_rack: Sequence[int],
     chips_per_nic: int,
-    servers_by_rack: tuple[int, ...],
+    sides: Sides = (),
 ) -> Blueprint:
-    """Add NIC k of each server, attached to its chips k·chips_per_nic and on."""
-    nodes, links = list(nodes), list(links)
+    """A blueprint of chips, switches and wires; adds NIC k of each server, attached to chips k·chips_per_nic and on."""
+    nodes, links = list(nodes), list(wires)
     for local, chip in enumerate(tuple(nodes)):
         if chip.kind == "chip":
             if chip.ordinal % chips_per_nic == 0:
                 nodes.append(Node("nic", chip.server, chip.rack, chip.ordinal // chips_per_nic))
-            links.append(Link(local, len(nodes) - 1, "nic"))
-    return Blueprint(wiring, sides, servers_by_rack, tuple(nodes), tuple(sorted(links)))
+            links.append(Link(local, len(nodes) - 1, NIC))
+    return Blueprint(wiring, sides, tuple(servers_by_rack), tuple(nodes), tuple(sorted(links)))
+
+
+def faults(blueprint: Blueprint) -> Iterator[str]:
+    """What breaks the rules that every blueprint keeps, whatever its pattern; nothing where all is well."""
+    yield from _misnumbered(blueprint)
+    ends = Counter((link.a, link.b) for link in blueprint.links)
+    if any(not 0 <= a < b < len(blueprint.nodes) for a, b in ends):
+        yield "a link does not lead from a node to a later one"
+        return
+    if double := next((pair for pair, count in ends.items() if count > 1), None):
+        yield f"nodes {double[0]} and {double[1]} have more than one link"
+    yield from _unattached(blueprint)
+    if blueprint.nodes and (lost := _unreached(blueprint)):
+        yield f"no wire leads from chip 0 to {len(lost)} of the chips and switches, the first being node {min(lost)}"
+
+
+def _rack_of(server: int, servers_by_rack: Sequence[int]) -> int:
+    return next(r for r in range(len(servers_by_rack)) if server < sum(servers_by_rack[: r + 1]))
+
+
+def _misnumbered(blueprint: Blueprint) -> Iterator[str]:
+    nodes, servers = blueprint.nodes, blueprint.servers
+    if not blueprint.chips or min(blueprint.servers_by_rack, default=0) < 1:
+        yield "it lacks chips, or a rack has no servers"
+        return
+    if sorted(nodes, key=lambda node: _ORDER.index(node.kind)) != list(nodes):
+        yield "nodes are not in the order of chips, switches, NICs"
+    if list(nodes[: blueprint.chips]) != chip_nodes(blueprint.chips // servers, blueprint.servers_by_rack):
+        yield f"its {blueprint.chips} chips are not numbered evenly over {servers} servers"
+    if len(set(nodes)) < len(nodes):
+        yield "two nodes have one address"
+    if any(node.server is not None and blueprint.rack_of(node.server) != node.rack for node in nodes):
+        yield "a node stands in another rack than its server"
+
+
+def _unattached(blueprint: Blueprint) -> Iterator[str]:
+    """Chips that do not have one NIC each, of their server; NICs with anything else."""
+    attached = Counter[int]()
+    for link in blueprint.links:
+        a, b = blueprint.nodes[link.a], blueprint.nodes[link.b]
+        if link.role != NIC and "nic" in (a.kind, b.kind):
+            yield f"a {link.role} wire leads to a NIC"
+        elif link.role == NIC and (a.kind, b.kind, a.server) != ("chip", "nic", b.server):
+            yield "a link to a NIC does not lead from a chip of its server"
+        elif link.role == NIC:
+            attached[link.a] += 1
+    if sorted(attached.elements()) != list(range(blueprint.chips)):
+        yield "chips do not have one NIC each"
+
+
+def _unreached(blueprint: Blueprint) -> set[int]:
+    near: dict[int, list[int]] = defaultdict(list)
+    for wire in blueprint.wires:
+        near[wire.a].append(wire.b)
+        near[wire.b].append(wire.a)
+    seen, ahead = {0}, [0]
+    while ahead:
+        found = set(near[ahead.pop()]) - seen
+        seen |= found
+        ahead += found
+    return {local for local, node in enumerate(blueprint.nodes) if node.kind != "nic"} - seen

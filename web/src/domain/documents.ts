@@ -3,6 +3,10 @@ import { graphql, type Result } from "../api";
 
 export const WIRING = graphql(`
   query Wiring($at: Address!) {
+    layout(of: $at) {
+      places { address x y solid { x y z } }
+      wrapping
+    }
     resolve(address: $at) {
       ... on Domain {
         address model wiring
@@ -10,7 +14,7 @@ export const WIRING = graphql(`
           nodes {
             address ordinal state
             rack { address ordinal }
-            chips(first: 16) { nodes { address ordinal state } }
+            chips(first: 64) { nodes { address ordinal state } }
           }
         }
         switches(first: 100) { nodes { address ordinal state server { ordinal } rack { ordinal } } }

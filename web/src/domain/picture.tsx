@@ -1,6 +1,6 @@
 // The wiring with what the chosen answer marks, flat or turned, and what its colours mean.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { flat, type Layout, turned, type Wiring } from "../drawing/layout";
+import { type Layout, turned, type Wiring } from "../drawing/layout";
 import { bandwidths, type Marks, NOTHING, WiringPicture } from "../drawing/wiring";
 import { Choice } from "../parts";
 import { change, numberIn, oneOf } from "../route";
@@ -53,13 +53,10 @@ interface PictureProps {
 export function Picture({ wiring, answers, ends: [from, to], taking, options }: PictureProps) {
   const [breaking, setBreaking] = useState(false);
   const show: Show = oneOf(SHOWN, options.show, "shortest");
-  const torus = wiring.wiring === "torus";
-  const solid = torus && options.view === "3d";
+  const turns = wiring.solid.size > 0;
+  const solid = turns && options.view === "3d";
   const [[yaw, pitch], turn] = useAngles(options, solid);
-  const layout: Layout = useMemo(
-    () => (solid ? turned(wiring, yaw, pitch) : flat(wiring)),
-    [wiring, solid, yaw, pitch],
-  );
+  const layout: Layout = useMemo(() => (solid ? turned(wiring, yaw, pitch) : wiring.flat), [wiring, solid, yaw, pitch]);
   const short = (address: string) => below(wiring.domain, address);
   const pick = (address: string) => {
     if (address === from) change({ from: undefined, to: undefined });
@@ -70,7 +67,7 @@ export function Picture({ wiring, answers, ends: [from, to], taking, options }: 
     <>
       <div class="tools">
         <Choice name="Show" of={SHOWN} chosen={show} choose={(value) => change({ show: value })} />
-        {torus && (
+        {turns && (
           <Choice
             name="View"
             of={{ "2d": "2D", "3d": "3D" }}
@@ -192,7 +189,7 @@ function Legend({ wiring, show }: { wiring: Wiring; show: Show }) {
           <span class={`swatch ${swatch}`} /> {says}
         </li>
       ))}
-      {wiring.wiring === "torus" && <li>short ends: a link that wraps around</li>}
+      {wiring.wrapping.size > 0 && <li>short ends: a link that wraps around</li>}
       {STATE_LEGEND.filter(([state]) => state === "down" || has(wiring, state)).map(([state, says]) => (
         <li key={state}>
           <span class={`swatch ${state}`} /> {says}

@@ -18,15 +18,16 @@ export function DomainView({ route }: { route: Route }) {
       {(data) => {
         const domain = data.resolve;
         if (!("wiring" in domain)) return <p class="failure">{route.of} is no domain.</p>;
-        return <Opened domain={domain} route={route} asked={asked} />;
+        return <Opened domain={domain} placed={data.layout} route={route} asked={asked} />;
       }}
     </Shown>
   );
 }
 
 type Domain = Extract<Result<typeof WIRING>["resolve"], { wiring: string }>;
+type Placed = Result<typeof WIRING>["layout"];
 
-function wiringOf(domain: Domain): Wiring {
+function wiringOf(domain: Domain, { places, wrapping }: Placed): Wiring {
   const servers = domain.servers.nodes;
   return {
     domain: domain.address,
@@ -54,13 +55,16 @@ function wiringOf(domain: Domain): Wiring {
       nominal: link.nominal.gigabytesPerSecond,
       now: link.bandwidth.gigabytesPerSecond,
     })),
+    flat: new Map(places.map((place) => [place.address, place])),
+    solid: new Map(places.flatMap(({ address, solid }) => (solid ? [[address, solid]] : []))),
+    wrapping: new Set(wrapping),
   };
 }
 
-function Opened({ domain, route, asked }: { domain: Domain; route: Route; asked: Asked }) {
+function Opened({ domain, placed, route, asked }: { domain: Domain; placed: Placed; route: Route; asked: Asked }) {
   const place = domain.address;
   const { options } = route;
-  const wiring = useMemo(() => wiringOf(domain), [domain]);
+  const wiring = useMemo(() => wiringOf(domain, placed), [domain, placed]);
   const from = options.from ? within(place, options.from.toLowerCase()) : "";
   const to = options.to ? within(place, options.to.toLowerCase()) : "";
   const down = useMemo(() => named(wiring, options.down), [wiring, options.down]);

@@ -1,7 +1,7 @@
 // The picture of a domain: chips and switches, links as wide as their bandwidth, and what is marked among them.
 import { useMemo, useRef, useState } from "preact/hooks";
 import { number } from "../words";
-import { box, type Layout, type Part, type Point, RADIUS, type Wire, type Wiring, wraps } from "./layout";
+import { ball, box, type Layout, type Part, type Point, RADIUS, type Wire, type Wiring } from "./layout";
 
 export interface Marks {
   /** Links in the way that the chosen answer goes or cuts. */
@@ -39,10 +39,9 @@ export function WiringPicture({ id, wiring, layout, marks, chosen, lost, pick, t
   const [focus, setFocus] = useState(wiring.parts[0]?.address);
   const dragged = useRef<Point | null>(null);
   const root = useRef<SVGSVGElement>(null);
-  const view = turn ? { x: -330, y: -330, width: 660, height: 660 } : box(layout, 44);
+  const view = turn ? ball(wiring, 44) : box(layout, 44);
   const classes = useMemo(() => bandwidths(wiring), [wiring]);
   const wide = classes[0] ?? 1;
-  const wrapping = useMemo(() => wraps(wiring), [wiring]);
 
   const press = (address: string) => (event: MouseEvent) => {
     const part = wiring.parts.find((each) => each.address === address);
@@ -78,7 +77,7 @@ export function WiringPicture({ id, wiring, layout, marks, chosen, lost, pick, t
     if (off) names.push("off");
     else if (wire.state === "degraded") names.push("degraded");
     const width = marked ? 5 : 1 + (2.5 * wire.nominal) / wide;
-    const shapes = strokes(layout, wire, wrapping.has(wire.address));
+    const shapes = strokes(layout, wire, wiring.wrapping.has(wire.address));
     return (
       // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the tables of links do the same
       <g key={wire.address} class={names.join(" ")} onClick={press(wire.address)}>

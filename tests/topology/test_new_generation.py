@@ -1,0 +1,215 @@
+"""A generation with a wiring that nobody has seen goes in by a TOML file and a pattern file, and by nothing else."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PATTERN = dedent('''
+    """Chips on a wheel through all servers: each wired to the next, the last to the first."""
+
+    from collections.abc import Iterator
+    from math import cos, pi, sin
+
+    from trninv.topology.blueprint import Blueprint, Link, Node, Sides, assembled, chip_nodes
+    from trninv.topology.pattern import Holds, Pattern, Permutation, Places, Point
+    from trninv.topology.ring import ring
+
+
+    def _build(servers: int, chips_per_server: int) -> Blueprint:
+        nodes = chip_nodes(chips_per_server, (servers,))
+        wires = [Link(a, b, "inside" if nodes[a].server == nodes[b].server else "outside") for a, b in ring(len(nodes))]
+        return assembled(
+            "wheel", nodes, wires, servers_by_rack=(servers,), chips_per_nic=1, sides=(servers, chips_per_server)
+        )
+
+
+    def _spoke(chip: Node, sides: Sides) -> int:
+        return (chip.server or 0) * sides[1] + chip.ordinal
+
+
+    def _flat(places: Places, sides: Sides) -> dict[int, Point]:
+        turn = {key: 2 * pi * _spoke(chip, sides) / (sides[0] * sides[1]) for key, chip in places.items()}
+        return {key: Point(100 * sin(angle), -100 * cos(angle)) for key, angle in turn.items()}
+
+
+    def _symmetries(places: Places, sides: Sides, _holds: Holds) -> Iterator[Permutation]:
+        size = sides[0] * sides[1]
+        at = {_spoke(chip, sides): key for key, chip in places.items()}
+        for step in range(size):
+            for way in (1, -1):
+                yield {key: at[to] for spoke, key in at.items() if (to := (way * spoke + step) % size) in at}
+
+
+    def _faults(blueprint: Blueprint) -> Iterator[str]:
+        if [(wire.a, wire.b) for wire in blueprint.wires] != ring(blueprint.chips):
+            yield "its wires are not a ring through its chips"
+
+
+    PATTERN = Pattern(
+        name="wheel",
+        says="chips on a wheel",
+        build=_build,
+        flat=_flat,
+        faults=_faults,
+        symmetries=_symmetries,
+    )
+''').lstrip()
+
+GENERATION = dedent("""
+    [[chip]]
+    slug = "wheelium"
+    name = "Wheelium"
+    generation = "wh1"
+    core_model = "WheelCore"
+
+    [[server]]
+    slug = "wh1-server"
+    chip = "wheelium"
+    trays = [[0, 1, 2]]
+
+    [[link]]
+    slug = "spoke"
+    technology = "Spoke"
+    scope = "server"
+
+    [[link]]
+    slug = "axle"
+    technology = "Axle"
+    scope = "rack"
+
+    [[link]]
+    slug = "efa"
+    technology = "EFA"
+    scope = "host"
+
+    [[domain]]
+    slug = "wh1-domain"
+    name = "Wheel of six"
+    server = "wh1-server"
+    wiring = { pattern = "wheel", servers = 2, chips_per_server = 3 }
+    links = { inside = "spoke", outside = "axle", nic = "efa" }
+
+    [[system]]
+    slug = "wheel"
+    name = "One wheel of six chips"
+    domain = "wh1-domain"
+    aliases = ["wh1"]
+
+    [[facts]]
+    source = "assumed"
+    rows = [
+      { subject = "wheelium", attribute = "cores", value = "2", quote = "made up" },
+      { subject = "wheelium", attribute = "device_memory", value = "10", unit = "GiB", quote = "made up" },
+      { subject = "wheelium", attribute = "device_memory_bandwidth", value = "1", unit = "TB/s", quote = "made up" },
+      { subject = "wh1-server", attribute = "vcpus", value = "8", quote = "made up" },
+      { subject = "wh1-server", attribute = "host_memory", value = "64", unit = "GiB", quote = "made up" },
+      { subject = "spoke", attribute = "bandwidth", value = "70", unit = "GB/s", quote = "made up", direction = "one" },
+      { subject = "axle", attribute = "bandwidth", value = "30", unit = "GB/s", quote = "made up", direction = "one" },
+      { subject = "efa", attribute = "bandwidth", value = "80", unit = "Gbps", quote = "made up", direction = "one" },
+    ]
+""").lstrip()
+
+Cli = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of the program, as a user's checkout."""
+    for name in ("trninv", "seed", "migrations"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "web"))
+    shutil.copy(ROOT / "alembic.ini", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cli(checkout: Path) -> Cli:
+    """Runs the copy's command line; gives status, output and errors."""
+    environment = os.environ | {
+        "PYTHONPATH": str(checkout),
+        "TRNINV_DATABASE_URL": f"sqlite:///{checkout / 'fleet.db'}",
+    }
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        command = [sys.executable, "-m", "trninv", *arguments]
+        done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def _told(cli: Cli, *arguments: str) -> str:
+    status, out, error = cli(*arguments)
+    assert (status, error) == (0, ""), (arguments, error)
+    return out
+
+
+def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
+    (checkout / "trninv" / "topology" / "patterns" / "wheel.py").write_text(PATTERN)
+    (checkout / "seed" / "catalog" / "wh1.toml").write_text(GENERATION)
+
+    systems = {row["slug"]: row for row in json.loads(_told(cli, "systems", "--format", "json"))}
+    assert (systems["wheel"]["chips"], systems["wheel"]["servers"], systems["wheel"]["aliases"]) == (6, 2, ["wh1"])
+    cli("migrate")
+    assert ": seeded" in cli("seed", "wh1")[1]
+    assert "as the catalog says" in _told(cli, "verify")
+    assert "wheel 2×3" in _told(cli, "show", "wheel/d0")
+
+    path = json.loads(_told(cli, "path", "wheel/d0/s0/c0", "wheel/d0/s1/c1", "--format", "json"))
+    assert (path["equallyGood"], path["paths"][0]["hops"]) == (1, 2)  # 0, 5, 4 and not 0, 1, 2, 3, 4
+
+    # by hand: every split of a ring cuts two links or more, and between the servers these are the two of 30 GB/s
+    halves = json.loads(_told(cli, "bisection", "wheel", "--format", "json"))
+    assert halves["exact"]
+    assert halves["lower"]["bytesPerSecond"] == halves["upper"]["bytesPerSecond"] == str(2 * 30 * 10**9)
+    assert (halves["sideA"], halves["sideB"], halves["cut"]["totalCount"]) == (3, 3, 2)
+
+    # four spokes are alike, and two axles: by the turn of half the wheel and its mirror
+    sweep = json.loads(_told(cli, "sweep", "wheel", "--fail", "link", "--format", "json"))
+    assert sorted(row["count"] for row in sweep["classes"]) == [2, 4]
+
+    asked = '{ layout(of: "wheel/d0") { wiring turns wrapping places { address x y } } domains { nodes { wiring } } }'
+    data = json.loads(_told(cli, "query", asked))["data"]
+    assert data["domains"]["nodes"] == [{"wiring": "wheel"}]
+    layout = data["layout"]
+    assert (layout["wiring"], layout["turns"], layout["wrapping"]) == ("wheel", False, [])
+    places = {each["address"]: (round(each["x"]), round(each["y"])) for each in layout["places"]}
+    assert (places["wheel/d0/s0/c0"], places["wheel/d0/s1/c0"]) == ((0, -100), (0, 100))
+
+    drawn = _told(cli, "draw", "wheel", "-o", "-", "--bisection")
+    assert drawn.count("<circle") == 6
+    assert 'cx="0" cy="-100"' in drawn
+    assert "bisection 60 GB/s one direction: 2 links cut" in drawn
+
+
+@pytest.mark.parametrize(
+    ("pattern", "generation", "says"),
+    [
+        (None, GENERATION, "wh1.toml: domain 'wh1-domain': no wiring 'wheel': known: single, switched, torus"),
+        (PATTERN, GENERATION.replace("servers = 2", "spokes = 2"), "wiring 'wheel': 'spokes' is not known: it takes"),
+        (
+            PATTERN.replace("PATTERN =", "PATTERNS ="),
+            GENERATION,
+            "topology/patterns/wheel.py: PATTERN is not a Pattern",
+        ),
+        (PATTERN.replace("in ring(", "in (lambda n: ring(n)[1:])("), GENERATION, "wires are not a ring through its"),
+    ],
+)
+def test_a_generation_that_does_not_fit_is_refused_by_name(
+    checkout: Path, cli: Cli, pattern: str | None, generation: str, says: str
+) -> None:
+    if pattern:
+        (checkout / "trninv" / "topology" / "patterns" / "wheel.py").write_text(pattern)
+    (checkout / "seed" / "catalog" / "wh1.toml").write_text(generation)
+    status, out, error = cli("systems")
+    assert (status, out) == (1, "")
+    assert says in error
+    assert error.count("\n") == 1

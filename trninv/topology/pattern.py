@@ -1,0 +1,116 @@
+"""What a wiring pattern is: how a domain is built, placed in drawings, turned onto itself, and checked.
+
+Each file of `trninv.topology.patterns` holds one as ``PATTERN``; `trninv.topology.register` finds them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+from trninv.errors import CatalogError
+from trninv.topology import blueprint as blueprints
+from trninv.topology.arguments import arguments
+from trninv.topology.blueprint import Blueprint, Node, Sides
+
+Places = Mapping[int, Node]
+"""Chips and switches of one domain, or of a part of it, under any numbers; racks may be counted from anywhere."""
+Position = tuple[int, ...]
+Permutation = Mapping[int, int]
+"""Which place each place is mapped to; one that leads out of what is there lacks some."""
+Holds = Callable[[Permutation], bool]
+"""Whether a candidate keeps every node's kind and every link's capacity on the wiring as it is."""
+
+
+class Point(NamedTuple):
+    """In a picture where a chip's radius is 11: x to the right, y down."""
+
+    x: float
+    y: float
+
+
+class Solid(NamedTuple):
+    """About the middle of a domain, in the same unit: x to the right, y down, z towards the reader."""
+
+    x: float
+    y: float
+    z: float
+
+
+def _nowhere(_node: Node, _sides: Sides) -> Position | None:
+    return None
+
+
+def _never(_a: Node, _b: Node, _sides: Sides) -> bool:
+    return False
+
+
+def _none(_places: Places, _sides: Sides, _holds: Holds) -> Iterator[Permutation]:
+    yield from ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """A wiring pattern.
+
+    Attributes
+    ----------
+    name
+        What TOML files and the database call it; the name of its file.
+    says
+        What it is, in a line.
+    build
+        Makes a blueprint. Its parameters are those that a TOML file gives, annotated as `arguments` reads them; whole
+        numbers are 1 or more. Raises CatalogError where they don't fit together.
+    flat
+        Where chips and switches are drawn.
+    faults
+        What breaks the pattern's rules in a blueprint.
+    position
+        Coordinates of a chip, of which solvers try closed forms; None without any.
+    solid
+        Where chips stand in space, of a pattern that can be turned; else None.
+    wraps
+        Whether a wire between two chips leads around the back, so that it is drawn as two stubs.
+    symmetries
+        Candidates for symmetries of the wiring as it is. Each is checked before it is used, so that a wrong one costs
+        time only and a missing one has equal failures solved more than once.
+
+    """
+
+    name: str
+    says: str
+    build: Callable[..., Blueprint]
+    flat: Callable[[Places, Sides], dict[int, Point]]
+    faults: Callable[[Blueprint], Iterator[str]]
+    position: Callable[[Node, Sides], Position | None] = _nowhere
+    solid: Callable[[Places, Sides], dict[int, Solid]] | None = None
+    wraps: Callable[[Node, Node, Sides], bool] = _never
+    symmetries: Callable[[Places, Sides, Holds], Iterator[Permutation]] = _none
+
+    def blueprint(self, parameters: Mapping[str, object]) -> Blueprint:
+        """Build from a TOML file's parameters, and check what was built.
+
+        Raises
+        ------
+        CatalogError
+            Parameters are wrong, or the blueprint breaks a rule.
+
+        """
+        made = self.build(**arguments(self.build, parameters, least=1))
+        self.check(made)
+        return made
+
+    def check(self, blueprint: Blueprint) -> None:
+        """Hold a blueprint to the rules of all blueprints and to the pattern's own.
+
+        Raises
+        ------
+        CatalogError
+            Naming the first rule that is broken.
+
+        """
+        if blueprint.wiring != self.name:
+            raise CatalogError(f"the blueprint is of wiring {blueprint.wiring!r}, not {self.name!r}")
+        if fault := next(chain(blueprints.faults(blueprint), self.faults(blueprint)), None):
+            raise CatalogError(fault)
