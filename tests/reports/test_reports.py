@@ -16,9 +16,10 @@ from trninv.errors import LimitError, SqlError, UnknownReportError
 from trninv.graphql.app import app
 from trninv.inventory.database import connect, reading
 from trninv.reports.export import TABLES_AND_VIEWS, export, property_graph
-from trninv.reports.guard import VIEWS, checked
+from trninv.reports.guard import checked
 from trninv.reports.library import Report, report, reports
 from trninv.reports.reader import find
+from trninv.reports.views import VIEWS
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
 

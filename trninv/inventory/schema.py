@@ -148,6 +148,7 @@ Table(
     required("preference", Integer),
     required("disputed", Boolean),
     Column("note", Text),
+    required("in_conflict", Boolean, server_default=text("false")),
     one_of("reading_direction", DIRECTIONS, nullable=True),
     CheckConstraint("preference >= 0", name="preference"),
     UniqueConstraint("subject", "attribute", "preference"),
