@@ -74,6 +74,12 @@ def _run_as_text(engine: Engine, script: str) -> None:
 
 
 @pytest.fixture
+def on_postgresql(databases: Databases) -> str:
+    """URL of a seeded PostgreSQL database of one's own; named before what changes the migrations."""
+    return databases.seeded("postgresql")
+
+
+@pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Files of views that a test may change: the shipped ones and one more, that reads another."""
     made = tmp_path / "views"
@@ -156,8 +162,8 @@ def test_older_revisions_have_no_views(empty: str) -> None:
             assert _names(engine) == expected, to
 
 
-def test_the_role_of_readers_may_read_all_but_tokens_after_a_rebuild(databases: Databases, rebuilding: str) -> None:
-    with connect(databases.seeded("postgresql")) as engine:
+def test_the_role_of_readers_may_read_all_but_tokens_after_a_rebuild(on_postgresql: str, rebuilding: str) -> None:
+    with connect(on_postgresql) as engine:
         migrate.migrate(engine, rebuilding)
         may = text("SELECT has_table_privilege(:role, :name, 'SELECT')")
         with engine.connect() as connection:
@@ -198,8 +204,8 @@ def test_a_file_that_changes_is_taken_over_by_the_next_migration(seeded: str, fo
             assert connection.execute(text(query)).all() == [("other", 1)]
 
 
-def test_a_migration_that_changes_nothing_leaves_the_views_alone(databases: Databases) -> None:
-    with connect(databases.seeded("postgresql")) as engine:
+def test_a_migration_that_changes_nothing_leaves_the_views_alone(on_postgresql: str) -> None:
+    with connect(on_postgresql) as engine:
         _execute(engine, "CREATE VIEW mine AS SELECT address FROM v_chip")
         migrate.migrate(engine)
         with pytest.raises(DatabaseError, match="depend on them"):

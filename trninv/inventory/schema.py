@@ -128,6 +128,7 @@ Table(
 )
 
 # One number as one document gives it; ``value`` is exact, in base units, one direction, ``shown`` is it for people.
+# ``in_conflict``: whether the facts of its subject and attribute disagree (trninv.catalog.facts.disagree).
 Table(
     "fact",
     METADATA,
