@@ -1,10 +1,18 @@
-"""Alembic environment: the connection is handed over by trninv.inventory.migrate, or made from the settings."""
+"""Alembic environment: the connection is handed over by trninv.inventory.migrate, or made from the settings.
+
+The views of `trninv.reports.views` are dropped before the first revision and, where the last one is the newest, created
+again: a revision may rebuild any table, and no revision holds a view.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Any, cast
 
 from alembic import context
 from sqlalchemy import Connection, make_url, text
 
 from trninv.inventory.database import connect, make_directory
 from trninv.inventory.schema import METADATA
+from trninv.reports import views
 from trninv.settings import Settings
 
 
@@ -14,19 +22,49 @@ def offline_dialect() -> str:
 
 
 def run(connection: Connection | None) -> None:
+    reached = set[str]()
+
+    def keep(*, heads: Collection[str], **_: object) -> None:
+        reached.clear()
+        reached.update(heads)
+
     context.configure(
         connection=connection,
         dialect_name=None if connection else offline_dialect(),
+        dialect_opts={"paramstyle": "named"},  # of a script that psql reads: a % is one %
         target_metadata=METADATA,
         render_as_batch=True,
         compare_server_default=True,
         literal_binds=connection is None,
         transactional_ddl=True,
+        on_version_apply=cast("Any", keep),  # Alembic declares it with arguments that it names
     )
     with context.begin_transaction():
         if connection is not None and connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(7474)"))  # one migration at a time
+        reached.update(context.get_context().get_current_heads())
+        if is_nothing_to_do(connection, reached):
+            context.run_migrations()
+            return
+        dialect = context.get_context().dialect.name
+        execute(views.dropping(dialect, connection))
         context.run_migrations()
+        if reached == set(context.script.get_heads()):
+            execute(views.creating(dialect))
+
+
+def is_nothing_to_do(connection: Connection | None, at: set[str]) -> bool:
+    """Whether the command goes to no revision (as check and current do), or to where all is as it should be."""
+    try:
+        to = context.get_revision_argument()
+    except KeyError:
+        return True
+    return connection is not None and at == {to} == set(context.script.get_heads()) and not views.outdated(connection)
+
+
+def execute(statements: Iterable[str]) -> None:
+    for statement in statements:
+        context.execute(statement.replace(":", r"\:"))  # which else begins the name of a parameter
 
 
 if context.is_offline_mode():

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from trninv.reports.views import VIEWS
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -51,5 +53,8 @@ def test_the_installed_wheel_migrates_seeds_and_answers(tmp_path: Path) -> None:
     assert str(tmp_path) in _run(program, "status", cwd=tmp_path, home=tmp_path).splitlines()[0]
     assert _run(program, "verify", cwd=tmp_path, home=tmp_path).startswith("as the catalog says")
     assert _run(program, "migrate", "--check", cwd=tmp_path, home=tmp_path) == "the schema is up to date\n"
+    query = "SELECT chips FROM v_cluster WHERE address = 'u-trn2x64'"
+    assert _run(program, "sql", query, "--format", "csv", cwd=tmp_path, home=tmp_path) == "chips\n64\n"
+    assert {file.stem for file in (site / "trninv" / "reports" / "views").glob("*.sql")} == set(VIEWS)
     assert "graphiql-container" in (site / "trninv" / "web" / "assets" / "graphiql.css").read_text()
     assert "assets/index.js" in (site / "trninv" / "web" / "index.html").read_text()

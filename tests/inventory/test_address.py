@@ -3,13 +3,28 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, FromClause, event, literal, select, true
 
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError
-from trninv.inventory.address import LEVELS, Address, chips_of, neighbours, parse, resolve, resolve_link
+from trninv.inventory.address import (
+    LEVELS,
+    Address,
+    address_of,
+    address_of_node,
+    chips_of,
+    neighbours,
+    node_addresses,
+    parse,
+    resolve,
+    resolve_link,
+)
 from trninv.inventory.database import reading
+from trninv.inventory.fields import rows
+from trninv.inventory.kinds import KINDS
+from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.routing.fleet import Fleet
 
+TABLE_OF = {letters[-1]: level for letters, level in LEVELS.items() if letters} | {"fabric-t": "network_node"}
 NUMBERS = st.integers(min_value=0, max_value=10**9 - 1)
 
 
@@ -19,6 +34,43 @@ def test_printing_and_parsing_are_inverse(cluster: str, data: st.DataObject) -> 
     address = Address(cluster, tuple((step, data.draw(NUMBERS)) for step in letters))
     assert parse(str(address)) == address
     assert parse(f" {str(address).upper()} ") == address
+
+
+@given(st.data())
+def test_sql_and_python_write_an_address_alike(fleet: Fleet, data: st.DataObject) -> None:
+    level = data.draw(st.sampled_from(sorted(LEVELS.values())))
+    address = Address(
+        "a.b-c", tuple((step, data.draw(NUMBERS)) for step in next(s for s in LEVELS if LEVELS[s] == level))
+    )
+    columns: dict[str, dict[str, str | int]] = {"cluster": {"slug": address.cluster}}
+    for step, ordinal in address.steps:
+        column = "tier" if step == "fabric-t" else "ordinal"
+        columns.setdefault(TABLE_OF[step], {})[column] = ordinal
+    tables = {
+        name: select(*(literal(value).label(key) for key, value in row.items())).subquery(name)
+        for name, row in columns.items()
+    }
+    joined: FromClause = tables["cluster"]
+    for name in [*tables][1:]:
+        joined = joined.join(tables[name], true())
+    with fleet.engine.connect() as connection:
+        assert connection.scalar(select(address_of(level, tables)).select_from(joined)) == str(address)
+
+
+def test_every_vertex_has_one_address_however_it_is_asked_for(worn: Fleet) -> None:
+    node = TABLES["node"]
+    with reading(worn.engine) as connection:
+        listed = {row.id: row.address for row in connection.execute(node_addresses())}
+        asked = select(node.c.id, address_of_node(node.c.id).label("address"))
+        assert {row.id: row.address for row in connection.execute(asked)} == listed
+        of_kinds = {
+            row["id"]: (kind, row["address"])
+            for kind in NODE_KINDS
+            for row in connection.execute(rows(KINDS[kind])).mappings()
+        }
+        assert of_kinds == {key: (parse(address).level, address) for key, address in listed.items()}
+        for key in list(listed)[::97]:
+            assert resolve(connection, listed[key]).id == key
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Engine, text
+from sqlalchemy import BigInteger, Engine, Integer, Subquery, Text, cast, select, text, true
 from sqlalchemy.exc import DBAPIError
 
 import trninv
@@ -12,7 +12,8 @@ from trninv.inventory import stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import STATES
-from trninv.inventory.state import PPM, UP, Condition, carried, events, set_state, worst
+from trninv.inventory.state import PPM, UP, Condition, carried, carried_in_sql, events, set_state, worst
+from trninv.routing.fleet import Fleet
 
 U = "u-trn2x64/d0"
 GB = 10**9
@@ -48,6 +49,22 @@ def test_a_link_carries_its_narrowest_part() -> None:
     assert carried(128 * GB, half, UP, third) == 32 * GB
     assert carried(128 * GB, half, Condition("down")) == 0
     assert carried(128 * GB, Condition("degraded")) == 128 * GB
+
+
+def _part(name: str, condition: Condition, **more: int) -> Subquery:
+    state, factor = cast(condition.state, Text), cast(condition.factor_ppm, Integer)
+    others = (cast(value, BigInteger).label(key) for key, value in more.items())
+    return select(state.label("state"), factor.label("factor_ppm"), *others).subquery(name)
+
+
+@given(bandwidth=st.integers(min_value=1, max_value=2**63 - 1), own=conditions, a=conditions, b=conditions)
+def test_sql_and_python_agree_on_what_a_link_carries(
+    fleet: Fleet, bandwidth: int, own: Condition, a: Condition, b: Condition
+) -> None:
+    link, end_a, end_b = _part("link", own, bandwidth_bytes_per_s=bandwidth), _part("a", a), _part("b", b)
+    query = select(carried_in_sql(link, end_a, end_b)).select_from(link.join(end_a, true()).join(end_b, true()))
+    with fleet.engine.connect() as connection:
+        assert connection.scalar(query) == carried(bandwidth, own, a, b)
 
 
 def test_a_server_takes_its_chips_along_and_gives_them_back_as_they_were(engine: Engine) -> None:

@@ -15,9 +15,10 @@ from conftest import Databases, Run, wear
 from trninv.errors import LimitError, SqlError, UnknownReportError
 from trninv.inventory.database import connect, reading
 from trninv.reports.export import TABLES_AND_VIEWS, export, property_graph
-from trninv.reports.guard import VIEWS, checked
+from trninv.reports.guard import checked
 from trninv.reports.library import Report, report, reports
 from trninv.reports.reader import find
+from trninv.reports.views import VIEWS
 from trninv.routing.fleet import Fleet
 from trninv.service.app import app
 from trninv.settings import Settings

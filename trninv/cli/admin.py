@@ -18,6 +18,7 @@ from trninv.inventory.database import connect, display, newest_revision, reading
 from trninv.inventory.layout import ORDER
 from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify as differences
+from trninv.reports import views
 from trninv.units import counted
 
 _TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
@@ -114,8 +115,8 @@ def migrate(database: str, to: str, check: bool, sql: bool) -> None:
         if sql:
             click.echo(migrations.sql(engine, to))
         elif check:
-            with reading(engine):
-                wrong = migrations.check(engine)
+            with reading(engine) as connection:
+                wrong = migrations.check(engine) or views.check(connection)
             click.echo(wrong or "the schema is up to date")
             if wrong:
                 raise click.exceptions.Exit(1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import strawberry
 from sqlalchemy import Connection as Database
-from sqlalchemy import RowMapping, Text, cast, func, select
+from sqlalchemy import RowMapping
 
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import System as CatalogSystem
@@ -68,15 +68,9 @@ async def conflicts_about(_: object, info: AppInfo, given: Mapping[str, Any]) ->
 def conflicts(connection: Database) -> list[Conflict]:
     """Every subject and attribute that documents disagree on, or that must be read otherwise than it is written."""
     fact = TABLES["fact"]
-    said = func.coalesce(cast(fact.c.value, Text), fact.c.written)
-    differs = (func.count(said.distinct()) > 1) | ((func.count() > 1) & (func.count(fact.c.reading_unit) > 0))
-    both = fact.c.subject, fact.c.attribute
-    rivals = select(*both).group_by(*both).having(differs).subquery()
-    query = rows(KINDS["fact"]).join(
-        rivals, (rivals.c.subject == fact.c.subject) & (rivals.c.attribute == fact.c.attribute)
-    )
+    query = rows(KINDS["fact"]).where(fact.c.in_conflict).order_by(fact.c.id)
     groups: dict[tuple[str, str], list[RowMapping]] = {}
-    for row in connection.execute(query.order_by(fact.c.id)).mappings():
+    for row in connection.execute(query).mappings():
         groups.setdefault((row["subject"], row["attribute"]), []).append(row)
     return [
         Conflict(

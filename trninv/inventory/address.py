@@ -7,9 +7,10 @@ A--B (a link)
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, case, func, or_, select
 
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
 from trninv.inventory.schema import NODE_KINDS, TABLES
@@ -66,7 +67,7 @@ class Address:
         return Address(self.cluster, self.steps[:-1])
 
     def __str__(self) -> str:
-        return "/".join([self.cluster, *(f"{letters.replace('-', '/')}{ordinal}" for letters, ordinal in self.steps)])
+        return "".join([self.cluster, *(f"{_written(letters)}{ordinal}" for letters, ordinal in self.steps)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +218,9 @@ def node_addresses() -> Select[Any]:
     """Node id and address of every vertex, to be narrowed by conditions on ``node``."""
     node, domain, cluster = _T["node"], _T["domain"], _T["cluster"]
     chip, switch, nic, server, above = _T["chip"], _T["switch"], _T["nic"], _T["server"], _T["network_node"]
-    below = words("/d", domain.c.ordinal)
-    tail = case(
-        (node.c.kind == "chip", below + words("/s", server.c.ordinal, "/c", chip.c.ordinal)),
-        (node.c.kind == "nic", below + words("/s", server.c.ordinal, "/efa", nic.c.ordinal)),
-        (node.c.kind == "switch", below + words("/sw", switch.c.ordinal)),
-        else_=words("/fabric/t", above.c.tier, "/n", above.c.ordinal),
+    address = case(
+        *((node.c.kind == kind, address_of(kind)) for kind in ("chip", "nic", "switch")),
+        else_=address_of("network_node"),
     )
     joined = (
         node.outerjoin(domain, domain.c.id == node.c.domain_id)
@@ -233,12 +231,66 @@ def node_addresses() -> Select[Any]:
         .outerjoin(above, above.c.id == node.c.id)
         .outerjoin(server, server.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
     )
-    return select(node.c.id.label("id"), (cluster.c.slug + tail).label("address")).select_from(joined)
+    return select(node.c.id.label("id"), address.label("address")).select_from(joined)
+
+
+def address_of(level: str, tables: Mapping[str, FromClause] = TABLES) -> ColumnElement[str]:
+    """The address, in SQL, of a row of a level that is joined with the rows of everything containing it.
+
+    Parameters
+    ----------
+    level
+        One of the values of LEVELS.
+    tables
+        Tables or their aliases, by the tables' names.
+
+    """
+    letters = next(letters for letters, name in LEVELS.items() if name == level)
+    below = ((_written(each), _number(tables[_NAMES[each]], each)) for each in letters)
+    slug = tables["cluster"].c.slug
+    return words(slug, *(part for step in below for part in step)) if letters else slug
+
+
+_CONTAINERS: Final = {
+    "chip": ("server", "domain", "cluster"),
+    "nic": ("server", "domain", "cluster"),
+    "switch": ("node", "domain", "cluster"),
+    "network_node": ("node", "cluster"),
+}
+"""Tables that lead from a vertex to its cluster, the ordinals of its address among them."""
+
+
+def address_of_node(key: ColumnElement[int]) -> ColumnElement[str]:
+    """The address, in SQL, of the vertex with this id: one scalar, with no join in the statement around it.
+
+    Each kind of vertex is tried in turn, chips first: they are the most.
+    """
+    names = {name for kind, above in _CONTAINERS.items() for name in (kind, *above)}
+    at = {name: _T[name].alias(f"at_{name}") for name in names}
+
+    def found(kind: str) -> ColumnElement[str]:
+        joined: FromClause = at[kind]
+        for below, above in pairwise((kind, *_CONTAINERS[kind])):
+            to_above = at[below].c["id" if above == "node" else f"{above}_id"]
+            joined = joined.join(at[above], at[above].c.id == to_above)
+        query = select(address_of(kind, at)).select_from(joined).where(at[kind].c.id == key)
+        return query.correlate_except(*at.values()).scalar_subquery()
+
+    return func.coalesce(*map(found, _CONTAINERS))
 
 
 def words(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
     """Constant text and ordinals joined, as both databases do it."""
     return Template(parts)
+
+
+def _written(letters: str) -> str:
+    """The letters of an address's step as they stand in it."""
+    return f"/{letters.replace('-', '/')}"
+
+
+def _number(table: FromClause, letters: str) -> ColumnElement[int]:
+    return table.c.tier if letters == "fabric-t" else table.c.ordinal
 
 
 def _query(address: Address, *, siblings: bool = False) -> Select[Any]:
@@ -247,7 +299,7 @@ def _query(address: Address, *, siblings: bool = False) -> Select[Any]:
     query = select(cluster).where(cluster.c.slug == address.cluster)
     for position, (letters, ordinal) in enumerate(address.steps, start=1):
         parent, last = last, _T[_NAMES[letters]]
-        number = last.c.tier if letters == "fabric-t" else last.c.ordinal
+        number = _number(last, letters)
         if letters in ("sw", "fabric-t"):
             node = _T["node"]
             query = query.join(node, node.c[f"{parent.name}_id"] == parent.c.id).join(last, last.c.id == node.c.id)
@@ -272,7 +324,7 @@ def _instead(connection: Connection, address: Address) -> str:
         offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else nearest(missing.cluster, slugs)
         return f"no cluster {missing.cluster}: " + (offer if slugs else _NOTHING)
     beside = sorted({row[2] for row in connection.execute(_query(missing, siblings=True))})
-    letters = missing.steps[-1][0].replace("-", "/")
+    letters = _written(missing.steps[-1][0])[1:]
     ends = dict.fromkeys(f"{letters}{at}" for at in (*beside[:1], *beside[-1:]))
     has = " to ".join(ends) or f"no {_NAMES[missing.steps[-1][0]].replace('_', ' ')}"
     return f"no {missing}: {missing.parent} has {has}"

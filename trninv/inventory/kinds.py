@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from sqlalchemy import FromClause, Integer, and_, case, func, literal_column, select, union_all
+from sqlalchemy import FromClause, Integer, func, literal_column, select, union_all
 
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import COMPUTE, systems
-from trninv.inventory.address import words
+from trninv.inventory.address import address_of, address_of_node, words
 from trninv.inventory.enumerations import (
     COMPUTE_TYPE,
     GENERATION,
@@ -24,10 +24,8 @@ from trninv.inventory.enumerations import (
 )
 from trninv.inventory.fields import Enumeration, Field, Form, Kind, Many, One, Sql
 from trninv.inventory.record import compute_column
-from trninv.inventory.schema import CARRYING, TABLES
-from trninv.inventory.state import PPM
-
-_ppm = literal_column(str(PPM), Integer)
+from trninv.inventory.schema import TABLES
+from trninv.inventory.state import carried_in_sql
 
 _T = TABLES
 _cluster, _domain, _server, _rack, _tray = (_T[name] for name in ("cluster", "domain", "server", "rack", "tray"))
@@ -56,62 +54,7 @@ _SERVER: Final[dict[FromClause, tuple[Sql, bool]]] = {
     _domains: (_domains.c.id == _domain.c.domain_model_id, False),
 }
 
-_in_domain = words(_cluster.c.slug, "/d", _domain.c.ordinal)
-_in_server = words(_cluster.c.slug, "/d", _domain.c.ordinal, "/s", _server.c.ordinal)
 _WITHIN_SERVER = {"domain": _domain.c.id, "server": _server.c.id, "rack": _server.c.rack_id}
-
-
-def _node_address(end: Sql) -> Sql:
-    """Address of a vertex by its id, tried as each kind of vertex in turn."""
-    cluster, domain, server = (_T[name].alias(f"at_{name}") for name in ("cluster", "domain", "server"))
-
-    def on_server(name: str, letters: str) -> Sql:
-        table = _T[name].alias(f"at_{name}")
-        joined = (
-            table.join(server, server.c.id == table.c.server_id)
-            .join(domain, domain.c.id == server.c.domain_id)
-            .join(cluster, cluster.c.id == domain.c.cluster_id)
-        )
-        text = words(cluster.c.slug, "/d", domain.c.ordinal, "/s", server.c.ordinal, letters, table.c.ordinal)
-        found = select(text).select_from(joined).where(table.c.id == end)
-        return found.correlate_except(table, server, domain, cluster).scalar_subquery()
-
-    switch, above = _T["switch"].alias("at_switch"), _T["network_node"].alias("at_network_node")
-    node = _node.alias("at_node")
-    of_switch = select(words(cluster.c.slug, "/d", domain.c.ordinal, "/sw", switch.c.ordinal)).select_from(
-        switch.join(node, node.c.id == switch.c.id)
-        .join(domain, domain.c.id == node.c.domain_id)
-        .join(cluster, cluster.c.id == domain.c.cluster_id)
-    )
-    of_above = select(words(cluster.c.slug, "/fabric/t", above.c.tier, "/n", above.c.ordinal)).select_from(
-        above.join(node, node.c.id == above.c.id).join(cluster, cluster.c.id == node.c.cluster_id)
-    )
-    in_domain = of_switch.where(switch.c.id == end).correlate_except(switch, node, domain, cluster)
-    in_fabric = of_above.where(above.c.id == end).correlate_except(above, node, cluster)
-    return func.coalesce(
-        on_server("chip", "/c"), on_server("nic", "/efa"), in_domain.scalar_subquery(), in_fabric.scalar_subquery()
-    )
-
-
-def _carries(state: Sql, factor: Sql) -> Sql:
-    """Millionths that something in this condition carries."""
-    carrying: list[Sql] = [literal_column(f"'{each}'") for each in CARRYING]
-    return case((state.in_(carrying), func.coalesce(factor, _ppm)), else_=literal_column("0", Integer))
-
-
-def _least(first: Sql, *others: Sql) -> Sql:
-    """The least of several numbers, as both databases write it."""
-    for other in others:
-        first = case((first < other, first), else_=other)
-    return first
-
-
-_now = _least(*(_carries(of.c.state, of.c.factor_ppm) for of in (_link, _end_a, _end_b)))
-_nominal = _link.c.bandwidth_bytes_per_s
-_up = and_(*(of.c.state == literal_column("'up'") for of in (_link, _end_a, _end_b)))
-_bandwidth_now = case(  # the product might need more than 63 bits
-    (_up, _nominal), else_=_nominal // _ppm * _now + _nominal % _ppm * _now // _ppm
-)
 
 
 @lru_cache(maxsize=1)
@@ -205,7 +148,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             {_domains: (_domains.c.id == _cluster.c.domain_model_id, False)},
             (
                 _id(_cluster),
-                _address(_cluster.c.slug),
+                _address(address_of("cluster")),
                 Field("slug", Form.WORD, _cluster.c.slug, "Its name."),
                 Field("system", Form.TEXT, _cluster.c.system, "The system it was seeded as."),
             ),
@@ -228,7 +171,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             (
                 _id(_domain),
-                _address(_in_domain),
+                _address(address_of("domain")),
                 _ordinal(_domain),
                 Field("model", Form.TEXT, _domains.c.name, "The vendor's name of its kind.", known=_known("domain")),
                 _enum("wiring", WIRING, _domains.c.wiring, "The pattern in which its chips are wired."),
@@ -252,7 +195,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             {_cluster: (_cluster.c.id == _rack.c.cluster_id, False)},
             (
                 _id(_rack),
-                _address(words(_cluster.c.slug, "/r", _rack.c.ordinal)),
+                _address(address_of("rack")),
                 _ordinal(_rack),
                 Field("rack_units", Form.WHOLE, _rack.c.rack_units, "Its height."),
             ),
@@ -273,7 +216,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             {**_SERVER, _chips: (_chips.c.id == _servers.c.chip_model_id, False)},
             (
                 _id(_server),
-                _address(_in_server),
+                _address(address_of("server")),
                 _ordinal(_server),
                 *_condition(_server),
                 Field(
@@ -317,7 +260,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             _CHIP_JOINS,
             (
                 _id(_chip),
-                _address(words(_in_server, "/c", _chip.c.ordinal)),
+                _address(address_of("chip")),
                 _ordinal(_chip),
                 *_condition(_node),
                 _enum("generation", GENERATION, _chips.c.generation, "Its generation."),
@@ -359,7 +302,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "A physical NeuronCore.",
             _core,
             {_chip: (_chip.c.id == _core.c.chip_id, False), **_CHIP_JOINS},
-            (_id(_core), _address(words(_in_server, "/c", _chip.c.ordinal, "/nc", _core.c.ordinal)), _ordinal(_core)),
+            (_id(_core), _address(address_of("core")), _ordinal(_core)),
             (*_IN_SERVER, One("chip", ("chip",), _chip.c.id, "Its chip.")),
             (),
             "first_core_id",
@@ -387,7 +330,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             (
                 _id(_switch),
-                _address(words(_in_domain, "/sw", _switch.c.ordinal)),
+                _address(address_of("switch")),
                 _ordinal(_switch),
                 *_condition(_node),
             ),
@@ -420,7 +363,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             (
                 _id(_nic),
-                _address(words(_in_server, "/efa", _nic.c.ordinal)),
+                _address(address_of("nic")),
                 _ordinal(_nic),
                 *_condition(_node),
                 Field(
@@ -449,7 +392,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             (
                 _id(_above),
-                _address(words(_cluster.c.slug, "/fabric/t", _above.c.tier, "/n", _above.c.ordinal)),
+                _address(address_of("network_node")),
                 _ordinal(_above),
                 *_condition(_node),
                 Field("tier", Form.WHOLE, _above.c.tier, "Its tier: 1 on top, 3 above the NICs."),
@@ -475,26 +418,26 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             (
                 _id(_link),
-                _address(words(_node_address(_link.c.a_id), "--", _node_address(_link.c.b_id))),
+                _address(words(address_of_node(_link.c.a_id), "--", address_of_node(_link.c.b_id))),
                 *_condition(_link),
                 Field(
                     "bandwidth",
                     Form.BANDWIDTH,
-                    _bandwidth_now,
+                    carried_in_sql(_link, _end_a, _end_b),
                     "What one direction carries now.",
                     fact=(_links.c.slug, "bandwidth"),
                 ),
                 Field(
                     "nominal",
                     Form.BANDWIDTH,
-                    _nominal,
+                    _link.c.bandwidth_bytes_per_s,
                     "What one direction carries when healthy.",
                     fact=(_links.c.slug, "bandwidth"),
                 ),
                 Field(
                     "both_directions",
                     Form.BANDWIDTH,
-                    literal_column("2", Integer) * _nominal,
+                    literal_column("2", Integer) * _link.c.bandwidth_bytes_per_s,
                     "Twice the nominal bandwidth, as vendor pages often print it.",
                     fact=(_links.c.slug, "bandwidth"),
                     listed=False,

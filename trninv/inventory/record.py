@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, update
 
-from trninv.catalog.facts import Catalog, render
+from trninv.catalog.facts import Catalog, disagree, render
 from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, System
 from trninv.errors import DatabaseError
 from trninv.inventory.schema import TABLES
@@ -104,6 +104,7 @@ def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
                 "preference": catalog.of(*fact.key).index(fact),
                 "disputed": catalog.disputed(fact),
                 "note": catalog.note(fact),
+                "in_conflict": disagree(catalog.of(*fact.key)),
             }
             for key, fact in enumerate(catalog.facts, start=1)
         ],

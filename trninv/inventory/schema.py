@@ -148,6 +148,7 @@ Table(
 )
 
 # One number as one document gives it; ``value`` is exact, in base units, one direction, ``shown`` is it for people.
+# ``in_conflict``: whether the facts of its subject and attribute disagree (trninv.catalog.facts.disagree).
 Table(
     "fact",
     METADATA,
@@ -168,6 +169,7 @@ Table(
     required("preference", Integer),
     required("disputed", Boolean),
     Column("note", Text),
+    required("in_conflict", Boolean, server_default=text("false")),
     one_of("reading_direction", DIRECTIONS, nullable=True),
     CheckConstraint("preference >= 0", name="preference"),
     UniqueConstraint("subject", "attribute", "preference"),

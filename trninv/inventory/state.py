@@ -10,7 +10,24 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Integer,
+    Table,
+    and_,
+    bindparam,
+    case,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, nodes_of, parse, resolve, resolve_link
@@ -18,6 +35,7 @@ from trninv.inventory.record import next_id
 from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES
 
 PPM = 1_000_000
+_PPM: ColumnElement[int] = literal_column(str(PPM), Integer)
 MAX_WHY = 1_000
 
 _WORST_LAST = ("up", "degraded", "maintenance", "down")
@@ -76,6 +94,42 @@ def carried(bandwidth: int, *conditions: Condition) -> int:
     if not all(condition.carries for condition in conditions):
         return 0
     return bandwidth * min((condition.factor_ppm or PPM for condition in conditions), default=PPM) // PPM
+
+
+def carried_in_sql(link: FromClause, *ends: FromClause) -> ColumnElement[int]:
+    """What ``carried`` says, in SQL, of a row of ``link`` beside the rows of ``node`` at its ends.
+
+    The bandwidth is split at a million, since its product with the millionths might need more than 63 bits.
+    """
+    bandwidth, parts = link.c.bandwidth_bytes_per_s, (link, *ends)
+    least = _Least(*map(_carries, parts))
+    all_up = and_(*(part.c.state == literal_column("'up'") for part in parts))
+    return case((all_up, bandwidth), else_=bandwidth // _PPM * least + bandwidth % _PPM * least // _PPM)
+
+
+def _carries(part: FromClause) -> ColumnElement[int]:
+    """The millionths that a link or a node carries."""
+    carrying: list[ColumnElement[str]] = [literal_column(f"'{state}'") for state in CARRYING]
+    return case(
+        (part.c.state.in_(carrying), func.coalesce(part.c.factor_ppm, _PPM)), else_=literal_column("0", Integer)
+    )
+
+
+class _Least(FunctionElement[int]):
+    """The least of two or more numbers."""
+
+    inherit_cache = True
+    type = Integer()
+
+
+@compiles(_Least, "sqlite")
+def _on_sqlite(least: _Least, compiler: SQLCompiler, **how: object) -> str:
+    return f"min({compiler.process(least.clauses, **how)})"
+
+
+@compiles(_Least, "postgresql")
+def _on_postgresql(least: _Least, compiler: SQLCompiler, **how: object) -> str:
+    return f"least({compiler.process(least.clauses, **how)})"
 
 
 def condition_of(row: Any, prefix: str = "") -> Condition:

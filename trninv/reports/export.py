@@ -12,9 +12,10 @@ from sqlalchemy import Boolean, Engine, Integer
 
 from trninv.errors import NotReachableError
 from trninv.inventory.schema import NODE_KINDS, TABLES
-from trninv.reports.guard import READABLE, VIEWS, checked
+from trninv.reports.guard import checked
 from trninv.reports.output import Kind, lines, parquet
 from trninv.reports.reader import Stream, stream
+from trninv.reports.views import READABLE, VIEWS
 
 Progress = Callable[[str, int, int], None]
 

@@ -12,22 +12,8 @@ from sqlglot.errors import SqlglotError
 
 from trninv.errors import AddressError, SqlError, nearest
 from trninv.inventory.address import parse
-from trninv.inventory.schema import METADATA
+from trninv.reports.views import READABLE, VIEWS
 
-VIEWS = (
-    "v_cluster",
-    "v_domain",
-    "v_rack",
-    "v_server",
-    "v_chip",
-    "v_core",
-    "v_nic",
-    "v_switch",
-    "v_link",
-    "v_fact",
-    "v_conflict",
-)
-READABLE = frozenset({*METADATA.tables, *VIEWS} - {"token"})
 MAX_LENGTH = 20_000
 
 _FUNCTIONS = frozenset(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, func, select
 
 from trninv import solvers
-from trninv.inventory.address import node_addresses, words
+from trninv.inventory.address import address_of, node_addresses
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.inventory.state import PPM, carried, condition_of
 from trninv.routing.answer import LinkRef
@@ -97,7 +97,7 @@ class ClusterSplit:
 
 def _addresses(connection: Connection, domains: Collection[int]) -> dict[int, str]:
     domain, cluster = _T["domain"], _T["cluster"]
-    query = select(domain.c.id, (cluster.c.slug + words("/d", domain.c.ordinal)).label("address"))
+    query = select(domain.c.id, address_of("domain").label("address"))
     query = query.join(cluster, cluster.c.id == domain.c.cluster_id)
     if len(domains) <= MAX_DOMAINS:
         query = query.where(domain.c.id.in_(domains))

@@ -1,0 +1,233 @@
+"""Views: in a database as in their files, whatever revisions do to the tables below, and however they are run."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, inspect, text
+
+from conftest import Databases, Run, seed_everything
+from trninv.catalog.facts import catalog
+from trninv.errors import DatabaseError
+from trninv.inventory import migrate
+from trninv.inventory.database import connect, newest_revision
+from trninv.inventory.schema import TABLES
+from trninv.reports import views
+from trninv.reports.reader import ROLE, find
+from trninv.reports.views import READABLE, VIEWS, definition
+from trninv.settings import bundle
+
+ROOT = Path(__file__).parents[2]
+OLD_VIEWS = "CREATE VIEW v_cluster AS SELECT slug FROM cluster", "CREATE VIEW v_old AS SELECT slug FROM v_cluster"
+"""What a trninv left whose views stood in revision 0005; the second has no file any more."""
+REBUILD = """
+from alembic import op
+import sqlalchemy as sa
+
+revision, down_revision = "0900", "{newest}"
+
+
+def upgrade() -> None:
+    for table in ("cluster", "node", "link"):
+        recreate = "always" if op.get_context().dialect.name == "sqlite" else "auto"
+        with op.batch_alter_table(table, recreate=recreate) as batch:
+            batch.add_column(sa.Column("made_up", sa.Text()))
+
+
+def downgrade() -> None:
+    for table in ("cluster", "node", "link"):
+        with op.batch_alter_table(table) as batch:
+            batch.drop_column("made_up")
+"""
+
+
+def _names(engine: Engine) -> set[str]:
+    return set(inspect(engine).get_view_names())
+
+
+def _outdated(engine: Engine) -> list[str]:
+    with engine.connect() as connection:
+        return views.outdated(connection)
+
+
+def _execute(engine: Engine, *statements: str) -> None:
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def _run_as_text(engine: Engine, script: str) -> None:
+    """Run a script as sqlite3 and psql do: no driver looks for parameters in it."""
+    if engine.dialect.name == "sqlite":
+        connection = sqlite3.connect(str(engine.url.database))
+        connection.executescript(script)
+        connection.close()
+    else:
+        url = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        with psycopg.connect(url, autocommit=True) as server:
+            server.execute(script.encode())
+
+
+@pytest.fixture
+def on_postgresql(databases: Databases) -> str:
+    """URL of a seeded PostgreSQL database of one's own; named before what changes the migrations."""
+    return databases.seeded("postgresql")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files of views that a test may change: the shipped ones and one more, that reads another."""
+    made = tmp_path / "views"
+    shutil.copytree(ROOT / "trninv" / "reports" / "views", made)
+    (made / "v_zone.sql").write_text("SELECT address, 'a:b' AS colon, 7 % 4 AS rest FROM v_cluster\n")
+    monkeypatch.setattr(views, "_FOLDER", made)
+    monkeypatch.setattr(views, "VIEWS", (*VIEWS, "v_zone"))
+    return made
+
+
+@pytest.fixture
+def rebuilding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A revision after the newest one, that makes tables anew which views read."""
+    shutil.copytree(bundle() / "migrations", tmp_path / "migrations")
+    shutil.copy(bundle() / "alembic.ini", tmp_path)
+    (tmp_path / "migrations" / "versions" / "0900_rebuild.py").write_text(REBUILD.format(newest=newest_revision()))
+    monkeypatch.setattr(migrate, "bundle", lambda: tmp_path)
+    monkeypatch.setattr(migrate, "newest_revision", lambda: "0900")
+    return "0900"
+
+
+def test_the_views_of_a_database_are_those_of_the_files(engine: Engine) -> None:
+    with engine.connect() as connection:
+        for name in VIEWS:
+            if engine.dialect.name == "sqlite":
+                found = connection.scalar(text("SELECT sql FROM sqlite_master WHERE name = :name"), {"name": name})
+                assert found == definition(name, "sqlite")
+            else:
+                again = definition(name, "postgresql").replace(
+                    f"CREATE VIEW {name} ", f"CREATE TEMP VIEW again_{name} "
+                )
+                connection.execute(text(again))
+                both = text("SELECT pg_get_viewdef(:made\\:\\:regclass) = pg_get_viewdef(:again\\:\\:regclass)")
+                assert connection.scalar(both, {"made": name, "again": f"again_{name}"}), name
+        assert _names(engine) - {f"again_{name}" for name in VIEWS} == set(VIEWS)
+        assert views.check(connection) is None
+
+
+def test_no_file_keeps_a_placeholder_and_an_unknown_one_is_refused(folder: Path) -> None:
+    assert not any("{{" in definition(name, dialect) for name in VIEWS for dialect in ("sqlite", "postgresql"))
+    (folder / "v_zone.sql").write_text("SELECT {{ nothing }} AS nothing")
+    with pytest.raises(KeyError, match="nothing"):
+        definition("v_zone", "sqlite")
+
+
+def test_a_revision_may_rebuild_a_table_that_views_read(seeded: str, rebuilding: str) -> None:
+    with connect(seeded) as engine:
+        migrate.migrate(engine)
+        with engine.connect() as connection:
+            assert migrate.current(connection) == rebuilding
+            assert connection.scalar(text("SELECT count(*) FROM v_link")) == connection.scalar(
+                text("SELECT count(*) FROM link")
+            )
+        assert (_names(engine), _outdated(engine)) == (set(VIEWS), [])
+        migrate.migrate(engine, newest_revision())
+        assert _names(engine) == set()
+        migrate.migrate(engine)
+        assert _names(engine) == set(VIEWS)
+
+
+@pytest.mark.parametrize("plain", [True, False], ids=["alembic", "trninv"])
+def test_a_database_with_the_views_of_an_older_trninv_is_upgraded(empty: str, plain: bool) -> None:
+    with connect(empty) as engine:
+        migrate.migrate(engine, "0005")
+        _execute(engine, *OLD_VIEWS)
+        if plain:
+            environment = {**os.environ, "TRNINV_DATABASE_URL": empty}
+            command = [sys.executable, "-m", "alembic", "-c", str(bundle() / "alembic.ini"), "upgrade", "head"]
+            subprocess.run(command, env=environment, check=True, capture_output=True, cwd=ROOT)
+        else:
+            migrate.migrate(engine)
+        assert (_names(engine), _outdated(engine)) == (set(VIEWS), [])
+
+
+def test_older_revisions_have_no_views(empty: str) -> None:
+    seed_everything(empty)
+    with connect(empty) as engine:
+        for to, expected in (("0004", set()), ("head", set(VIEWS)), ("-1", set()), ("+1", set(VIEWS)), ("base", set())):
+            migrate.migrate(engine, to)
+            assert _names(engine) == expected, to
+
+
+def test_the_role_of_readers_may_read_all_but_tokens_after_a_rebuild(on_postgresql: str, rebuilding: str) -> None:
+    with connect(on_postgresql) as engine:
+        migrate.migrate(engine, rebuilding)
+        may = text("SELECT has_table_privilege(:role, :name, 'SELECT')")
+        with engine.connect() as connection:
+            granted = {
+                name
+                for name in {*TABLES, *VIEWS, "alembic_version"}
+                if connection.scalar(may, {"role": ROLE, "name": name})
+            }
+    assert granted == READABLE == {*TABLES, *VIEWS} - {"token"}
+
+
+@pytest.mark.parametrize("start", ["", "0005:"])
+def test_the_printed_script_runs_on_a_real_database(empty: str, folder: Path, start: str) -> None:
+    assert folder.is_dir()
+    with connect(empty) as engine:
+        if start:
+            migrate.migrate(engine, "0005")
+            _execute(engine, OLD_VIEWS[0])
+        script = migrate.sql(engine, f"{start}head")
+        assert "7 % 4" in script
+        _run_as_text(engine, script)
+        assert (_names(engine), _outdated(engine)) == ({*VIEWS, "v_zone"}, [])
+        with engine.connect() as connection:
+            assert migrate.current(connection) == newest_revision()
+
+
+def test_a_file_that_changes_is_taken_over_by_the_next_migration(seeded: str, folder: Path) -> None:
+    query = "SELECT colon, rest FROM v_zone LIMIT 1"
+    with connect(seeded) as engine:
+        assert _outdated(engine) == ["v_zone"]
+        migrate.migrate(engine)
+        with engine.connect() as connection:
+            assert connection.execute(text(query)).all() == [("a:b", 3)]
+        (folder / "v_zone.sql").write_text("SELECT 'other' AS colon, 1 AS rest FROM v_cluster\n")
+        assert _outdated(engine) == ["v_zone"]
+        migrate.migrate(engine)
+        with engine.connect() as connection:
+            assert connection.execute(text(query)).all() == [("other", 1)]
+
+
+def test_a_migration_that_changes_nothing_leaves_the_views_alone(on_postgresql: str) -> None:
+    with connect(on_postgresql) as engine:
+        _execute(engine, "CREATE VIEW mine AS SELECT address FROM v_chip")
+        migrate.migrate(engine)
+        with pytest.raises(DatabaseError, match="depend on them"):
+            migrate.migrate(engine, "0004")
+        assert "mine" in _names(engine)
+        assert _outdated(engine) == []
+
+
+def test_check_names_views_that_are_not_as_they_should_be(seeded: str, run: Run) -> None:
+    with connect(seeded) as engine:
+        _execute(engine, "DROP VIEW v_rack", "CREATE VIEW v_mine AS SELECT 1 AS one")
+    status, out, _ = run("migrate", "--check", database=seeded)
+    assert (status, out) == (1, "not as this trninv makes them: v_mine, v_rack: run trninv migrate\n")
+    run("migrate", database=seeded)
+    assert run("migrate", "--check", database=seeded)[:2] == (0, "the schema is up to date\n")
+
+
+def test_conflicts_are_those_of_the_catalog_also_after_an_upgrade(engine: Engine) -> None:
+    expected = {(conflict.subject, conflict.attribute) for conflict in catalog().conflicts}
+    for to in ("head", "0005", "head"):
+        migrate.migrate(engine, to)
+    found = find(engine, "SELECT subject, attribute FROM v_conflict", seconds=10)
+    assert set(found.rows) == expected
+    kept = find(engine, "SELECT DISTINCT subject, attribute FROM fact WHERE in_conflict", seconds=10)
+    assert set(kept.rows) == expected

@@ -1,0 +1,118 @@
+"""The views that SQL reports read, one file each: NAME.sql is the view NAME, a SELECT that both databases understand.
+
+A rule that other code shares is named rather than written out: ``{{ chip_address }}`` stands for the address of the
+joined row of ``chip``, and so on for every level that has addresses; ``{{ a_address }}`` and ``{{ b_address }}`` for
+those of a link's ends; ``{{ carried }}`` for what a ``link`` carries now between the nodes ``end_a`` and ``end_b``.
+
+Views have no versions. Migrations drop all of them before the first revision and, where they end at the newest, create
+them again from the files (``migrations/env.py``): a revision may change any table, and a file may change without a
+revision. They are created in the order of their names, so that a view may read those whose names sort before its own.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, literal_column, make_url, text
+
+from trninv.inventory.address import LEVELS, address_of, address_of_node
+from trninv.inventory.schema import METADATA, TABLES
+from trninv.inventory.state import carried_in_sql
+from trninv.reports.reader import ROLE
+
+_FOLDER: Final = Path(__file__).parent
+_NAMED: Final = re.compile(r"\{\{ (\w+) \}\}")
+
+VIEWS: Final = tuple(sorted(file.stem for file in _FOLDER.glob("v_*.sql")))
+"""Their names."""
+READABLE: Final = frozenset({*METADATA.tables, *VIEWS} - {"token"})
+"""Tables and views that a user's query may read."""
+
+_DROP_ON_POSTGRESQL: Final = """
+DO $$ DECLARE named text; BEGIN
+    SELECT string_agg(quote_ident(viewname), ', ') INTO named
+        FROM pg_views WHERE schemaname = current_schema() AND left(viewname, 2) = 'v_';
+    IF named IS NOT NULL THEN
+        EXECUTE 'DROP VIEW ' || named;
+    END IF;
+END $$"""
+_GRANT_ON_POSTGRESQL: Final = f"""
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
+        GRANT SELECT ON {", ".join(sorted(READABLE))} TO {ROLE};
+    END IF;
+END $$"""
+_STANDING: Final = {
+    "sqlite": "SELECT name, sql AS made FROM sqlite_master WHERE type = 'view' AND substr(name, 1, 2) = 'v_'",
+    "postgresql": """
+        SELECT relname AS name, coalesce(obj_description(oid, 'pg_class'), '') AS made FROM pg_class
+        WHERE relkind = 'v' AND relnamespace = to_regnamespace(current_schema()) AND left(relname, 2) = 'v_'""",
+}
+"""Names of the views that there are and what tells whether they are as their files: their text, or a comment."""
+
+
+def dropping(dialect: str, connection: Connection | None = None) -> Iterator[str]:
+    """Statements that drop every view whose name begins with v_.
+
+    Without a connection, SQLite can't tell which there are: those that have a file.
+    """
+    if dialect == "postgresql":
+        yield _DROP_ON_POSTGRESQL
+        return
+    for name in sorted({*VIEWS, *(_standing(connection) if connection else ())}):
+        yield f'DROP VIEW IF EXISTS "{name}"'
+
+
+def creating(dialect: str) -> Iterator[str]:
+    """Statements that create the views and, on PostgreSQL, let the role of readers read them and the tables."""
+    for name in VIEWS:
+        yield definition(name, dialect)
+        if dialect == "postgresql":
+            yield f"COMMENT ON VIEW {name} IS '{_comment(name)}'"
+    if dialect == "postgresql":
+        yield _GRANT_ON_POSTGRESQL
+
+
+def definition(name: str, dialect: str) -> str:
+    """The statement that creates a view."""
+    rules = _rules(dialect)
+    select = (_FOLDER / f"{name}.sql").read_text("utf-8").strip()
+    return f"CREATE VIEW {name} AS\n" + _NAMED.sub(lambda named: rules[named[1]], select)
+
+
+def outdated(connection: Connection) -> list[str]:
+    """Names of views that are missing, too many, or not made from their files as they are now."""
+    made = connection.dialect.name
+    wanted = {name: definition(name, made) if made == "sqlite" else _comment(name) for name in VIEWS}
+    standing = _standing(connection)
+    return sorted(name for name in {*wanted, *standing} if wanted.get(name) != standing.get(name))
+
+
+def check(connection: Connection) -> str | None:
+    """What is wrong with the views of a database, in one line, else None."""
+    names = outdated(connection)
+    return f"not as this trninv makes them: {', '.join(names)}: run trninv migrate" if names else None
+
+
+def _standing(connection: Connection) -> dict[str, str]:
+    return {row.name: row.made for row in connection.execute(text(_STANDING[connection.dialect.name]))}
+
+
+def _comment(name: str) -> str:
+    return f"trninv/reports/views/{name}.sql, SHA-256 {sha256(definition(name, 'postgresql').encode()).hexdigest()}"
+
+
+@lru_cache(maxsize=2)
+def _rules(dialect: str) -> Mapping[str, str]:
+    """The shared rules by their names in the files, as text of a dialect that no driver reads: a % is one %."""
+    make: Any = make_url(f"{dialect}://").get_dialect()
+    node, link = TABLES["node"], TABLES["link"]
+    rules: dict[str, ColumnElement[Any]] = {
+        **{f"{level}_address": address_of(level) for level in LEVELS.values()},
+        **{f"{end}_address": address_of_node(literal_column(f"link.{end}_id")) for end in ("a", "b")},
+        "carried": carried_in_sql(link, node.alias("end_a"), node.alias("end_b")),
+    }
+    return {name: str(rule.compile(dialect=make(paramstyle="named"))) for name, rule in rules.items()}

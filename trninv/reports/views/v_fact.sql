@@ -1,0 +1,10 @@
+SELECT
+    fact.subject, fact.attribute, fact.shown AS value, fact.value AS exact, fact.dimension,
+    CASE WHEN fact.preference = 0 THEN 'yes' ELSE 'no' END AS picked,
+    CASE WHEN fact.disputed THEN 'yes' ELSE 'no' END AS disputed,
+    CASE WHEN source.kind = 'assumed' THEN 'yes' ELSE 'no' END AS assumed,
+    rtrim(fact.written || ' ' || fact.unit) AS written, fact.quote, fact.reading_unit, fact.reading_direction,
+    fact.grounds, fact.formula, source.slug AS source, source.title AS source_title, source.kind AS source_kind,
+    source.date AS source_date, fact.note
+FROM fact
+JOIN source ON source.id = fact.source_id
