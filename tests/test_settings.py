@@ -19,12 +19,6 @@ def test_the_environment_decides() -> None:
     assert Settings.load(given) == Settings("postgresql://h/d", 2.5)
 
 
-@pytest.mark.parametrize("name", Settings.__annotations__)
-def test_every_variable_is_documented(name: str) -> None:
-    root = Path(__file__).parent.parent
-    assert any(f"TRNINV_{name.upper()}" in page.read_text() for page in [root / "README.md", *root.glob("docs/*.md")])
-
-
 @pytest.mark.parametrize("seconds", ["soon", "-1", "0", "nan", "inf"])
 def test_a_wrong_number_says_which(seconds: str) -> None:
     with pytest.raises(UsageError, match=f"TRNINV_BISECTION_SECONDS='{seconds}'"):
