@@ -32,7 +32,7 @@ def prose(page: Path) -> str:
 
 
 def answers(source: str, fleet: Fleet) -> Iterator[tuple[re.Match[str], str]]:
-    """Each example on a page, with what it must look like; the page's """
+    """Each example on a page, with what it must look like, one after the other."""
     for block in FENCE.finditer(source):
         kind, body, _ = block.groups()
         match kind:

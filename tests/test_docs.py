@@ -84,8 +84,8 @@ def test_every_command_is_on_its_page_in_the_words_of_its_help() -> None:
 def _commands(group: click.Group, prefix: str) -> list[str]:
     context = click.Context(group)
     made = {f"{prefix} {name}": group.get_command(context, name) for name in group.list_commands(context)}
-    below = [name for at, command in made.items() if isinstance(command, click.Group) for name in _commands(command, at)]
-    return [*made, *below]
+    groups = ((name, command) for name, command in made.items() if isinstance(command, click.Group))
+    return [*made, *(name for at, below in groups for name in _commands(below, at))]
 
 
 def test_every_method_of_a_fleet_that_answers_is_on_the_page_of_python() -> None:

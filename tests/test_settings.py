@@ -1,7 +1,5 @@
 """Settings come from the environment; files from the checkout or the wheel."""
 
-from pathlib import Path
-
 import pytest
 
 from trninv.errors import UsageError
