@@ -1,4 +1,4 @@
-"""The wiring of a domain, or of a part of one: what is down too, and what is marked."""
+"""The wiring of a domain or of a part of one, including what is down, with paths and cuts marked."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ _STUB, _MARGIN = 24.0, 44.0
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Links and nodes on a way, or a cut's links and the chips on one side of it."""
+    """The links and nodes of a path, or the links of a cut and the chips on one side of it."""
 
     links: Collection[frozenset[str]] = ()
     nodes: Collection[str] = ()
@@ -48,7 +48,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What there is of a domain in a scope, up or not, in the order of ids."""
+    """The parts of a domain that lie in a scope, up or not, in order of id."""
 
     scope: str
     switched: bool
@@ -121,11 +121,11 @@ def _parts() -> Select[Any]:
 
 
 _MOST = 1_000
-"""Chips in one picture, more than any domain has."""
+"""Chips at most in one picture; more than any domain has."""
 
 
 def picture(wiring: Wiring, live: Graph, marks: Marks | None = None) -> str:
-    """An SVG document; ``live`` holds what is up, as `Fleet.graph` gives it."""
+    """An SVG document; ``live`` holds what is up, as returned by `Fleet.graph`."""
     marks = marks or Marks()
     made = Picture(wiring.scope, marks.caption)
     at = layout(wiring.parts, switched=wiring.switched)
