@@ -65,7 +65,7 @@ def _by_plane(parts: Sequence[Part]) -> dict[str, Point]:
 
 
 def _by_rack(parts: Sequence[Part]) -> dict[str, Point]:
-    """A column per rack, a row per server; a rack's switches outermost, then its servers'; every other rack mirrored."""
+    """A column per rack, a row per server; a rack's switches outside, then its servers'; every other rack mirrored."""
     servers: dict[int, set[int]] = {}
     for part in parts:
         of_rack = servers.setdefault(part.rack, set())

@@ -77,7 +77,7 @@ def _check(tree: exp.Expr) -> None:
         raise SqlError(f"{tree.key.upper()} is refused: only a SELECT is run")
     named = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
     if taken := sorted(name for name in named if name in READABLE or _is_closed(name)):
-        raise SqlError(f"WITH {taken[0]} is refused: it is the name of a table")  # as it is elsewhere
+        raise SqlError(f"WITH {taken[0]} is refused: it is the name of a table")  # outside its scope it is
     for table in tree.find_all(exp.Table):
         _check_table(table, named)
     for function in tree.find_all(exp.Func):
