@@ -1,4 +1,4 @@
-"""Alembic environment: the connection is handed over by trninv.inventory.migrate, or made from the settings."""
+"""Alembic environment: takes the connection from trninv.inventory.migrate, or makes one from the settings."""
 
 from alembic import context
 from sqlalchemy import Connection, make_url, text

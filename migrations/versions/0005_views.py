@@ -1,4 +1,4 @@
-"""Views for reports: one row a thing, addresses in words, units in the names; the same text on both databases.
+"""Views for reports: one row per thing, addresses in words, units in the names; the same SQL on both databases.
 
 Revision ID: 0005
 Revises: 0004
@@ -29,7 +29,7 @@ def _tflops(*kinds: str) -> str:
 
 
 def _address(end: str) -> str:
-    """Address of an end of a link, by its kind."""
+    """The address of a link's end, according to its kind."""
     on_server = f"""FROM {{0}} JOIN server ON server.id = {{0}}.server_id JOIN domain ON domain.id = server.domain_id
             JOIN cluster ON cluster.id = domain.cluster_id WHERE {{0}}.id = {end}.id)"""
     return f"""CASE {end}.kind
