@@ -1,4 +1,4 @@
-"""Views, reports and exports: the same on both databases, by their indexes, read back whole."""
+"""Views, reports and exports: the same on both databases, using indexes, read back in full."""
 
 import csv
 import io
