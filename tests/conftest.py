@@ -196,7 +196,7 @@ _SERVICES: dict[int, tuple[Fleet, dict[str, Any]]] = {}
 
 
 def both_ways(fleet: Fleet) -> Ask:
-    """Run a document compiled and field by field, with the same bytes; returns data and errors as a client sees them."""
+    """Run a document compiled and field by field, with the same bytes; data and errors as a client sees them."""
     from trninv.graphql.service import Request  # noqa: PLC0415 # only where it is used
 
     ways = services(fleet).values()

@@ -24,7 +24,7 @@ format_option = click.option(
 
 
 def show(style: str, value: Any, table: Callable[[], None]) -> None:  # noqa: ANN401 # anything that encodes
-    """Print a value as JSON, or call what prints it for people."""
+    """Print a value as JSON, or call the function that prints it for people."""
     if style == "json":
         click.echo(json.dumps(encode(value), indent=2, ensure_ascii=False))
     else:
@@ -32,7 +32,7 @@ def show(style: str, value: Any, table: Callable[[], None]) -> None:  # noqa: AN
 
 
 def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
-    """Print a table; cells are printed as they read, with no guess at numbers."""
+    """Print a table; cells are printed as they are, without guessing at numbers."""
     from tabulate import tabulate  # noqa: PLC0415 # JSON does without
 
     shown = [["" if cell is None else str(cell) for cell in line] for line in lines]
@@ -40,7 +40,7 @@ def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
 
 
 class Progress:
-    """One line on a terminal's stderr: the table at work, rows a second, the time left."""
+    """One line on a terminal's stderr: the current table, rows per second, the time left."""
 
     def __init__(self, name: str) -> None:
         self._name, self._start, self._shown = name, time.monotonic(), False
@@ -62,7 +62,7 @@ class Progress:
 
 
 def footnotes(answer: Answer) -> None:
-    """What an answer means and rests on, below it."""
+    """Print what an answer means and rests on, below it."""
     click.echo(f"\nmeaning: {answer.definition}")
     for fact in answer.facts:
         click.echo(f"rests on: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")
@@ -140,10 +140,10 @@ def _fields(value: Any) -> dict[str, Any]:  # noqa: ANN401 # any dataclass
 
 
 _OPTIONAL = ("baseline", "difference")
-"""Only there where a scenario was asked about."""
+"""Fields that exist only if a scenario was asked about."""
 
 _HIDDEN = ("id", "link_id", "cut_size")
-"""Row ids, which change with reseeding as addresses do not; and what stands elsewhere."""
+"""Row ids, which change with reseeding while addresses do not, and what is shown elsewhere."""
 
 
 def _camel(name: str) -> str:

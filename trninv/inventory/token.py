@@ -72,7 +72,7 @@ def listed(connection: Connection) -> Sequence[Any]:
 
 
 def revoke(connection: Connection, name: str) -> None:
-    """Revoke a token, from now on.
+    """Revoke a token.
 
     Raises
     ------
