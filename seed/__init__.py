@@ -1,1 +1,1 @@
-"""What to load: facts in catalog/*.toml, and one script per generation that declares its systems."""
+"""What to load: facts in catalog/*.toml, and one script a generation that declares its systems."""

@@ -145,7 +145,7 @@ class Systems:
         return {name: system for system in self.systems for name in (system.slug, *system.aliases)}
 
     def get(self, name: str) -> System:
-        """The system with that slug or alias, ignoring case."""
+        """The system of a slug or alias, in any case of letters."""
         if system := self.names.get(name.lower()):
             return system
         raise UnknownSystemError(f"no system {name!r}: {nearest(name.lower(), self.names)} (trninv systems lists them)")

@@ -1,4 +1,4 @@
-"""Where the parts of a domain are drawn. web/src/drawing/layout.ts uses the same layout."""
+"""Where the parts of a domain are drawn; web/src/drawing/layout.ts places them the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _STEP, _RISE, _SERVER, _RACK = 30.0, 8.0, 240.0, 190.0
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A chip or switch of a domain; the server of a rack's switch is None."""
+    """A chip or switch of a domain; server is None of a switch that is a rack's."""
 
     address: str
     kind: str
@@ -26,7 +26,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A link of a domain, with its bandwidth when healthy, in bytes per second in one direction."""
+    """A link of a domain; bandwidth when healthy, in bytes per second of one direction."""
 
     a: str
     b: str
@@ -57,7 +57,7 @@ def _positions(parts: Sequence[Part]) -> list[tuple[int, int, int]]:
 
 
 def _by_plane(parts: Sequence[Part]) -> dict[str, Point]:
-    """Columns go to the right, rows down; each server is a plane further right."""
+    """Column to the right, row down, server a plane further right."""
     return {
         part.address: (_PLANE * plane + _COLUMN * column, _ROW * row + _SLANT * column)
         for part, (plane, row, column) in zip(parts, _positions(parts), strict=True)
@@ -65,7 +65,7 @@ def _by_plane(parts: Sequence[Part]) -> dict[str, Point]:
 
 
 def _by_rack(parts: Sequence[Part]) -> dict[str, Point]:
-    """A column per rack, a row per server; a rack's switches outside, then its servers'; every other rack mirrored."""
+    """A column a rack, a row a server; a rack's switches outermost, then its servers'; every second rack mirrored."""
     servers: dict[int, set[int]] = {}
     for part in parts:
         of_rack = servers.setdefault(part.rack, set())

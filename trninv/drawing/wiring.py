@@ -48,7 +48,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The parts of a domain that lie in a scope, up or not, in order of id."""
+    """What there is of a domain in a scope, up or not, in the order of ids."""
 
     scope: str
     switched: bool
@@ -125,7 +125,7 @@ _MOST = 1_000
 
 
 def picture(wiring: Wiring, live: Graph, marks: Marks | None = None) -> str:
-    """An SVG document; ``live`` holds what is up, as returned by `Fleet.graph`."""
+    """An SVG document; ``live`` holds what is up, as `Fleet.graph` gives it."""
     marks = marks or Marks()
     made = Picture(wiring.scope, marks.caption)
     at = layout(wiring.parts, switched=wiring.switched)

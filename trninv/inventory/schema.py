@@ -42,12 +42,12 @@ BIG = BigInteger().with_variant(Integer(), "sqlite")
 """A 63-bit integer: SQLite's INTEGER is one, PostgreSQL's is not."""
 
 STATES = ("up", "degraded", "down", "maintenance")
-"""Up and degraded things carry traffic; those down or in maintenance do not."""
+"""What carries traffic: up and degraded do, down and maintenance do not."""
 
 CARRYING = ("up", "degraded")
 
 TOKEN_SCOPES = ("read", "operate", "admin")
-"""Each scope includes those before it."""
+"""Each may also do what those before it may."""
 
 NODE_KINDS = ("chip", "switch", "nic", "network_node")
 LINK_SCOPES = ("server", "rack", "domain", "host", "fabric")
