@@ -1,7 +1,7 @@
-"""Benchmarks, each a ratio against a baseline in the same run: ``./run bench [--domains N] [--only SECTION]``.
+"""Benchmarks, each as a ratio to a baseline in the same run: ``./run bench [--domains N] [--only SECTION]``.
 
-Rows are of a cluster of u-trn2x64 UltraServers; 6,250 of them are Project Rainier. Medians of several runs; a shared
-machine makes seconds noisy, ratios less so.
+They measure a cluster of u-trn2x64 UltraServers; 6,250 of them are Project Rainier. Results are medians of several
+runs: seconds are noisy on a shared machine, ratios less so.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""GraphQL and exports over HTTP: compiled documents against the same schema field by field, and against routes by hand.
+"""GraphQL and exports over HTTP: compiled documents against field-by-field execution, and against hand-written routes.
 
-Requests are made in process, at the ASGI interface, so that the client costs nothing; the tail and the export are
-measured on a server of its own.
+Requests are made in process, at the ASGI interface, so that the client costs nothing. The tail and the export are
+measured on a separate server.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _CHIPS = (
 )
 NESTED = f"{_CHIPS} links {{ nodes {{ technology scope nominal {{ gigabytesPerSecond }} }} }} }} }} }}"
 NAMED = f"{_CHIPS} links {{ nodes {{ address technology nominal {{ gigabytesPerSecond }} }} }} }} }} }}"
-"""With the addresses of links: a route by hand makes each once, the compiled document at both of its ends."""
+"""Includes link addresses: a hand-written route makes each once, the compiled document at both of its ends."""
 FLAT = "{ chips(first: 1000) { nodes { id address ordinal state memory { gibibytes } } } }"
 CLIENTS = 8
 CHIPS = "/export/v_chip.ndjson?columns=address,model,state,hbm_gib"
@@ -95,7 +95,7 @@ async def _answer(served: ASGIApp, path: str, document: str) -> bytes:
 
 
 async def _medians(*asked: tuple[ASGIApp, str, str], times: int) -> list[float]:
-    """Seconds of a request of each, asked in turn, so that what else the machine does falls on all."""
+    """Seconds per request of each kind, taken in turn so that other load on the machine affects them all."""
     taken: list[list[float]] = [[] for _ in asked]
     for _ in range(times):
         for one, times_of in zip(asked, taken, strict=True):
@@ -106,7 +106,7 @@ async def _medians(*asked: tuple[ASGIApp, str, str], times: int) -> list[float]:
 
 
 def _by_hand(file: Path) -> Starlette:
-    """Routes as one writes them for just these answers: SQL, rows, dicts, orjson."""
+    """Routes as one would write them for just these answers: SQL, rows, dicts, orjson."""
     connection = sqlite3.connect(file, check_same_thread=False)
     address = "cluster.slug || '/d' || domain.ordinal || '/s' || server.ordinal"
     chips = f"""SELECT chip.id, {address} || '/c' || chip.ordinal, chip.ordinal, upper(node.state), device_memory_bytes,
@@ -216,7 +216,7 @@ def _served(url: str) -> Iterator[Row]:
 
 
 def _exported(port: int, path: str) -> float:
-    """Seconds for a million rows of an export."""
+    """Seconds per million exported rows."""
     start, rows = time.perf_counter(), 0
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     connection.request("GET", path)
@@ -227,7 +227,7 @@ def _exported(port: int, path: str) -> float:
 
 
 def _tail(port: int) -> tuple[float, float]:
-    """Seconds of a request at the median and at the 99th of a hundred, with clients side by side."""
+    """Median and 99th percentile of the seconds per request, with concurrent clients."""
     with ThreadPoolExecutor(CLIENTS) as clients:
         taken = sorted(each for some in clients.map(lambda _: _client(port), range(CLIENTS)) for each in some)
     return taken[len(taken) // 2], taken[int(len(taken) * 0.99)]
@@ -244,5 +244,5 @@ def _client(port: int) -> list[float]:
 
 
 def _memory(process: int) -> float:
-    """Most megabytes that a process has held."""
+    """A process's peak memory in megabytes."""
     return int(Path(f"/proc/{process}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024

@@ -1,4 +1,4 @@
-"""The explorer in a real browser: a fleet's first picture, and its frames while it is moved."""
+"""The explorer in a real browser: the first picture of a fleet, and frames while panning."""
 
 import shutil
 import statistics

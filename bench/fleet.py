@@ -1,4 +1,4 @@
-"""Loading a fleet, and questions about two places of it."""
+"""Loading a fleet, and asking about two places in it."""
 
 import csv
 import random
@@ -75,7 +75,7 @@ def postgres_seeding(url: str, domains: int) -> Row:
 
 
 def pairs(domains: int, number: int, place: str = "across") -> Iterator[tuple[str, str]]:
-    """Random pairs of chips of one server, of one domain or of two, out of forty domains."""
+    """Random pairs of chips in one server, in one domain or in two, out of forty domains."""
     chance = random.Random(7)
     known = chance.sample(range(domains), min(40, domains))
     for _ in range(number):
@@ -91,7 +91,7 @@ def pairs(domains: int, number: int, place: str = "across") -> Iterator[tuple[st
 
 
 def each(ask: Callable[[A, A], object], ends: Iterable[tuple[A, A]]) -> float:
-    """Median seconds of a question over pairs of places."""
+    """Median seconds per question, over pairs of places."""
     return statistics.median(seconds(partial(ask, a, b), 1) for a, b in ends)
 
 
@@ -104,7 +104,7 @@ QUESTIONS: dict[str, Callable[[Fleet, str, str], object]] = {
 
 
 def warm(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
-    """Seconds of a question about domains that were asked about before."""
+    """Seconds per question about domains seen before."""
     with trninv.open(f"sqlite:///{database}") as fleet:
         ask = partial(QUESTIONS[question], fleet)
         each(ask, asked)
@@ -112,7 +112,7 @@ def warm(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
 
 
 def cold(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
-    """Seconds of a first question about its domains, in a process that has answered others."""
+    """Seconds per first question about its domains, in a process that has answered others."""
 
     def ask(a: str, b: str) -> float:
         with trninv.open(f"sqlite:///{database}") as fleet:
@@ -123,7 +123,7 @@ def cold(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
 
 
 def questions(database: Path, domains: int) -> Iterator[Row]:
-    """Every question between places near and far, against a search by hops that has the whole fleet in memory."""
+    """Every question between near and far places, against a search by hops with the whole fleet in memory."""
     graph, number = resident(database)
     for place in ("server", "domain", "across"):
         asked = list(pairs(domains, 100, place))
@@ -138,7 +138,7 @@ def questions(database: Path, domains: int) -> Iterator[Row]:
 
 
 def across_cypher(database: Path, domains: int) -> Row:
-    """The same graph in an embedded graph database, asked in Cypher."""
+    """The same graph in an embedded graph database, queried in Cypher."""
     ours = warm(database, "path", list(pairs(domains, 100)))
     _, number = resident(database)
     with tempfile.TemporaryDirectory(prefix="b") as name, sqlite3.connect(database) as source:
@@ -171,7 +171,7 @@ def resident(database: Path) -> tuple["nx.Graph[int]", dict[str, int]]:
 
 
 def size_growth(directory: Path, domains: int) -> Iterator[Row]:
-    """The same questions of a large and a small cluster: for 6,250 domains 1,000,000 and 30,016 chips."""
+    """The same questions on a large and a small cluster: with 6,250 domains, 1,000,000 and 30,016 chips."""
     sizes = domains * 5 // 2, max(domains * 3 // 40, 2)
     for size in sizes:
         seeded(f"sqlite:///{directory}/{size}.db", size)
@@ -179,7 +179,7 @@ def size_growth(directory: Path, domains: int) -> Iterator[Row]:
     asked = [list(pairs(size, 100)) for size in sizes]
     for question, ask in QUESTIONS.items():
         took: list[list[float]] = [[], []]
-        for again in range(2):  # large and small by turns, so that what else the machine does befalls both
+        for again in range(2):  # alternate, so that other load on the machine affects both
             for ends in zip(*asked, strict=True):
                 for fleet, times, (a, b) in zip(fleets, took, ends, strict=True):
                     taken = seconds(partial(ask, fleet, a, b), 1)
@@ -197,7 +197,7 @@ def cold_start(database: Path) -> Row:
 
 
 def memory(directory: Path, domains: int) -> Iterator[Row]:
-    """Peak memory of a process that seeds, and of one that answers every question across the fabric."""
+    """Peak memory of a seeding process, and of one that answers every question across the fabric."""
     url = f"sqlite:///{directory}/memory.db"
     seed = (
         f"from trninv.cli.main import trninv as run; common = ['--database', {url!r}]\n"

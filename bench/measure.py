@@ -1,4 +1,4 @@
-"""What the benchmarks share: a measured row, times, a seeded cluster."""
+"""Shared by the benchmarks: a measured row, timing, a seeded cluster."""
 
 import statistics
 import time
@@ -17,7 +17,7 @@ DAMAGED = 60
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of ours and of the baseline, and the mark that their ratio is held against, if there is one."""
+    """A measurement of ours and of the baseline, and the mark that their ratio must meet, if any."""
 
     name: str
     ours: float
@@ -41,7 +41,7 @@ def seconds(run: Callable[[], object], times: int = 5) -> float:
 
 
 def seeded(url: str, domains: int) -> float:
-    """Seconds to seed a cluster into an empty, migrated database."""
+    """Seconds it takes to seed a cluster into an empty, migrated database."""
     system = systems().get("u-trn2x64").resized(domains)
     with connect(url) as engine:
         migrate.migrate(engine)

@@ -1,4 +1,4 @@
-"""Bisections, limits and flows of whole and damaged domains and clusters."""
+"""Bisections, limits and flows of intact and damaged domains and clusters."""
 
 import random
 import sqlite3
@@ -26,7 +26,7 @@ from trninv.solvers.graph import Graph
 
 
 def bisections(directory: Path) -> Iterator[Row]:
-    """Bisections of whole and of damaged domains; the marks are seconds."""
+    """Bisections of intact and damaged domains; the marks are seconds."""
     url = f"sqlite:///{directory}/domains.db"
     scopes = ["trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
     with connect(url) as engine:
@@ -68,7 +68,7 @@ def _damaged(graph: Graph, chance: random.Random) -> tuple[Graph, list[int]]:
 
 
 def damaged_cluster(directory: Path, domains: int) -> Row:
-    """The bisection of a cluster of which one chip or link in five hundred domains is down."""
+    """The bisection of a cluster in which five hundred domains have one chip or link down."""
     with sqlite3.connect(directory / "ours.db") as source, sqlite3.connect(directory / "damaged.db") as copy:
         source.backup(copy)
         chance = random.Random(3)
@@ -88,7 +88,7 @@ def _all_flows(graph: Graph, first: int, others: Iterable[int]) -> list[float]:
 
 
 def flows(directory: Path) -> Iterator[Row]:
-    """Questions of a whole domain against the plain networkx way."""
+    """Questions about an intact domain, against plain networkx."""
     with trninv.open(f"sqlite:///{directory}/domains.db") as fleet:
         for scope in ("u-trn2x64", "trn3-gen2"):
             inside = _inside(fleet, scope)

@@ -1,4 +1,4 @@
-"""A browser on a service; no request may leave this machine."""
+"""A browser that talks to a service; no request may leave this machine."""
 
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Databases for the tests: each test has its own, made from one seeded template of its worker."""
+"""Databases for the tests: each test gets its own, copied from its worker's seeded template."""
 
 import asyncio
 import itertools
@@ -30,9 +30,9 @@ from trninv.units import counted
 BACKENDS = ["sqlite", "postgresql"]
 
 SYSTEMS = [system for system in systems().systems if system.domains == 1]
-"""What a seeded database of these tests holds: one domain of each kind."""
+"""What a seeded database holds in these tests: one domain of each kind."""
 
-settings.register_profile("trninv", deadline=None)  # the machine is shared: time is a benchmark's business
+settings.register_profile("trninv", deadline=None)  # the machine is shared: only benchmarks measure time
 settings.load_profile("trninv")
 
 
@@ -102,7 +102,7 @@ def empty(request: pytest.FixtureRequest, databases: Databases) -> str:
 
 @pytest.fixture(params=BACKENDS)
 def seeded(request: pytest.FixtureRequest, databases: Databases) -> str:
-    """URL of a database of one's own with every system, on either backend."""
+    """URL of a database with every system, for one test alone, on either backend."""
     return databases.seeded(request.param)
 
 
@@ -114,26 +114,26 @@ def engine(seeded: str) -> Iterator[Engine]:
 
 @pytest.fixture(scope="session", params=BACKENDS)
 def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
-    """A fleet with every system that no test changes, on either backend."""
+    """A fleet with every system, which no test changes, on either backend."""
     with trninv.open(databases.seeded(request.param)) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def lite(databases: Databases) -> str:
-    """URL of an SQLite database with every system that no test changes."""
+    """URL of an SQLite database with every system, which no test changes."""
     return databases.seeded("sqlite")
 
 
 @pytest.fixture(scope="session")
 def lite_fleet(lite: str) -> Iterator[Fleet]:
-    """The same, open: for what does not depend on the database."""
+    """The same, opened: for what does not depend on the kind of database."""
     with trninv.open(lite) as opened:
         yield opened
 
 
 def wear(url: str) -> None:
-    """Give some things of every kind another state."""
+    """Give some things of every kind a state other than up."""
     states = {
         "u-trn2x64/d0/s0/c3": Condition.of("down", None),
         "u-trn2x64/d0/s1/c5": Condition.of("degraded", 0.5),
@@ -150,7 +150,7 @@ def wear(url: str) -> None:
 
 @pytest.fixture(scope="session", params=BACKENDS)
 def worn(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
-    """A fleet of which not all is up, that no test changes, on either backend."""
+    """A fleet in which not everything is up, which no test changes, on either backend."""
     url = databases.seeded(request.param)
     wear(url)
     with trninv.open(url) as opened:
@@ -162,7 +162,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run(lite: str, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process: status, stdout, stderr."""
+    """Run the command line in this process; returns status, stdout, stderr."""
     from trninv.cli.main import main  # noqa: PLC0415 # only where it is used
 
     def call(*arguments: str, database: str = lite) -> tuple[int, str, str]:
@@ -178,7 +178,7 @@ Ask = Callable[..., dict[str, Any]]
 
 
 def services(fleet: Fleet) -> dict[str, Any]:
-    """A service that compiles and one that does not, made once a fleet."""
+    """A service that compiles and one that does not, made once per fleet."""
     from trninv.graphql.api import Api  # noqa: PLC0415 # only where it is used
 
     if id(fleet) not in _SERVICES:
@@ -197,7 +197,7 @@ _SERVICES: dict[int, tuple[Fleet, dict[str, Any]]] = {}
 
 
 def both_ways(fleet: Fleet) -> Ask:
-    """Runs a document compiled and field by field: the same bytes; data and errors as a client sees them."""
+    """Run a document compiled and field by field, with the same bytes; data and errors as a client sees them."""
     from trninv.graphql.api import Request  # noqa: PLC0415 # only where it is used
 
     ways = services(fleet).values()
@@ -214,7 +214,7 @@ def both_ways(fleet: Fleet) -> Ask:
 
 @pytest.fixture
 def ask(fleet: Fleet) -> Ask:
-    """Run a document on a fleet that no test changes, on either backend."""
+    """Run a document on a fleet which no test changes, on either backend."""
     return both_ways(fleet)
 
 

@@ -1,4 +1,4 @@
-"""Graphs for the routing tests: random ones, and seeded domains in node ids."""
+"""Graphs for the routing tests: random ones, and seeded domains by node id."""
 
 from collections.abc import Collection
 

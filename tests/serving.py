@@ -1,4 +1,4 @@
-"""A service of its own process, as users start it."""
+"""A service in its own process, started as users start it."""
 
 import os
 import socket

@@ -28,7 +28,7 @@ def test_codes_are_distinct_and_reach_graphql(kind: type[TrninvError]) -> None:
 
 
 def test_every_code_is_documented_with_its_exit_status() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "errors.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "errors.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (\d) \|", page, re.MULTILINE))
     assert rows == {kind.code: str(kind.exit_status) for kind in _tree(TrninvError) if kind is not TrninvError}
 

@@ -1,113 +1,58 @@
-"""Every example of the README is run, and its output is what stands there.
+"""Every example of README and docs is run, and its output is what stands on the page.
 
 ``python tests/test_readme.py`` writes the outputs anew.
 """
 
 import contextlib
-import io
-import json
 import re
 import shlex
-import sys
-from collections.abc import Iterator
+import tempfile
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from tabulate import tabulate
 
 import trninv
-from conftest import both_ways
+from conftest import seed_everything
+from examples import FENCE, ROOT, answers, pages
 from trninv.cli.main import main
-from trninv.reports.guard import checked
-from trninv.reports.reader import find
 from trninv.routing.fleet import Fleet
 
-README = Path(__file__).parents[1] / "README.md"
-RECIPES = README.parent / "docs" / "recipes.md"
-PAGES = README, RECIPES, README.parent / "docs" / "graphql.md", README.parent / "docs" / "explorer.md"
-_FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
+README = ROOT / "README.md"
+RECIPES = ROOT / "docs/how-to/recipes.md"
+TUTORIAL = ROOT / "docs/tutorial/first-answer.md"
+OTHERWISE = {ROOT / "docs/reference/sql.md", ROOT / "docs/reference/schema.md"}
+"""Pages whose SQL has tests of its own: tests/reports/test_reports.py and below."""
+
+PAGES = [page for page in pages() if FENCE.search(page.read_text()) and page not in OTHERWISE | {TUTORIAL}]
+_EXAMPLES = [(page, number) for page in PAGES for number in range(len(FENCE.findall(page.read_text())))]
 _DRAWN = re.compile(r"^ +trninv (draw .*docs/pictures/.*\.svg)$", re.MULTILINE)
 
 
-def run_commands(block: str, url: str) -> str:
-    shown = []
-    for line in block.splitlines():
-        if line.startswith("$ trninv "):
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
-                main(["--database", url, *shlex.split(line)[2:]])
-            shown.append(line + "\n" + "\n".join(printed.rstrip() for printed in out.getvalue().splitlines()) + "\n")
-    return "\n".join(shown)
-
-
-def run_graphql(block: str, fleet: Fleet) -> str:
-    answer = both_ways(fleet)(block)
-    assert answer["errors"] == []
-    return json.dumps(answer["data"], indent=2, ensure_ascii=False) + "\n"
-
-
-def run_sql(block: str, fleet: Fleet) -> str:
-    found = find(fleet.engine, checked(block, fleet.engine.dialect.name), seconds=60)
-    rows = [[str(cell) for cell in row] for row in found.rows]
-    shown = tabulate(rows, headers=found.columns, tablefmt="simple", disable_numparse=True)
-    return "\n".join(line.rstrip() for line in shown.splitlines()) + "\n"
-
-
-def run_python(block: str, fleet: Fleet) -> str:
-    shown = []
-    names: dict[str, object] = {"trninv": type("trninv", (), {"open": staticmethod(lambda: fleet)})}
-    for line in block.splitlines():
-        if line.startswith(">>> "):
-            shown.append(line)
-            code = line[4:].split("  #")[0].strip()
-            if code.startswith("import") or re.match(r"\w+ = ", code):
-                exec(code.replace("import trninv", "pass"), names)  # noqa: S102 # the README's own lines
-            else:
-                shown.append(repr(eval(code, names)))  # noqa: S307
-    return "\n".join(shown) + "\n"
-
-
-def answers(source: str, fleet: Fleet) -> Iterator[tuple[re.Match[str], str]]:
-    """Each example with what it must look like."""
-    url = fleet.engine.url.render_as_string(hide_password=False)
-    for block in _FENCE.finditer(source):
-        kind, body, _ = block.groups()
-        match kind:
-            case "console":
-                yield block, f"```console\n{run_commands(body, url)}```\n"
-            case "python":
-                yield block, f"```python\n{run_python(body, fleet)}```\n"
-            case "graphql":
-                yield block, f"```graphql\n{body}```\n\n```json\n{run_graphql(body, fleet)}```\n"
-            case "sql":
-                yield block, f"```sql\n{body}```\n\n```text\n{run_sql(body, fleet)}```\n"
-
-
-_EXAMPLES = [(page, number) for page in PAGES for number in range(len(_FENCE.findall(page.read_text())))]
-
-
-def test_there_is_an_example_of_each_question_in_each_way() -> None:
-    kinds = [kind for kind, _, _ in _FENCE.findall(README.read_text())]
-    assert {kind: kinds.count(kind) for kind in set(kinds)} == {"console": 9, "graphql": 7, "sql": 5, "python": 1}
+def test_the_readme_is_short_and_asks_in_every_interface() -> None:
+    assert README.read_text().count("\n") <= 250
+    assert {kind for kind, _, _ in FENCE.findall(README.read_text())} == {"console", "graphql", "sql", "python"}
 
 
 def test_there_are_thirty_recipes_in_three_ways() -> None:
     for recipe in RECIPES.read_text().split("\n## ")[1:]:
-        assert [kind for kind, _, _ in _FENCE.findall(recipe)] == ["graphql", "sql", "console"]
+        assert [kind for kind, _, _ in FENCE.findall(recipe)] == ["graphql", "sql", "console"]
     assert RECIPES.read_text().count("\n## ") == 30
 
 
 @pytest.mark.parametrize(("page", "number"), _EXAMPLES)
 def test_an_example_prints_what_stands_there(fleet: Fleet, page: Path, number: int) -> None:
-    source = page.read_text()
-    block = list(_FENCE.finditer(source))[number]
+    block = list(FENCE.finditer(page.read_text()))[number]
     ((found, wanted),) = answers(block[0], fleet)
     assert found[0] == wanted
 
 
+def test_the_tutorial_leads_from_an_empty_database_to_what_stands_there(empty: str) -> None:
+    assert follow(TUTORIAL.read_text(), empty) == TUTORIAL.read_text()
+
+
 def test_the_sql_of_the_schema_page_marks_a_chip(seeded: str) -> None:
-    (block,) = re.findall(r"```sql\n(.*?)```", (README.parent / "docs" / "schema.md").read_text(), re.DOTALL)
+    (block,) = re.findall(r"```sql\n(.*?)```", (ROOT / "docs/reference/schema.md").read_text(), re.DOTALL)
     change, question = (part for part in block.split(";") if part.strip())
     with trninv.open(seeded) as fleet, fleet.engine.begin() as connection:
         connection.execute(text(change))
@@ -116,28 +61,35 @@ def test_the_sql_of_the_schema_page_marks_a_chip(seeded: str) -> None:
         assert fleet.memory_pool("u-trn2x64/d0/s1/c5").chips == 0
 
 
-@pytest.mark.parametrize(
-    "command",
-    [line for page in (README, README.parent / "docs/routing.md") for line in _DRAWN.findall(page.read_text())],
-)
+@pytest.mark.parametrize("command", [line for page in pages() for line in _DRAWN.findall(page.read_text())])
 def test_a_picture_is_what_its_command_draws(lite: str, tmp_path: Path, command: str) -> None:
     *words, picture = shlex.split(command)
     with contextlib.suppress(SystemExit):
         main(["--database", lite, *words, str(tmp_path / "new.svg")])
-    assert (tmp_path / "new.svg").read_text() == (README.parent / picture).read_text()
+    assert (tmp_path / "new.svg").read_text() == (ROOT / picture).read_text()
 
 
-@pytest.mark.parametrize("file", [*README.parent.glob("*.md"), *README.parent.glob("docs/**/*.md")])
-def test_links_lead_somewhere(file: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", file.read_text()):
-        if not target.startswith("http"):
-            assert (file.parent / target).exists(), target
+def follow(tutorial: str, database: str) -> str:
+    """The tutorial as it reads when it is followed on an empty database."""
+    assert "\n    trninv migrate\n" in tutorial
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(None):
+        main(["--database", database, "migrate"])
+    with trninv.open(database) as fleet:
+        return refreshed(tutorial, fleet)
+
+
+def refreshed(source: str, fleet: Fleet) -> str:
+    """A page with the outputs that its examples have now."""
+    for found, wanted in answers(source, fleet):
+        source = source.replace(found[0], wanted)
+    return source
 
 
 if __name__ == "__main__":
-    with trninv.open(sys.argv[1]) as opened:
-        for page in PAGES:
-            content = page.read_text()
-            for found, better in answers(content, opened):
-                content = content.replace(found[0], better)
-            page.write_text(content)
+    with tempfile.TemporaryDirectory() as directory:
+        seeded_url, empty_url = (f"sqlite:///{directory}/{name}.db" for name in ("seeded", "empty"))
+        seed_everything(seeded_url)
+        with trninv.open(seeded_url) as opened:
+            for stale in PAGES:
+                stale.write_text(refreshed(stale.read_text(), opened))
+        TUTORIAL.write_text(follow(TUTORIAL.read_text(), empty_url))

@@ -1,4 +1,4 @@
-"""Each seed script runs on its own, and alembic alone migrates."""
+"""Each seed script runs on its own, and alembic can migrate alone."""
 
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Settings come from the environment; files from the checkout or the wheel."""
 
-from pathlib import Path
-
 import pytest
 
 from trninv.errors import UsageError
@@ -17,12 +15,6 @@ def test_the_default_database_is_a_file_of_the_user() -> None:
 def test_the_environment_decides() -> None:
     given = {"TRNINV_DATABASE_URL": "postgresql://h/d", "TRNINV_BISECTION_SECONDS": "2.5"}
     assert Settings.load(given) == Settings("postgresql://h/d", 2.5)
-
-
-@pytest.mark.parametrize("name", Settings.__annotations__)
-def test_every_variable_is_documented(name: str) -> None:
-    root = Path(__file__).parent.parent
-    assert any(f"TRNINV_{name.upper()}" in page.read_text() for page in [root / "README.md", *root.glob("docs/*.md")])
 
 
 @pytest.mark.parametrize("seconds", ["soon", "-1", "0", "nan", "inf"])

@@ -1,4 +1,4 @@
-"""The wheel alone, in a fresh virtual environment and a fresh home, migrates, seeds and answers."""
+"""The wheel on its own, in a fresh virtual environment and home directory, migrates, seeds and answers."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""When to stop: a request's time, and whether anybody still waits for it. What takes long looks at it."""
+"""When to stop: a request's time limit, and whether anybody still waits for the answer. Long loops check it."""
 
 import time
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from trninv.errors import TimeLimitError
 
 @dataclass(slots=True)
 class Deadline:
-    """A time (monotonic) that may be brought forward: of a context, and of the threads that work for it."""
+    """A monotonic time that can be moved earlier, shared by a context and the threads that work for it."""
 
     end: float
     seconds: float
@@ -21,7 +21,7 @@ class Deadline:
         return TimeLimitError(f"not answered within {self.seconds:g} s: ask for less, or of a smaller scope")
 
     def cancel(self) -> None:
-        """Nobody waits any more."""
+        """Stop now: nobody waits for the answer any more."""
         self.end = -inf
 
 
@@ -30,7 +30,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def limit(seconds: float) -> Iterator[Deadline]:
-    """Let what runs within take so long at most."""
+    """Limit the time that the code in the context may take."""
     deadline = Deadline(time.monotonic() + seconds, seconds)
     token = _current.set(deadline)
     try:
@@ -45,12 +45,12 @@ def is_over() -> bool:
 
 
 def check() -> None:
-    """Stop here if it is time.
+    """Raise if the time is up.
 
     Raises
     ------
     TimeLimitError
-        It is.
+        It is up.
 
     """
     deadline = _current.get()
@@ -59,6 +59,6 @@ def check() -> None:
 
 
 def remaining(seconds: float) -> float:
-    """So many seconds, or what is left if that is less."""
+    """That many seconds, or what is left if that is less."""
     deadline = _current.get()
     return seconds if deadline is None else max(min(seconds, deadline.end - time.monotonic()), 0.0)

@@ -86,7 +86,7 @@ class TrninvError(Exception):
 
     @property
     def extensions(self) -> dict[str, str]:
-        """What GraphQL puts beside the message."""
+        """What GraphQL returns next to the message."""
         return {"code": self.code}
 
 
@@ -224,7 +224,7 @@ class ClusterExistsError(DatabaseError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """What to offer instead of a word that is not known, as the end of a sentence."""
+    """What to suggest instead of an unknown word, as the end of a sentence."""
     names = sorted(known)
     if begins := [name for name in names if word and name.startswith(word)]:
         return f"did you mean {' or '.join(begins[:3])}?"

@@ -1,4 +1,4 @@
-"""Settings from the environment (prefix TRNINV_) and where the program's own files are."""
+"""Settings from the environment (prefix TRNINV_), and where the program's own files are."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from trninv.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment decides: each attribute is the variable TRNINV_NAME.
+    """What the environment sets: each attribute NAME is read from the variable TRNINV_NAME.
 
     Attributes
     ----------
@@ -25,24 +25,24 @@ class Settings:
     max_cost
         What one GraphQL document may cost.
     auth
-        "tokens": every request needs one; "": none does.
+        "tokens": every request needs a bearer token; "": none does.
     documents
         Directory of persisted documents (NAME.graphql).
     persisted_only
-        Whether no others are answered.
+        Whether only persisted documents are answered.
     introspection, graphiql
-        Whether the service tells its schema, and has the page that asks for it.
+        Whether the service answers introspection, and whether it serves GraphiQL.
     allowed_hosts
-        Names that requests may call the server by; with none said, those of this machine, or any where tokens are asked
-        for: a page elsewhere could have its own name lead here.
+        Host names that requests may address the server by, so that a page elsewhere cannot point a name of its own at
+        it. Empty: the names of this machine, or any name if tokens are required.
     cors_origins
-        Web pages of other origins that may ask, separated by commas.
+        Other origins whose pages may ask.
     reports
         Directory of the user's own reports (NAME.sql).
     log
-        "json", "text" or "off": a line a request on stderr.
+        How each request is logged on stderr: "json", "text" or "off".
     compiled
-        Whether plain inventory is compiled; else all is executed field by field.
+        Whether plain inventory is compiled to SQL; otherwise everything is executed field by field.
 
     """
 
@@ -63,12 +63,12 @@ class Settings:
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
-        """From the environment.
+        """Read the settings from the environment.
 
         Raises
         ------
         UsageError
-            A variable has no such value.
+            A variable has a value that it cannot have.
 
         """
         given = {name: environ.get(f"TRNINV_{name.upper()}", "").strip() for name in cls.__annotations__}
@@ -135,14 +135,14 @@ _READ: Mapping[str, Callable[[str, str], Any]] = {
 
 
 def default_database() -> str:
-    """URL of the SQLite file in the user's data directory."""
+    """The URL of an SQLite file in the user's data directory."""
     import platformdirs  # noqa: PLC0415 # not needed where a URL is given
 
     return f"sqlite:///{platformdirs.user_data_path('trninv') / 'trninv.db'}"
 
 
 def bundle() -> Path:
-    """Directory that holds migrations/, seed/ and alembic.ini: in the wheel, or the top of a checkout."""
+    """The directory that holds migrations/, seed/ and alembic.ini: inside the wheel, or the top of a checkout."""
     package = Path(__file__).parent
     bundled = package / "_bundle"
     return bundled if bundled.is_dir() else package.parent

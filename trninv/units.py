@@ -1,7 +1,7 @@
 """Exact quantities: bytes, bytes per second in one direction, operations per second, and time.
 
-A document's "GB" is 10⁹ bytes and its "GiB" 2³⁰: the two are never taken for each other here. Where a document
-means the other one, the catalog says so as a reading. Printing is exact, so that parsing gives the number back.
+"GB" is 10⁹ bytes and "GiB" is 2³⁰, and the two are never confused here. Where a document writes one and means the
+other, the catalog records that as a reading. Printing is exact: parsing the text gives the same number back.
 """
 
 import re
@@ -22,7 +22,7 @@ class Quantity(int):
     Attributes
     ----------
     UNITS
-        Every unit that is read, with its size in base units.
+        Every unit that is accepted, with its size in base units.
     SPELLINGS
         Other spellings of those units.
     PRINTED

@@ -35,7 +35,7 @@ DOWN = ["rainier/d17/s2/c5", "rainier/d1200/s1", "rainier/d1201/s1", "rainier/d1
 
 
 def draw(database: str) -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")):
         for command in re.findall(r"^ +trninv (draw .*docs/pictures/.*\.svg)$", page.read_text(), re.MULTILINE):
             subprocess.run([sys.executable, "-m", "trninv", "--database", database, *command.split()], check=True)
 

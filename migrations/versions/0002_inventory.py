@@ -1,4 +1,4 @@
-"""Clusters and all they contain: the graph.
+"""Clusters and everything in them: the graph.
 
 Revision ID: 0002
 Revises: 0001

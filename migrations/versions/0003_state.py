@@ -1,4 +1,4 @@
-"""Conditions: servers have one, degraded things carry a part, and every change is kept.
+"""Conditions: servers have one, degraded things carry a fraction, and every change is kept.
 
 Revision ID: 0003
 Revises: 0002
@@ -19,7 +19,7 @@ COLUMNS = (
     ("node", "own_factor_ppm", "INTEGER"),
     ("link", "factor_ppm", "INTEGER"),
 )
-"""Added in place: a table made anew would take minutes for a large cluster."""
+"""Columns that are added in place: recreating the tables would take minutes for a large cluster."""
 
 REFUSE = "state_event is append only"
 FUNCTION = f"""

@@ -1,4 +1,4 @@
-"""Facts say their value for people; tokens.
+"""Facts have a value formatted for people; tokens.
 
 Revision ID: 0004
 Revises: 0003
@@ -15,7 +15,7 @@ down_revision = "0003"
 
 def upgrade() -> None:
     op.add_column("fact", sa.Column("shown", sa.Text(), nullable=True))
-    if not op.get_context().as_sql:  # a schema made from text has no facts yet
+    if not op.get_context().as_sql:  # offline, there are no facts yet
         _fill(op.get_bind())
     op.create_table(
         "token",

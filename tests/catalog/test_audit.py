@@ -1,4 +1,4 @@
-"""What can be derived is derived and compared with what is printed."""
+"""Derived numbers are compared with printed ones."""
 
 import dataclasses
 from fractions import Fraction

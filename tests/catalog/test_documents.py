@@ -1,4 +1,4 @@
-"""Every number of the four seed documents that describes hardware is a fact, as written, with its words."""
+"""Every number in the four seed documents that describes hardware is a fact, as written, with its quote."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""set and events, as an operator types them; and the questions' options of what if."""
+"""set and events as an operator types them, and the "what if" options of the questions."""
 
 import json
 

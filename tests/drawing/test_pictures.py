@@ -1,6 +1,6 @@
 """Pictures: what they show, that they are stable to the byte, and what is refused.
 
-TRNINV_WRITE_BASELINE=1 writes tests/golden/pictures anew.
+TRNINV_WRITE_BASELINE=1 rewrites tests/golden/pictures.
 """
 
 import os

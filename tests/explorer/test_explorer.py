@@ -1,6 +1,6 @@
 """The explorer as people use it, in a real browser.
 
-TRNINV_WRITE_BASELINE=1 writes tests/golden/screens anew.
+TRNINV_WRITE_BASELINE=1 rewrites tests/golden/screens.
 """
 
 import gzip

@@ -1,4 +1,4 @@
-"""Compiled documents against the executor: the same bytes, for documents made at random from the schema."""
+"""Compiled documents against the executor: the same bytes, for random documents generated from the schema."""
 
 import json
 from typing import Any

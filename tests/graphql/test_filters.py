@@ -1,4 +1,4 @@
-"""Filters and orders of lists against plain Python over plain SQL."""
+"""Filters and orders of lists, compared with plain Python over plain SQL."""
 
 from collections.abc import Mapping
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The schema that people build on: checked in, described, limited before execution, masked inside."""
+"""The schema that people build on: checked in, described, limited before execution, internal errors masked."""
 
 import asyncio
 import base64

@@ -1,6 +1,6 @@
-"""How many SQL statements a document sends: the same for one object and for many, and as many as are written down.
+"""How many SQL statements a document sends: the same for one object and for many, and as many as the baseline says.
 
-After a change that is meant: TRNINV_WRITE_BASELINE=1 ./run test tests/graphql/test_statements.py
+After an intended change: TRNINV_WRITE_BASELINE=1 ./run test tests/graphql/test_statements.py
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Bearer tokens: shown once, kept as a digest, of one scope, ended by time or by hand."""
+"""Bearer tokens: shown once, stored as a digest, with one scope, ended by expiry or revocation."""
 
 from datetime import UTC, datetime, timedelta
 

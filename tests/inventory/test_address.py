@@ -1,4 +1,4 @@
-"""Addresses: parsed, resolved in one query, and answered with what there is instead."""
+"""Addresses: parsed, resolved in one query; the error says what exists instead."""
 
 import pytest
 from hypothesis import given

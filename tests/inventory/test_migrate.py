@@ -1,4 +1,4 @@
-"""Migrations: up, down and up again, with data in the tables, to the schema that the classes declare."""
+"""Migrations: up, down and up again, with data in the tables, to the declared schema."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Seeding: idempotent, one transaction a system, nothing left of a kill, the same rows on both databases."""
+"""Seeding: idempotent, one transaction per system, nothing left behind by a kill, the same rows on both databases."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Conditions: what is set is heeded, kept, and comes back as it was."""
+"""Conditions: what is set takes effect, is recorded, and can be restored."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The tables refuse what can't be."""
+"""The tables refuse impossible rows."""
 
 import pytest
 from sqlalchemy import Engine, text

@@ -1,4 +1,4 @@
-"""The four documents against the database: each documented total recomputed by SQL from the rows."""
+"""The four documents against the database: SQL recomputes each documented total from the rows."""
 
 import json
 from collections import Counter

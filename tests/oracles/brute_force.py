@@ -1,4 +1,4 @@
-"""Slow and obvious: every path, every split. For graphs of up to sixteen chips."""
+"""Slow and obvious oracles: every path, every split. For graphs of up to sixteen chips."""
 
 from collections.abc import Collection, Iterator
 from itertools import combinations, pairwise

@@ -1,4 +1,4 @@
-"""What may not be run is refused by name, twice: by what reads the text, and by the database itself."""
+"""What may not run is refused by name, twice: by the guard that reads the SQL, and by the database itself."""
 
 import sqlite3
 from collections.abc import Iterator

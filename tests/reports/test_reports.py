@@ -1,4 +1,4 @@
-"""Views, reports and exports: the same on both databases, by their indexes, read back whole."""
+"""Views, reports and exports: the same on both databases, using indexes, read back in full."""
 
 import csv
 import io
@@ -305,7 +305,7 @@ def test_reports_over_http(lite: str, tmp_path: Path) -> None:
 
 
 def test_every_view_and_its_columns_are_documented(lite_fleet: Fleet) -> None:
-    page = (ROOT / "docs" / "sql.md").read_text()
+    page = (ROOT / "docs" / "reference" / "sql.md").read_text()
     for view in VIEWS:
         section = page.partition(f"### {view}\n")[2].partition("\n### ")[0]
         columns = find(lite_fleet.engine, f"SELECT * FROM {view} LIMIT 1", seconds=10).columns

@@ -1,7 +1,7 @@
 """Bisections of randomly damaged domains of every generation, each proven by two methods that share no step.
 
-Enumeration and packed trees for servers and switched domains; for the 64-chip torus swaps with packed trees, and the
-integer program with trees of its own. TRNINV_TEST_DOMAINS says how many of each (CI: 200).
+Servers and switched domains: enumeration, and packed trees. The 64-chip torus: swaps with packed trees, and the
+integer program with trees of its own. TRNINV_TEST_DOMAINS sets how many of each (CI: 200).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Across the EFA fabric: two domains and a slice against the whole graph, the quotient against every split."""
+"""Across the EFA fabric: two domains and a slice of it against the whole graph, the quotient against every split."""
 
 import random
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Limits of collectives against every set, an edge-flow linear program, and published values."""
+"""Limits of collectives, compared with every set, an edge-flow linear program, and published values."""
 
 import itertools
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The questions as notebooks ask them, on the wiring as it is now."""
+"""The questions as a notebook asks them, on the wiring as it is now."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Flow, cut and reach against what is slow and obvious."""
+"""Flow, cut and reach, compared with slow and obvious oracles."""
 
 from collections.abc import Sequence
 

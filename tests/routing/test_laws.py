@@ -1,4 +1,4 @@
-"""What must hold whatever the graph: more capacity never carries less, and names do not matter."""
+"""Laws that hold for any graph: more capacity never carries less, and names do not matter."""
 
 from collections.abc import Callable
 

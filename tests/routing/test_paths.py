@@ -1,4 +1,4 @@
-"""Paths against every simple path there is."""
+"""Paths, compared with all simple paths."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Project Rainier whole: 400,000 chips, and what is answered from two domains against a search of the whole graph."""
+"""All of Project Rainier: 400,000 chips; answers found from two domains against a search of the whole graph."""
 
 import random
 import sqlite3

@@ -1,4 +1,4 @@
-"""Distances, Gomory-Hu trees, split profiles and placements against what they are shortcuts for."""
+"""Distances, Gomory-Hu trees, split profiles and placements, compared with the long way around."""
 
 import itertools
 from collections import Counter

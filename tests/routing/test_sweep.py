@@ -1,4 +1,4 @@
-"""Sweeps: symmetric failures are alike indeed, work survives kills, and every way to run it gives one answer."""
+"""Sweeps: symmetric failures really are alike, work survives kills, and every way to run one gives the same answer."""
 
 import json
 import os

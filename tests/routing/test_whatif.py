@@ -1,4 +1,4 @@
-"""What if: as the database would say if it were so, and nothing written."""
+"""What if: the same answers as if the database said so, with nothing written."""
 
 import random
 from itertools import pairwise

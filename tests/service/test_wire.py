@@ -1,4 +1,4 @@
-"""GraphQL over HTTP, as its audits ask for it, and what stands around it: caches, tokens, limits, logs, metrics."""
+"""GraphQL over HTTP as its audits require, and what surrounds it: caches, tokens, limits, logs, metrics."""
 
 import asyncio
 import gzip

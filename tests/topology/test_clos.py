@@ -1,4 +1,4 @@
-"""The fabric: every domain on one node of each tier, every uplink the sum of what is below."""
+"""The fabric: every domain below one node of each tier, every uplink the sum of what is below it."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What can be derived is derived and compared with what is printed, with the rounding said."""
+"""Numbers derived from others, compared with what is printed; each says under which rounding the two agree."""
 
 import math
 import re

@@ -25,7 +25,7 @@ KINDS: Final = tuple(KIND_MEANINGS)
 DIRECTIONS: Final = ("one", "both")
 
 EFA_FABRIC: Final = "efa-fabric"
-"""Subject of the facts about every EFA fabric."""
+"""Subject of the facts that hold for every EFA fabric."""
 
 _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
     "capacity": Capacity,
@@ -52,7 +52,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What a fact can be about; a directional bandwidth needs a reading of its direction."""
+    """What a fact can be about. A directional bandwidth needs a reading of its direction."""
 
     name: str
     dimension: str
@@ -69,11 +69,11 @@ class Fact:
     written, unit
         Value and unit exactly as written; for a derived fact the formula's result.
     reading_unit
-        The unit it is read in where that is not the one written (GB for a printed GiB), else None.
+        The unit it is read in if that differs from the written one (GB for a printed GiB), else None.
     direction
-        For a directional bandwidth: "one" direction is written, or the sum of "both".
+        For a directional bandwidth, whether the written value is for "one" direction or the sum of "both".
     grounds
-        Why it is read so.
+        Why it is read that way.
     formula
         How a derived fact follows from others, else None.
     value
@@ -104,7 +104,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Facts of one subject and attribute that disagree in value, or agree only after their readings."""
+    """Facts of one subject and attribute whose values disagree, or agree only because of their readings."""
 
     subject: str
     attribute: str
@@ -114,7 +114,7 @@ class Conflict:
 
 
 def render(value: int, dimension: str) -> str:
-    """Base units for people: "64 GB/s", "96 GiB", "2,517 TFLOPS", "$4,000", "18 U", "16"."""
+    """A value in base units, formatted for people: "64 GB/s", "96 GiB", "2,517 TFLOPS", "$4,000", "18 U", "16"."""
     if quantity := _QUANTITIES.get(dimension):
         return str(quantity(value))
     return {"usd": f"${value:,}", "rack_units": f"{value:,} U"}.get(dimension, f"{value:,}")
@@ -138,7 +138,7 @@ class Catalog:
         Raises
         ------
         CatalogError
-            With the file's words that are wrong: an unknown source, attribute or unit, a missing direction, …
+            Quoting what is wrong in the file: an unknown source, attribute or unit, a missing direction, …
 
         """
         try:
@@ -164,7 +164,7 @@ class Catalog:
         return value
 
     def find(self, subject: str, attribute: str) -> int | None:
-        """Exact value of the picked fact, or None where no document gives one."""
+        """Exact value of the picked fact, or None if no document gives one."""
         facts = self.of(subject, attribute)
         return facts[0].value if facts else None
 
@@ -177,11 +177,11 @@ class Catalog:
         )
 
     def disputed(self, fact: Fact) -> bool:
-        """Whether sources disagree on it, a reconciliation stands beside it, or it follows from such a fact."""
+        """Whether sources disagree on it, a reconciliation explains it, or it follows from such a fact."""
         return bool(self.note(fact)) or disagree(self.of(*fact.key))
 
     def note(self, fact: Fact) -> str | None:
-        """How to read the disagreement that a fact, or one that it follows from, is part of."""
+        """How to read the disagreement that a fact, or a fact it follows from, is part of."""
         terms = (self.term(match[0]) for match in _TERM.finditer(fact.formula or ""))
         return self.notes.get(fact.key) or next(filter(None, map(self.note, terms)), None)
 
@@ -190,7 +190,7 @@ class Catalog:
         return _evaluate(formula, self.term)
 
     def term(self, term: str) -> Fact:
-        """The fact that ``subject:attribute@source#nth`` names (without source the picked one)."""
+        """The fact that ``subject:attribute@source#nth`` names; without a source, the picked one."""
         match = _TERM.fullmatch(term)
         if match is None:
             raise CatalogError(f"{term!r} is not subject:attribute@source")
@@ -206,7 +206,7 @@ class Catalog:
 
 
 def disagree(facts: Iterable[Fact]) -> bool:
-    """Whether exact values differ, or the values as written do where a unit had to be read as another."""
+    """Whether exact values differ, or written values differ where a unit had to be read as another one."""
     listed = list(facts)
     read = {fact.value if fact.value is not None else fact.written for fact in listed}
     return len(read) > 1 or (len(listed) > 1 and any(fact.reading_unit for fact in listed))

@@ -32,7 +32,7 @@ class ChipModel:
 
 @dataclass(frozen=True, slots=True)
 class ServerModel:
-    """A server, with the chips of each compute tray in tray order (none where no document says)."""
+    """A server, with the chips of each compute tray in tray order (empty if no document says)."""
 
     slug: str
     chip: ChipModel
@@ -57,7 +57,7 @@ class LinkModel:
 
 @dataclass(frozen=True, slots=True)
 class DomainModel:
-    """A scale-up domain: its blueprint, its servers, and the wires that each role of the blueprint is made of."""
+    """A scale-up domain: its blueprint, its servers, and the kind of wire for each role in the blueprint."""
 
     slug: str
     name: str
@@ -94,18 +94,18 @@ class System:
         return self.domains * self.domain.blueprint.servers
 
     def fabric(self, catalog: Catalog) -> Fabric | None:
-        """The EFA fabric between its domains; one domain alone has none."""
+        """The EFA fabric between its domains; None if there is only one."""
         if self.domains == 1:
             return None
         sizes = (catalog.value(self.domain.slug, f"{what}_per_network_node") for what in ("domains", "nodes"))
         return Fabric(self.domains, *sizes)
 
     def resized(self, domains: int) -> "System":
-        """The same of another number of domains."""
+        """The same system with another number of domains."""
         return replace(self, domains=domains)
 
     def domains_for(self, chips: int) -> int:
-        """How many domains hold so many chips.
+        """How many domains hold that many chips.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class System:
         return tuple(dict.fromkeys(names))
 
     def sources(self, catalog: Catalog) -> tuple[Source, ...]:
-        """Sources of the picked facts, each once."""
+        """Sources of the picked facts, without repeats."""
         picked = {fact.key: fact for fact in reversed(catalog.facts) if fact.subject in self.subjects()}
         return tuple(
             sorted(

@@ -1,4 +1,4 @@
-"""token: who may ask the service, where it asks for access."""
+"""token: who may use the service, if it requires tokens."""
 
 import click
 
@@ -12,7 +12,7 @@ _COLUMNS = ("name", "scope", "created", "expires", "revoked")
 
 @click.group("token")
 def token() -> None:
-    """Bearer tokens of the service; it asks for them with TRNINV_AUTH=access.
+    """Bearer tokens for the service, which requires them with TRNINV_AUTH=tokens.
 
     \b
     trninv token create grafana --scope read --expires 90d
@@ -27,7 +27,7 @@ def token() -> None:
 @click.option("--expires", metavar="SPAN", help="When it ends: days or hours, such as 90d or 12h. [default: never]")
 @click.pass_obj
 def create(database: str, name: str, scope: str, expires: str | None) -> None:
-    """Make a token and print it, this once.
+    """Create a token and print it, only this once.
 
     \b
     trninv token create grafana --scope read --expires 90d
@@ -42,7 +42,7 @@ def create(database: str, name: str, scope: str, expires: str | None) -> None:
 @format_option
 @click.pass_obj
 def list_(database: str, style: str) -> None:
-    """List the tokens by name; what they are is not kept.
+    """List the tokens by name; the tokens themselves are not stored.
 
     \b
     trninv token list --format json
@@ -56,7 +56,7 @@ def list_(database: str, style: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def revoke(database: str, name: str) -> None:
-    """Let a token be worth nothing from now on.
+    """Revoke a token.
 
     \b
     trninv token revoke grafana

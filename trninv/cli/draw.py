@@ -25,7 +25,7 @@ _FABRIC = "/fabric"
 @click.option("--path", "ends", nargs=2, metavar="A B", help="Mark the shortest path from A to B.")
 @click.option("--widest", nargs=2, metavar="A B", help="Mark the widest path from A to B.")
 @click.option("--cut", "parted", nargs=2, metavar="A B", help="Mark the minimum cut between A and B.")
-@click.option("--bisection", "halved", is_flag=True, help="Mark the bisection's cut, and one of its sides.")
+@click.option("--bisection", "halved", is_flag=True, help="Mark the bisection's cut, and one of the sides.")
 @click.option(
     "--colour",
     type=click.Choice(fleet.COLOURINGS),
@@ -71,12 +71,12 @@ def draw(  # one parameter an option
 
 
 def _place(asked: Fleet, scope: str, colour: str | None, *, plain: bool) -> str | None:
-    """The picture of a fabric, a rack or a cluster of several domains; None of what lies in one domain.
+    """The picture of a fabric, a rack or a cluster of several domains; None if the scope lies in one domain.
 
     Raises
     ------
     UsageError
-        Something is to be marked or supposed in it, which only a wiring shows; or a colour is chosen for no fleet.
+        Something is marked or supposed, which only a wiring shows; or a colour is chosen for something not a fleet.
 
     """
     name = scope.strip().lower()

@@ -24,7 +24,7 @@ format_option = click.option(
 
 
 def show(style: str, value: Any, table: Callable[[], None]) -> None:
-    """Print a value as JSON, or call what prints it for people."""
+    """Print a value as JSON, or call the function that prints it for people."""
     if style == "json":
         click.echo(json.dumps(encode(value), indent=2, ensure_ascii=False))
     else:
@@ -32,7 +32,7 @@ def show(style: str, value: Any, table: Callable[[], None]) -> None:
 
 
 def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
-    """Print a table; cells are printed as they read, with no guess at numbers."""
+    """Print a table; cells are printed as they are, without guessing at numbers."""
     from tabulate import tabulate  # noqa: PLC0415 # JSON does without
 
     shown = [["" if cell is None else str(cell) for cell in line] for line in lines]
@@ -40,7 +40,7 @@ def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
 
 
 class Progress:
-    """One line on a terminal's stderr: the table at work, rows a second, the time left."""
+    """One line on a terminal's stderr: the current table, rows per second, the time left."""
 
     def __init__(self, name: str) -> None:
         self._name, self._start, self._shown = name, time.monotonic(), False
@@ -151,7 +151,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 _OPTIONAL = ("baseline", "difference")
-"""Only there where a scenario was asked about."""
+"""Fields that exist only if a scenario was asked about."""
 
 
 def _camel(name: str) -> str:

@@ -22,10 +22,10 @@ _format = click.option(
     type=click.Choice(["table", *FORMATS]),
     default="table",
     show_default=True,
-    help="How to print; parquet goes to a file or a pipe.",
+    help="How to print; parquet needs a file or a pipe.",
 )
 _limit = click.option(
-    "--limit", type=click.IntRange(1), default=MOST_ROWS, show_default=True, help="Rows at most; more are said to be."
+    "--limit", type=click.IntRange(1), default=MOST_ROWS, show_default=True, help="At most this many rows."
 )
 _seconds = click.option("--seconds", type=float, default=60.0, show_default=True, help="How long it may take.")
 _folder = click.option(
@@ -93,7 +93,7 @@ def _list(folder: Path | None, style: str) -> None:
 @_seconds
 @click.pass_obj
 def sql(database: str, query: str, style: str, limit: int, seconds: float) -> None:
-    """Run one SELECT over the tables and the v_ views, read only for certain; - reads it from stdin.
+    """Run one SELECT over the tables and the v_ views, guaranteed read only; - reads it from stdin.
 
     \b
     trninv sql "SELECT cluster, count(*) AS chips FROM v_chip WHERE state <> 'up' GROUP BY cluster"

@@ -48,7 +48,7 @@ def show(database: str, address: str, style: str) -> None:
 @click.option("--conflicts", is_flag=True, help="Only what sources disagree on, with how to read it.")
 @format_option
 def facts(subject: str | None, conflicts: bool, style: str) -> None:
-    """Numbers with their source, their words, and how they are read; bandwidth values are of one direction.
+    """Numbers with their source, their quote, and how they are read; bandwidths are for one direction.
 
     \b
     trninv facts trainium3
@@ -75,7 +75,7 @@ def facts(subject: str | None, conflicts: bool, style: str) -> None:
 @click.command()
 @format_option
 def audit(style: str) -> None:
-    """What follows from the documents' numbers, against what they print.
+    """Compare what follows from the documents' numbers with what they print.
 
     \b
     trninv audit
@@ -129,7 +129,7 @@ def _fact(fact: Fact) -> dict[str, Any]:
 
 
 def _subject(name: str) -> str:
-    """The subject of that name or of the system with that alias, in any case of letters."""
+    """The subject with that name, or of the system with that alias, ignoring case."""
     subjects = {fact.subject for fact in catalog().facts}
     if name.lower() in subjects:
         return name.lower()

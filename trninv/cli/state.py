@@ -22,18 +22,18 @@ def _you() -> str:
 @click.command("set")
 @click.argument("addresses", nargs=-1, required=True, metavar="ADDRESS…")
 @click.argument("state", type=click.Choice(STATES))
-@click.option("--why", required=True, help="The reason, kept with the change.")
-@click.option("--factor", type=float, metavar="F", help="Of what is degraded: the part that still carries, as 0.5.")
+@click.option("--why", required=True, help="The reason, recorded with the change.")
+@click.option("--factor", type=float, metavar="F", help="For degraded: the fraction that still works, such as 0.5.")
 @click.option("--who", default=_you, show_default="you", help="Who says so.")
 @format_option
 @click.pass_obj
 def set_(  # one parameter an option
     database: str, addresses: tuple[str, ...], state: str, why: str, factor: float | None, who: str, style: str
 ) -> None:
-    """Say that things are up, degraded, down or in maintenance; every answer heeds it from then on.
+    """Record that things are up, degraded, down or in maintenance; every answer takes it into account from then on.
 
     Servers, chips, switches, NICs, network nodes and links (A--B). A server takes its chips and NICs with it, and
-    gives them back as they were. All of the addresses are set, or none.
+    restores them later. All of the addresses are set, or none.
 
     \b
     trninv set u-trn2x64/d0/s1/c5 down --why "HBM errors, ticket 4711"
@@ -59,7 +59,7 @@ def set_(  # one parameter an option
 @format_option
 @click.pass_obj
 def events(database: str, address: str | None, last: int, style: str) -> None:
-    """Who set what to which state, when and why, newest first.
+    """Who set what to which state, when and why; newest first.
 
     \b
     trninv events u-trn2x64/d0/s1/c5

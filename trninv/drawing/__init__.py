@@ -1,1 +1,1 @@
-"""Pictures as SVG, the same as the explorer draws: wirings, racks, fleets, fabrics."""
+"""The explorer's pictures as SVG: wirings, racks, fleets, fabrics."""

@@ -1,4 +1,4 @@
-"""The tiers of a cluster's fabric as a tree; web/src/drawing/fabric.tsx places the same."""
+"""The tiers of a cluster's fabric as a tree. web/src/drawing/fabric.tsx uses the same layout."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class _Box:
 
 
 class _Tree:
-    """Places network nodes: the lowest tier in blocks, every other node over what is below it."""
+    """Places network nodes: the lowest tier in blocks, every other node above the nodes below it."""
 
     def __init__(self, nodes: Sequence[Any], above: Mapping[int, int]) -> None:
         self.boxes: dict[int, _Box] = {}
@@ -119,7 +119,7 @@ def _carried(uplink: Any, nodes: Mapping[int, Any]) -> int:
 def _draw_uplinks(
     made: Picture, boxes: Mapping[int, _Box], uplinks: Sequence[Any], leaves: set[int], left: Mapping[int, int]
 ) -> None:
-    """A line a link; those of the lowest tier's nodes below one node as one line."""
+    """One line per link, except that the links from one node to the lowest tier are drawn as a single line."""
     bundled = set()
     for uplink in uplinks:
         a, b = boxes[uplink.a_id], boxes[uplink.b_id]

@@ -1,4 +1,4 @@
-"""Every chip of a fleet, a square each, domain by domain; web/src/overview.ts draws the same."""
+"""Every chip of a fleet as a square, domain by domain. web/src/overview.ts draws the same."""
 
 from math import ceil, sqrt
 from typing import Final
@@ -17,7 +17,7 @@ _ASPECT = 1.6
 
 
 def picture(of: Overview, colouring: str = "state") -> str:
-    """An SVG document: a path a colour, whole domains of one colour as one square."""
+    """An SVG document: one path per colour, and one square for a domain that has a single colour."""
     side = ceil(sqrt(of.chips_per_domain))
     columns = ceil(sqrt(of.domains * _ASPECT))
     width, height = (count * (side + 1) + 1 for count in (columns, ceil(of.domains / columns)))
@@ -38,7 +38,7 @@ def picture(of: Overview, colouring: str = "state") -> str:
 
 
 def _colours(of: Overview, colouring: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """A palette, and the place in it of each chip's colour."""
+    """A palette, and the index of each chip's colour in it."""
     chip = np.arange(of.chips)
     match colouring:
         case "state":

@@ -1,4 +1,4 @@
-"""A rack's elevation; web/src/drawing/elevation.ts places the same."""
+"""A rack's elevation. web/src/drawing/elevation.ts uses the same layout."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -16,7 +16,7 @@ _FILL: Final = {"head": "#e9e3f7", "compute": "#dbe6fb", "server": "#f5f6f8"}
 
 
 def picture(connection: Connection, rack: Place) -> str:
-    """An SVG document: servers from the bottom up; a height that no document gives is 1U and hatched."""
+    """An SVG document: servers from the bottom up. A server whose height no document gives is hatched and 1U high."""
     units = connection.scalar(select(_T["rack"].c.rack_units).where(_T["rack"].c.id == rack.id)) or 0
     slots = list(_slots(connection, rack))
     used = sum(slot["units"] for slot in slots)
@@ -62,7 +62,7 @@ def _tray(made: Picture, slot: dict[str, Any], top: float) -> None:
 
 
 def _slots(connection: Connection, rack: Place) -> Iterator[dict[str, Any]]:
-    """Trays from the bottom up, or the server where no document says how it is split."""
+    """Trays from the bottom up, or the whole server if no document says how it is split."""
     server, domain, tray, chip, node = (_T[name] for name in ("server", "domain", "tray", "chip", "node"))
     cluster = rack.address.split("/")[0]
     servers = connection.execute(

@@ -7,9 +7,9 @@ Point = tuple[float, float]
 
 PAPER, INK, QUIET, MARK = "#ffffff", "#1a1d21", "#5a6270", "#e4572e"
 WORN, BAD, REPAIR = "#e0a526", "#b3261e", "#7350b8"
-"""Of what is degraded, down, and in maintenance."""
+"""Colours for what is degraded, down, and in maintenance."""
 LINKS: Final = ("#4269d0", "#3ca951", "#9c6b4e", "#a463f2")
-"""Colours of links, the widest first."""
+"""Colours of links, widest first."""
 
 _TITLE, _LINE = 34.0, 20.0
 
@@ -18,12 +18,12 @@ Style = dict[str, float | str]
 
 
 def number(value: float) -> str:
-    """With one decimal, and without a zero's sign or needless digits."""
+    """A number with one decimal, without a negative zero or trailing zeros."""
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
 
 
 def add(parent: Element, tag: str, title: str = "", /, **attributes: float | str) -> Element:
-    """An element below another, with a title that browsers show over it."""
+    """Add a child element, with a title that browsers show as a tooltip."""
     named = {name.replace("_", "-"): value for name, value in attributes.items()}
     shown = {name: value if isinstance(value, str) else number(value) for name, value in named.items()}
     made = SubElement(parent, tag, shown)

@@ -1,4 +1,4 @@
-"""The wiring of a domain, or of a part of one: what is down too, and what is marked."""
+"""The wiring of a domain or of a part of one, including what is down, with paths and cuts marked."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ _STUB, _MARGIN = 24.0, 44.0
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Links and nodes on a way, or a cut's links and the chips on one side of it."""
+    """The links and nodes of a path, or the links of a cut and the chips on one side of it."""
 
     links: Collection[frozenset[str]] = ()
     nodes: Collection[str] = ()
@@ -132,7 +132,7 @@ def _parts() -> Select[Any]:
 
 
 _MOST = 1_000
-"""Chips in one picture, more than any domain has."""
+"""Chips at most in one picture; more than any domain has."""
 
 
 def picture(diagram: Diagram, live: Graph, marks: Marks | None = None) -> str:

@@ -1,1 +1,1 @@
-"""What exists: the database as the one truth, addresses, stamping, and the comparison with the catalog."""
+"""What exists: the database as the single source of truth, addresses, stamping, and comparison with the catalog."""

@@ -1,4 +1,4 @@
-"""Bearer tokens: shown once when they are made, kept as SHA-256, and of one scope each."""
+"""Bearer tokens: shown once when they are created, stored as SHA-256, each with one scope."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ from trninv.inventory.record import next_id
 from trninv.inventory.schema import TABLES, TOKEN_SCOPES
 
 PREFIX = "trninv_"
-"""Of every token: leaks are found by it."""
+"""Every token starts with it, so that leaked tokens can be found."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _DAYS = re.compile(r"(\d{1,4})([dh])")
@@ -24,7 +24,7 @@ _TOKEN = TABLES["token"]
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Whom a token stands for."""
+    """Who a token identifies."""
 
     name: str
     scope: str
@@ -34,17 +34,17 @@ class Holder:
 
 
 def create(connection: Connection, name: str, scope: str, expires: str | None) -> str:
-    """Make a token; it can't be read again.
+    """Create a token; it can't be read again later.
 
     Parameters
     ----------
     expires
-        After so many days or hours, such as 90d or 12h; None: never.
+        After how many days or hours, such as 90d or 12h; None: never.
 
     Raises
     ------
     LimitError
-        Of a name that is taken or can't be one, or a time that is none.
+        The name is taken or not allowed, or the time makes no sense.
 
     """
     if not _NAME.fullmatch(name):
@@ -66,18 +66,18 @@ def _span(text: str) -> timedelta:
 
 
 def listed(connection: Connection) -> Sequence[Any]:
-    """All tokens but what they are."""
+    """All tokens, without their secrets."""
     columns = (_TOKEN.c[name] for name in ("name", "scope", "created", "expires", "revoked"))
     return connection.execute(select(*columns).order_by(_TOKEN.c.id)).all()
 
 
 def revoke(connection: Connection, name: str) -> None:
-    """Let a token be worth nothing from now on.
+    """Revoke a token.
 
     Raises
     ------
     UnknownTokenError
-        There is none of that name.
+        There is no token of that name.
 
     """
     names = list(connection.scalars(select(_TOKEN.c.name)))
@@ -88,12 +88,12 @@ def revoke(connection: Connection, name: str) -> None:
 
 
 def holder(connection: Connection, token: str) -> Holder:
-    """Whom a token stands for, if it is worth anything.
+    """Who a token identifies, if it is valid.
 
     Raises
     ------
     UnauthenticatedError
-        It is unknown, revoked or expired; which of them is not told.
+        It is unknown, revoked or expired; the message does not tell which.
 
     """
     row = connection.execute(select(_TOKEN).where(_TOKEN.c.sha256 == _digest(token))).first()

@@ -33,7 +33,7 @@ LEVELS: Final[Mapping[tuple[str, ...], str]] = {
     ("r",): "rack",
     ("fabric-t", "n"): "network_node",
 }
-"""The level that an address's letters mean."""
+"""The level that each letter of an address stands for."""
 
 _NAMES: Final = {
     "d": "domain",
@@ -72,7 +72,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Something of the inventory that an address names; ``id`` is its row's in the table of its level."""
+    """Something that an address names; ``id`` is that of its row in the table of its level."""
 
     address: str
     level: str
@@ -81,12 +81,12 @@ class Place:
 
 
 def parse(text: str) -> Address:
-    """Read an address of one place; letters in any case, surrounding blanks dropped.
+    """Read the address of one place, ignoring case and surrounding blanks.
 
     Raises
     ------
     AddressError
-        Not of a form that the module's head shows.
+        It has none of the forms shown at the top of this module.
 
     """
     cluster, *rest = text.strip().lower().replace("/fabric/t", "/fabric-t").split("/")
@@ -102,12 +102,12 @@ def parse(text: str) -> Address:
 
 
 def cluster_name(text: str) -> str:
-    """A cluster's name as addresses write it.
+    """A cluster's name as it appears in addresses.
 
     Raises
     ------
     AddressError
-        No address could name that cluster.
+        It cannot be part of an address.
 
     """
     name = text.strip().lower()
@@ -125,7 +125,7 @@ def resolve(connection: Connection, text: str) -> Place:
     Raises
     ------
     AddressError, UnknownAddressError
-        With what there is instead.
+        The message says what exists instead.
 
     """
     address = parse(text)
@@ -136,7 +136,7 @@ def resolve(connection: Connection, text: str) -> Place:
 
 
 def resolve_link(connection: Connection, text: str) -> Place:
-    """The link that "A--B" names, its ends in either order."""
+    """The link that "A--B" names, with its ends in either order."""
     ends = [resolve(connection, end) for end in text.split("--", 1)]
     for end in ends:
         if end.level not in NODE_KINDS:
@@ -167,7 +167,7 @@ def chips_of(place: Place) -> Select[Any]:
     Raises
     ------
     WrongLevelError
-        A switch, NIC or link holds none.
+        It is a switch, NIC or link, which hold none.
 
     """
     chip, node, server, core = _T["chip"], _T["node"], _T["server"], _T["core"]
@@ -215,7 +215,7 @@ def nodes_at(level: str, key: int | ColumnElement[int]) -> ColumnElement[bool]:
 
 
 def node_addresses() -> Select[Any]:
-    """Node id and address of every vertex, to be narrowed by conditions on ``node``."""
+    """Node id and address of every vertex; narrow it with conditions on ``node``."""
     node, domain, cluster = _T["node"], _T["domain"], _T["cluster"]
     chip, switch, nic, server, above = _T["chip"], _T["switch"], _T["nic"], _T["server"], _T["network_node"]
     address = case(
@@ -280,7 +280,7 @@ def address_of_node(key: ColumnElement[int]) -> ColumnElement[str]:
 
 
 def words(*parts: str | ColumnElement[Any]) -> ColumnElement[str]:
-    """Constant text and ordinals joined, as both databases do it."""
+    """Constant text and ordinals concatenated, in a way that works on both databases."""
     return Template(parts)
 
 
@@ -294,7 +294,7 @@ def _number(table: FromClause, letters: str) -> ColumnElement[int]:
 
 
 def _query(address: Address, *, siblings: bool = False) -> Select[Any]:
-    """Row of an address: id, cluster_id, ordinal; with siblings, of everything beside it too, by ordinal."""
+    """The row of an address: id, cluster_id, ordinal; with siblings, also the rows next to it, by ordinal."""
     cluster = last = _T["cluster"]
     query = select(cluster).where(cluster.c.slug == address.cluster)
     for position, (letters, ordinal) in enumerate(address.steps, start=1):
@@ -312,13 +312,13 @@ def _query(address: Address, *, siblings: bool = False) -> Select[Any]:
 
 
 def _instead(connection: Connection, address: Address) -> str:
-    """What there is where the address leads nowhere: the first step that is missing, and its siblings."""
+    """What exists where an address leads nowhere: the first step that is missing, and its siblings."""
     missing = address
     while missing.steps and connection.execute(_query(missing.parent)).first() is None:
         missing = missing.parent
     if not missing.steps:
         slugs = connection.scalars(select(_T["cluster"].c.slug)).all()
-        from trninv.catalog.models import systems  # noqa: PLC0415 # only to put a name right
+        from trninv.catalog.models import systems  # noqa: PLC0415 # only to suggest a name
 
         meant = systems().names.get(missing.cluster)
         offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else nearest(missing.cluster, slugs)

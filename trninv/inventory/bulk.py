@@ -1,7 +1,7 @@
-"""Much at once on PostgreSQL: keys, indexes and foreign keys are made after the rows, in the same transaction.
+"""Bulk changes on PostgreSQL: keys, indexes and foreign keys are created after the rows, in the same transaction.
 
-Row by row they cost several times the load itself (PostgreSQL documentation, 14.4 Populating a Database). Readers of
-the tables wait meanwhile; a kill leaves everything as it was. SQLite keeps its indexes while loading: it is faster so.
+Maintained row by row they cost several times the load itself (PostgreSQL documentation, 14.4 Populating a Database).
+Readers of the tables wait meanwhile; a kill leaves everything as it was. SQLite loads faster with its indexes in place.
 """
 
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ from trninv.inventory.layout import ORDER
 from trninv.inventory.schema import TABLES
 
 WORTH = 50_000
-"""Rows from which on making the indexes anew pays, if there are no more rows already."""
+"""The number of rows from which recreating the indexes pays, unless more rows exist already."""
 
 
 @contextmanager
 def bulk(connection: Connection, rows: int, others: int) -> Iterator[None]:
-    """Within it, insert or delete ``rows`` rows beside ``others``; does nothing where that would not pay."""
+    """Speed up inserting or deleting ``rows`` rows beside ``others``; does nothing if that would not pay."""
     if connection.dialect.name != "postgresql" or rows < max(WORTH, others):
         yield
         return
@@ -52,5 +52,5 @@ def bulk(connection: Connection, rows: int, others: int) -> Iterator[None]:
 
 
 def size(connection: Connection) -> int:
-    """About how many rows there are: keys are handed out in blocks from 1 on."""
+    """Roughly how many rows there are: keys are handed out in blocks, starting from 1."""
     return sum(connection.scalar(select(func.coalesce(func.max(TABLES[name].c.id), 0))) or 0 for name in ORDER)

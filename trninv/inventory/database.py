@@ -1,4 +1,4 @@
-"""Engines: SQLite with its foreign keys on and its journal safe, PostgreSQL as it is."""
+"""Engines: SQLite with foreign keys on and a safe journal, PostgreSQL as it is configured."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ from trninv.inventory.schema import narrow_on_postgresql
 from trninv.settings import bundle
 
 _CANCELED = "57014"
-"""PostgreSQL's code of a statement that was stopped."""
+"""PostgreSQL's error code for a cancelled statement."""
 _SECRETS = ("password", "sslpassword", "passfile")
 
 
 def engine_of(url: str, seconds: float | None = None) -> Engine:
-    """An engine for a SQLAlchemy URL of SQLite or PostgreSQL, whose statements may take so long on PostgreSQL.
+    """An engine for a SQLAlchemy URL of SQLite or PostgreSQL, with a statement timeout on PostgreSQL.
 
     Raises
     ------
     UsageError
-        Not a URL, or of another database.
+        It is not a URL, or one of another kind of database.
 
     """
     try:
@@ -43,7 +43,7 @@ def engine_of(url: str, seconds: float | None = None) -> Engine:
         if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
             raise UsageError(f"{parsed.drivername} is not supported: use sqlite:///FILE or postgresql://…")
         engine = create_engine(parsed, connect_args={"timeout": 60})
-    except (ArgumentError, ValueError):  # the URL may hold a password: it is not repeated
+    except (ArgumentError, ValueError):  # not repeating the URL, which may hold a password
         raise UsageError("not a database URL: write sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -52,7 +52,7 @@ def engine_of(url: str, seconds: float | None = None) -> Engine:
 
 @contextmanager
 def connect(url: str) -> Iterator[Engine]:
-    """An engine that is disposed of at the end."""
+    """An engine that is disposed of when the context ends."""
     engine = engine_of(url)
     try:
         yield engine
@@ -68,20 +68,20 @@ def display(url: str) -> str:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection that sees one state of a database of this revision.
+    """A connection that sees a single state of the database, which must be of this revision.
 
     Raises
     ------
     NotReachableError
-        No server answers, or the file is no database.
+        No server answers, or the file is not a database.
     NotMigratedError
-        The database has no tables of trninv, or those of another revision.
+        The database has none of trninv's tables, or has those of another revision.
     DatabaseError
         A statement failed: the database is locked, read only, damaged, …
 
     """
     file = file_of(engine)
-    if file and not file.exists():  # SQLite would make an empty one
+    if file and not file.exists():  # SQLite would create an empty one
         raise NotMigratedError(f"{file} does not exist yet: run trninv migrate")
     level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
     with reaching(engine):
@@ -110,13 +110,13 @@ def _check_revision(connection: Connection) -> None:
 
 @lru_cache(maxsize=1)
 def newest_revision() -> str:
-    """The revision of the last file in migrations/versions, which are named by it."""
+    """The revision of the last file in migrations/versions, taken from its name."""
     return max(file.name[:4] for file in (bundle() / "migrations" / "versions").glob("[0-9]*.py"))
 
 
 @contextmanager
 def reaching(engine: Engine) -> Iterator[None]:
-    """Puts in one line what keeps a database from answering."""
+    """Say in one line why a database does not answer."""
     try:
         yield
     except SqlDatabaseError as error:
@@ -125,7 +125,7 @@ def reaching(engine: Engine) -> Iterator[None]:
 
 @contextmanager
 def failing(engine: Engine) -> Iterator[None]:
-    """Puts in one line why a statement failed."""
+    """Say in one line why a statement failed."""
     try:
         yield
     except DBAPIError as error:
@@ -141,7 +141,7 @@ def _reason(error: DBAPIError) -> str:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """One transaction that alone may write: committed at the end, undone by an error or a kill."""
+    """A transaction that is the only one to write: committed at the end, rolled back by an error or a kill."""
     with reading(engine):
         pass
     with (
@@ -161,7 +161,7 @@ def file_of(engine: Engine) -> Path | None:
 
 
 def make_directory(engine: Engine) -> None:
-    """Make the directory that an SQLite file is to stand in."""
+    """Create the directory that an SQLite file will be in."""
     if file := file_of(engine):
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -175,12 +175,12 @@ def _limit_statements(seconds: float, connection: Any, _entry: ConnectionPoolEnt
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
-    connection.isolation_level = None  # transactions begin where SQLAlchemy says, DDL included
+    connection.isolation_level = None  # SQLAlchemy decides where transactions begin, DDL included
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.set_progress_handler(is_over, 100_000)  # and Python sees a Ctrl-C within a long statement
+    connection.set_progress_handler(is_over, 100_000)  # and Python notices Ctrl-C during a long statement
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # a writer that first read would fail when another wrote meanwhile: it takes the lock at its start
+    # lock at the start: a writer that reads first would fail if another one wrote meanwhile
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -35,14 +35,14 @@ class LinkLine:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What there is to say of a place.
+    """What is known about a place.
 
     Attributes
     ----------
     attributes
-        Name and value for people; totals are of all that is installed.
+        Name and value, formatted for people; totals cover everything installed.
     not_up
-        The first MAX_NOT_UP chips, switches, NICs and links of a place that are not up, with their state.
+        The first MAX_NOT_UP chips, switches, NICs and links of the place that are not up, with their states.
 
     """
 
@@ -56,7 +56,7 @@ class Description:
 
 
 def describe(connection: Connection, catalog: Catalog, place: Place) -> Description:
-    """Everything that the tables and the catalog say of a place."""
+    """Everything that the tables and the catalog say about a place."""
     attributes, subjects = _DESCRIBERS[place.level](connection, catalog, place)
     for event in events(connection, place.address, 1):
         attributes["last set"] = f"{condition_of(event)} at {event.at} by {event.who}: {event.why}"
@@ -242,7 +242,7 @@ def _links(connection: Connection, place: Place) -> Iterator[LinkLine]:
 def _not_up(connection: Connection, place: Place) -> Iterator[str]:
     node, link, server = TABLES["node"], TABLES["link"], TABLES["server"]
     within = {
-        "cluster": node.c.cluster_id + 0,  # not by the cluster's index: the few that are not up come first
+        "cluster": node.c.cluster_id + 0,  # avoid the cluster's index: start from the few that are not up
         "domain": node.c.domain_id,
         "server": server.c.id,
         "rack": server.c.rack_id,
@@ -272,7 +272,7 @@ def _not_up(connection: Connection, place: Place) -> Iterator[str]:
 def _nodes(
     connection: Connection, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> dict[int, tuple[str, str]]:
-    """Address and state of nodes by id."""
+    """Addresses and states of nodes, by id."""
     wanted = node_addresses().add_columns(TABLES["node"].c.state).where(*conditions)
     rows = connection.execute(wanted.order_by(TABLES["node"].c.id).limit(limit))
     return {row.id: (row.address, row.state) for row in rows}

@@ -1,7 +1,7 @@
-"""What rows a cluster must have: SELECTs over the blueprint of one domain, staged in temporary tables.
+"""The rows that a cluster must have: SELECTs over the blueprint of one domain, staged in temporary tables.
 
-`trninv.inventory.stamp` inserts them, `trninv.inventory.verify` compares them with what is there. Rows of one domain
-are consecutive in each table: id = the block's start + the domain's ordinal × rows a domain + the local number.
+`trninv.inventory.stamp` inserts them, `trninv.inventory.verify` compares them with what exists. Rows of one domain
+are consecutive in each table: id = start of the block + ordinal of the domain × rows per domain + local number.
 """
 
 from collections import Counter
@@ -71,7 +71,7 @@ _LINK = _temporary(
     technology=Text,
     scope=Text,
 )
-"""A link whose b is null goes to the network node above the domain."""
+"""A link with a null b goes to the network node above the domain."""
 _NETWORK_NODE = _temporary("network_node", local=Integer, tier=Integer, ordinal=Integer)
 _UPLINK = _temporary(
     "uplink",
@@ -86,16 +86,16 @@ _UPLINK = _temporary(
 )
 
 BLOCKS = ("domain", "rack", "server", "tray", "node", "core", "link")
-"""Tables that hand out ids in blocks; chip, switch, nic and network node have their node's."""
+"""Tables whose ids come in blocks; chip, switch, nic and network node share their node's id."""
 
 ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "network_node", "core", "link")
-"""All tables of a cluster, in the order of their foreign keys."""
+"""All tables of a cluster, ordered by their foreign keys."""
 
 
 @contextmanager
 def staged(connection: Connection, catalog: Catalog, system: System, cluster: Mapping[Any, Any]) -> Iterator["Wanted"]:
-    """What a cluster must have; good while the context lasts."""
-    _META.create_all(connection)  # an error undoes them with the caller's transaction
+    """What a cluster must have; valid while the context lasts."""
+    _META.create_all(connection)  # an error rolls them back with the caller's transaction
     rows = _blueprint(connection, catalog, system) | _fabric(connection, catalog, system)
     for table, listed in rows.items():
         if listed:
@@ -108,7 +108,7 @@ def staged(connection: Connection, catalog: Catalog, system: System, cluster: Ma
 
 
 def analyze(connection: Connection) -> None:
-    """Let PostgreSQL see that a blueprint is smaller than the cluster: it then crosses them domain by domain."""
+    """Let PostgreSQL know that a blueprint is smaller than the cluster, so that it crosses them domain by domain."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SET LOCAL jit = off"))
         for table in (*_META.tables, "domain"):
@@ -117,7 +117,7 @@ def analyze(connection: Connection) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """For each table of `ORDER` the rows that a cluster must have, as a SELECT, and how many they are."""
+    """For each table in `ORDER`, a SELECT of the rows that a cluster must have, and their number."""
 
     rows: Mapping[str, Rows]
     sizes: Mapping[str, int]
@@ -151,7 +151,7 @@ class _Layout:
         }
 
     def sizes(self) -> dict[str, int]:
-        """Rows of each table."""
+        """The number of rows in each table."""
         above = {"node": self.per_domain["network_node"], "link": self.per_domain["uplink"]}
         sizes = {name: self.cluster["domains"] * self.per_domain.get(name, 0) + above.get(name, 0) for name in ORDER}
         return sizes | {
@@ -259,7 +259,7 @@ class _Layout:
         return literal(self.cluster[f"first_{block}_id"]) + _DOMAIN.c.ordinal * self.per_domain[block] + local
 
     def _above(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
-        """What belongs to the fabric comes after all domains."""
+        """The fabric's rows come after those of all domains."""
         return literal(self.cluster[f"first_{block}_id"] + self.cluster["domains"] * self.per_domain[block]) + local
 
     def _rack(self, local: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -267,7 +267,7 @@ class _Layout:
         return literal(self.cluster["first_rack_id"]) + _DOMAIN.c.ordinal * per_domain // shared + local
 
     def _rack_sharing(self) -> tuple[int, int]:
-        """Racks a domain spans, and domains that share one rack: one of the two is 1."""
+        """How many racks a domain spans, and how many domains share a rack; one of the two is 1."""
         return len(self.system.domain.blueprint.servers_by_rack), self.system.domain.domains_per_rack
 
 
@@ -280,12 +280,12 @@ def _range(size: int) -> ColumnElement[Any]:
 
 
 def _shared(blueprint: Table, target: str) -> list[Column[Any]]:
-    """Columns that the blueprint and the target table have under one name."""
+    """Columns that the blueprint and the target table have in common."""
     return [column for column in blueprint.c if column.name in TABLES[target].c and column.name != "local"]
 
 
 def _wires(connection: Connection, system: System) -> dict[str, dict[str, Any]]:
-    """Columns of a link by its role in the blueprint."""
+    """A link's columns, by its role in the blueprint."""
     models = {
         row.slug: {
             "link_model_id": row.id,
@@ -300,7 +300,7 @@ def _wires(connection: Connection, system: System) -> dict[str, dict[str, Any]]:
 
 
 def _fabric(connection: Connection, catalog: Catalog, system: System) -> dict[Table, list[dict[str, Any]]]:
-    """Network nodes, and uplinks that carry all that the NICs below do: a cable for each."""
+    """Network nodes, and uplinks that carry as much as all NICs below them, with one cable for each."""
     fabric = system.fabric(catalog)
     if fabric is None:
         return {_NETWORK_NODE: [], _UPLINK: []}

@@ -1,4 +1,4 @@
-"""Alembic underneath: the schema's revisions, applied to the database at hand."""
+"""Applies the schema's revisions to a database, with Alembic underneath."""
 
 import io
 from collections.abc import Iterator
@@ -19,17 +19,17 @@ _REVISIONS = "trninv migrate --to head, base, or a revision in migrations/"
 
 
 def current(connection: Connection) -> str | None:
-    """The database's revision, None if it has none."""
+    """The revision of a database, or None if it has none."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
 def migrate(engine: Engine, to: str = "head") -> None:
-    """Bring the schema up, or down, to a revision ("head", "base", or an identifier), in one transaction.
+    """Upgrade or downgrade the schema to a revision ("head", "base" or an identifier) in one transaction.
 
     Raises
     ------
     UsageError
-        No such revision.
+        There is no such revision.
     NotMigratedError
         The database is at a revision of a newer trninv.
     DatabaseError
@@ -58,7 +58,7 @@ def migrate(engine: Engine, to: str = "head") -> None:
 
 @contextmanager
 def _foreign_keys_off(connection: Connection) -> Iterator[None]:
-    """SQLite's batch mode makes tables anew, which its foreign keys would forbid."""
+    """Switch SQLite's foreign keys off: they would forbid its batch mode to recreate tables."""
     if connection.dialect.name != "sqlite":
         yield
         return
@@ -72,7 +72,7 @@ def _foreign_keys_off(connection: Connection) -> Iterator[None]:
 
 
 def check(engine: Engine) -> str | None:
-    """What `alembic check` would complain of: the difference between the schema and the database, else None."""
+    """What `alembic check` would report: how the database differs from the schema; None if it does not."""
     with engine.connect() as connection, redirect_stdout(io.StringIO()):
         try:
             command.check(_config(connection))
@@ -82,7 +82,7 @@ def check(engine: Engine) -> str | None:
 
 
 def sql(engine: Engine, to: str = "head") -> str:
-    """The DDL of an upgrade from nothing, as text, for those who run it themselves."""
+    """The DDL of an upgrade from an empty database, as text to run by hand."""
     out = io.StringIO()
     config = _config()
     config.output_buffer = out

@@ -1,4 +1,4 @@
-"""The catalog in tables: sources, facts, and the hardware models with the numbers that the default pick gives them."""
+"""The catalog in tables: sources, facts, and hardware models with the numbers of their picked facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 def record_facts(connection: Connection, catalog: Catalog) -> None:
-    """Make source and fact say what the catalog says; does nothing where they already do."""
+    """Bring the tables source and fact up to date with the catalog; does nothing if they are."""
     for name, rows in fact_rows(catalog).items():
         if recorded(connection, TABLES[name]) != rows:
             break
@@ -27,12 +27,12 @@ def record_facts(connection: Connection, catalog: Catalog) -> None:
 
 
 def record_models(connection: Connection, catalog: Catalog, system: System) -> None:
-    """Insert the models that a system is made of, or refresh those that no cluster is made of.
+    """Insert the models that a system is made of, or update those that no cluster uses.
 
     Raises
     ------
     DatabaseError
-        Clusters were seeded when the catalog had other numbers for a model.
+        Clusters were seeded when the catalog had different numbers for a model.
 
     """
     clusters = connection.scalars(select(TABLES["cluster"].c.slug).limit(1)).all()
@@ -65,12 +65,12 @@ def model_ids(connection: Connection, table: Table) -> dict[str, int]:
 
 
 def next_id(connection: Connection, table: Table) -> int:
-    """First id after the table's last: the start of a new block. Callers hold the write lock."""
+    """The first id after the table's last one, where a new block starts. Callers hold the write lock."""
     return int(connection.scalar(select(func.coalesce(func.max(table.c.id), 0))) or 0) + 1
 
 
 def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
-    """Rows of source and fact, ids in the order of the catalog."""
+    """Rows of source and fact, with ids in the order of the catalog."""
     sources = {slug: key for key, slug in enumerate(catalog.sources, start=1)}
     return {
         "source": [
@@ -112,7 +112,7 @@ def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
 
 
 def model_rows(catalog: Catalog, systems: Sequence[System]) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the model tables without ids; a reference to another model is its slug."""
+    """Rows of the model tables, without ids; a reference to another model is its slug."""
     domains = _unique(system.domain for system in systems)
     servers = _unique(domain.server for domain in domains)
     return {
@@ -145,7 +145,7 @@ def _chip(catalog: Catalog, chip: ChipModel) -> dict[str, Any]:
 
 
 def compute_column(attribute: str) -> str:
-    """Column of chip_model that holds a compute attribute."""
+    """The column of chip_model that holds a compute attribute."""
     kind = attribute.removesuffix("_compute")
     return f"{kind}_gops" if kind == "int8" else f"{kind}_gflops"
 

@@ -1,7 +1,7 @@
-"""What tells one state of a database from another, for caches that must never be stale, whoever else writes.
+"""Tells one state of a database from another, for caches that must never be stale, whoever else writes.
 
-SQLite: ``PRAGMA data_version`` of a connection that never writes changes with every commit of any other. PostgreSQL:
-two equal snapshots (PostgreSQL documentation, 9.27) see the same transactions, hence the same rows.
+SQLite: ``PRAGMA data_version`` of a connection that never writes changes with every commit of any other connection.
+PostgreSQL: two equal snapshots (documentation, 9.27) see the same transactions, hence the same rows.
 """
 
 from collections.abc import Hashable
@@ -16,14 +16,14 @@ _QUERIES = {"sqlite": "PRAGMA data_version", "postgresql": "SELECT pg_current_sn
 
 
 class Revision:
-    """Watches an engine's database over a connection of its own; thread safe."""
+    """Watches an engine's database over a connection of its own. Thread safe."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lock = engine, Lock()
         self._connection: PoolProxiedConnection | None = None
 
     def current(self) -> Hashable | None:
-        """Equal for equal states; None where they can't be told apart (no file, no server)."""
+        """A value that is equal for equal states; None if they can't be told apart (no file, no server)."""
         if self._engine.dialect.name == "sqlite":
             file = file_of(self._engine)
             if file is None or not file.exists():

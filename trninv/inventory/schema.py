@@ -1,4 +1,4 @@
-"""The tables. ``node`` is the vertex table and ``link`` the edge table of the graph; the rest describes and contains.
+"""The tables. ``node`` is the vertex table and ``link`` the edge table of the graph; the others describe them.
 
 Bandwidths are bytes per second in one direction, capacities bytes, compute 10⁹ operations per second.
 """
@@ -39,7 +39,7 @@ METADATA = MetaData(
 TABLES: Mapping[str, Table] = METADATA.tables
 
 BIG = BigInteger().with_variant(Integer(), "sqlite")
-"""63 bits: SQLite's INTEGER has them, PostgreSQL's does not."""
+"""A 63-bit integer: SQLite's INTEGER is one, PostgreSQL's is not."""
 
 STATE_MEANINGS: Final[Mapping[str, str]] = {
     "up": "Carries everything it was built to carry.",
@@ -93,17 +93,17 @@ def ordinal(column: str = "ordinal") -> CheckConstraint:
 
 
 def is_not_up(table: Table) -> ColumnElement[bool]:
-    """Rows that are not up: written so that the index of `not_up` serves, which a bound parameter would prevent."""
+    """Condition for rows that are not up, without a bound parameter, which would rule out the index of `not_up`."""
     return table.c.state != literal_column("'up'")
 
 
 def not_up(table: str) -> Index:
-    """Index of the few rows that are not up."""
+    """Index over the few rows that are not up."""
     return Index(f"ix_{table}_not_up", "id", sqlite_where=_IS_NOT_UP)
 
 
 def narrow_on_postgresql() -> None:
-    """Have PostgreSQL's indexes of `not_up` hold only those rows too; said at once, it would import that dialect."""
+    """Make the indexes of `not_up` partial on PostgreSQL too; doing so at once would import its dialect."""
     for table in TABLES.values():
         for index in table.indexes:
             if index.dialect_options["sqlite"]["where"] is not None:
@@ -111,10 +111,10 @@ def narrow_on_postgresql() -> None:
 
 
 def condition(prefix: str = "") -> list[Column[Any] | CheckConstraint]:
-    """State and, of what is degraded, the millionths that it still carries."""
+    """State and, for something degraded, the millionths that it still carries."""
     state, factor = f"{prefix}state", f"{prefix}factor_ppm"
     in_range = CheckConstraint(f"{factor} > 0 AND {factor} < 1000000", name=factor)
-    if prefix:  # of a node whose server is not up: what it is by itself
+    if prefix:  # a node's own condition while its server is not up
         return [Column(state, String(12)), Column(factor, Integer), one_of(state, STATES, nullable=True), in_range]
     return [required(state, String(12), server_default="up"), Column(factor, Integer), one_of(state, STATES), in_range]
 
@@ -124,7 +124,7 @@ def required(name: str, kind: Any, **more: Any) -> Column[Any]:
 
 
 def key(of: str | None = None) -> Column[int]:
-    """The primary key: a table's own, or the same as that of the table that it extends."""
+    """The primary key: the table's own, or that of the table it extends."""
     same = [ForeignKey(f"{of}.id")] if of else []
     return Column("id", Integer, *same, primary_key=True, autoincrement=False)
 
@@ -147,7 +147,7 @@ Table(
     UniqueConstraint("slug"),
 )
 
-# One number as one document gives it; ``value`` is exact, in base units, one direction, ``shown`` is it for people.
+# One number as one document states it: ``value`` exact, in base units, one direction; ``shown`` for people.
 # ``in_conflict``: whether the facts of its subject and attribute disagree (trninv.catalog.facts.disagree).
 Table(
     "fact",
@@ -247,7 +247,7 @@ Table(
     UniqueConstraint("slug"),
 )
 
-# A named fleet. In each table its rows have consecutive ids from ``first_…_id`` on, in the order of stamping.
+# A named fleet. In each table its rows have consecutive ids starting at ``first_…_id``, in the order of stamping.
 Table(
     "cluster",
     METADATA,
@@ -305,7 +305,7 @@ Table(
     Index(None, "rack_id"),
 )
 
-# A tray of a server, its head trays first; height in rack units where documented.
+# A tray of a server, head trays first; its height in rack units if documented.
 Table(
     "tray",
     METADATA,
@@ -320,7 +320,7 @@ Table(
     UniqueConstraint("server_id", "ordinal"),
 )
 
-# A vertex: every chip, switch, NIC and network node; a network node is of no domain.
+# A vertex: every chip, switch, NIC and network node; a network node belongs to no domain.
 Table(
     "node",
     METADATA,
@@ -349,7 +349,7 @@ Table(
     Index(None, "tray_id"),
 )
 
-# A switch of one server, or of one rack (server_id is null); ordinals count within the domain.
+# A switch of a server, or of a rack (server_id is null); ordinals count within the domain.
 Table(
     "switch",
     METADATA,
@@ -398,8 +398,8 @@ Table(
 
 # An edge between nodes a < b; the bandwidth is what one direction carries when healthy, over all its cables.
 #
-# A link of scope fabric goes from a NIC or network node to the network node above; between two network nodes it is
-# of no domain.
+# A link of scope fabric goes from a NIC or network node to the network node above; between two network nodes it
+# belongs to no domain.
 Table(
     "link",
     METADATA,
@@ -425,7 +425,7 @@ Table(
     not_up("link"),
 )
 
-# What was set, by whom and why; rows are only ever added.
+# A recorded change of state, by whom and why; rows are only ever added.
 Table(
     "state_event",
     METADATA,
@@ -441,7 +441,7 @@ Table(
     Index(None, "address"),
 )
 
-# A bearer token: only its digest is kept.
+# A bearer token, of which only the digest is kept.
 Table(
     "token",
     METADATA,

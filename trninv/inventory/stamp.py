@@ -1,4 +1,4 @@
-"""Stamping: a cluster is one INSERT … SELECT a table, and is gone in one DELETE a table."""
+"""Stamping: a cluster is created by one INSERT … SELECT per table, and removed by one DELETE per table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ _CLUSTER = TABLES["cluster"]
 
 
 Progress = Callable[[str, int, int], None]
-"""Told which table comes next, how many rows are done, and how many there will be."""
+"""Called with the next table, the number of rows done, and the number of rows in all."""
 
 
 def seed(
@@ -28,16 +28,16 @@ def seed(
     name: str | None = None,
     progress: Progress = lambda _table, _done, _total: None,
 ) -> bool:
-    """Seed a system as a cluster within the caller's transaction; False if it is already there.
+    """Seed a system as a cluster within the caller's transaction; False if it already exists.
 
     Raises
     ------
     AddressError
-        No address could hold the name.
+        The name cannot be part of an address.
     DatabaseError
-        Other clusters were seeded from a catalog with other numbers.
+        Other clusters were seeded from a catalog with different numbers.
     ClusterExistsError
-        The name is taken by a cluster of another system or size.
+        A cluster of that name has another system or size.
 
     """
     slug = system.slug if name is None else cluster_name(name)
@@ -59,14 +59,14 @@ def seed(
                 names = list(rows.selected_columns.keys())
                 connection.execute(insert(TABLES[table]).from_select(names, rows, include_defaults=False))
                 done += wanted.sizes[table]
-                if table == "domain":  # the others are crossed with it
+                if table == "domain":  # the other statements cross the blueprint with it
                     analyze(connection)
             progress("keys and indexes", done, total)
     return True
 
 
 def unseed(connection: Connection, cluster_id: int) -> None:
-    """Remove a cluster and all it contains, within the caller's transaction."""
+    """Remove a cluster and everything in it, within the caller's transaction."""
     ours = {name: rows_of(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in ORDER}
     rows = sum(connection.scalar(select(func.count()).select_from(ids.subquery())) or 0 for ids in ours.values())
     with bulk(connection, rows, size(connection) - rows):
@@ -76,7 +76,7 @@ def unseed(connection: Connection, cluster_id: int) -> None:
 
 
 def rows_of(name: str, cluster_id: int) -> Select[Any]:
-    """The rows of a table that belong to a cluster, as they are."""
+    """The rows of a table that belong to a cluster."""
     table, rows = TABLES[name], select(TABLES[name])
     for parent, column in _PARENTS.get(name, ()):
         rows = rows.join(TABLES[parent], TABLES[parent].c.id == column)
@@ -94,7 +94,7 @@ _PARENTS = {
     "core": [("node", TABLES["core"].c.chip_id)],
     "link": [("node", TABLES["link"].c.a_id)],
 }
-"""How a table without cluster_id leads to one that has it."""
+"""How to get from a table without cluster_id to one that has it."""
 
 
 def _row(connection: Connection, system: System, slug: str) -> dict[str, Any]:

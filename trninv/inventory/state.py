@@ -1,7 +1,7 @@
-"""The condition of things: up, degraded (with the part that still carries), down or in maintenance.
+"""The condition of things: up, degraded (with the fraction that it still carries), down or in maintenance.
 
-A server takes its chips, NICs and switches with it. ``node.state`` is what holds now, ``own_state`` what a node is by
-itself while its server is not up, so that it comes back as it was.
+A server takes its chips, NICs and switches with it. ``node.state`` is what holds now; ``own_state`` is a node's own
+state while its server is not up, so that it can be restored.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,19 +43,19 @@ _WORST_LAST = ("up", "degraded", "maintenance", "down")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A state and, of what is degraded, the millionths that it still carries (None: all)."""
+    """A state and, for something degraded, the millionths that it still carries (None: all)."""
 
     state: str
     factor_ppm: int | None = None
 
     @classmethod
     def of(cls, state: str, factor: float | Fraction | None = None) -> "Condition":
-        """A condition as a person gives it.
+        """A condition as a user states it.
 
         Raises
         ------
         LimitError
-            No such state, or a factor where none belongs, or none where one does.
+            There is no such state, or a factor is missing or out of place.
 
         """
         if state not in STATES:
@@ -76,7 +76,7 @@ UP = Condition("up")
 
 
 def millionths(factor: float | Fraction) -> int:
-    """A factor between 0 and 1 in millionths.
+    """A factor between 0 and 1, in millionths.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def millionths(factor: float | Fraction) -> int:
 
 
 def carried(bandwidth: int, *conditions: Condition) -> int:
-    """What a link carries in one direction, given its own condition and its ends'."""
+    """What a link carries in one direction, given its own condition and those of its ends."""
     if not all(condition.carries for condition in conditions):
         return 0
     return bandwidth * min((condition.factor_ppm or PPM for condition in conditions), default=PPM) // PPM
@@ -138,7 +138,7 @@ def condition_of(row: Any, prefix: str = "") -> Condition:
 
 
 def worst(one: Condition, other: Condition) -> Condition:
-    """What holds of a thing whose container has a condition too."""
+    """The condition that holds for a thing whose container has one too."""
     low, high = sorted((one, other), key=lambda condition: _WORST_LAST.index(condition.state))
     if low.state == high.state == "degraded":
         return Condition("degraded", min(low.factor_ppm or PPM, high.factor_ppm or PPM) % PPM or None)
@@ -147,7 +147,7 @@ def worst(one: Condition, other: Condition) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was set: before and after."""
+    """A change of condition: before and after."""
 
     address: str
     before: Condition
@@ -157,7 +157,7 @@ class Change:
 def set_state(
     connection: Connection, addresses: Iterable[str], condition: Condition, *, why: str, who: str
 ) -> list[Change]:
-    """Give things a condition, and keep who did so and why; what already has it is left alone.
+    """Give things a condition, and record who did so and why; things that already have it are left alone.
 
     Parameters
     ----------
@@ -167,9 +167,9 @@ def set_state(
     Raises
     ------
     LimitError
-        No reason given, or one too long.
+        The reason is missing or too long.
     WrongLevelError
-        Something else than those.
+        An address names something else.
 
     """
     if not (why.strip() and who.strip()) or max(len(why), len(who)) > MAX_WHY:
@@ -208,7 +208,7 @@ def events(connection: Connection, address: str | None, most: int) -> Sequence[A
     Raises
     ------
     AddressError
-        Not an address; one of what is not there any more has its changes still.
+        It is not an address. Something that no longer exists still has its changes.
 
     """
     event = TABLES["state_event"]
@@ -236,7 +236,7 @@ def _set(connection: Connection, place: Place, condition: Condition) -> Change:
 
 
 def _node(key: int, own: Condition, server: Condition) -> dict[str, Any]:
-    """Columns of a node that by itself is ``own``, on a server of some condition."""
+    """The columns of a node whose own condition is ``own``, given that of its server."""
     now, kept = worst(own, server), None if server == UP else own
     return {
         "key": key,

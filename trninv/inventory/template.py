@@ -1,4 +1,4 @@
-"""Text that a statement puts together: on SQLite a single printf, which is faster than a chain of ||."""
+"""Text that a statement assembles: on SQLite a single printf, which is faster than a chain of ||."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,13 +8,13 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 _MOST_ARGUMENTS = 100
-"""Of SQLite's printf: 127 in its oldest builds."""
+"""Arguments that SQLite's printf may have: 127 in its oldest builds."""
 
 Piece = str | ColumnElement[Any]
 
 
 class Template(FunctionElement[str]):
-    """Constant text and expressions, none of which may be null, one after the other; templates in it are flattened."""
+    """A concatenation of constant text and expressions, none of which may be null; nested templates are flattened."""
 
     inherit_cache = False
     type = Text()

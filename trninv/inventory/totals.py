@@ -1,4 +1,4 @@
-"""What a cluster adds up to, summed from its rows: exact integers in base units, one direction."""
+"""What a cluster adds up to: exact integers in base units, one direction, summed from its rows."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from trninv.inventory.schema import TABLES
 
 
 def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
-    """What a cluster holds, by catalog attribute: summed from its rows, in base units, one direction."""
+    """A cluster's totals by catalog attribute, summed from its rows in base units, one direction."""
     chip, model, node = TABLES["chip"], TABLES["chip_model"], TABLES["node"]
     columns = {
         "chips": func.count(),

@@ -21,7 +21,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something the database has otherwise than the catalog.
+    """A difference between the database and the catalog.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Difference:
 
 
 def verify(connection: Connection, catalog: Catalog, systems: Systems, slug: str | None = None) -> Iterator[Difference]:
-    """Differences of the catalog's tables and of one cluster, or of all."""
+    """Differences in the catalog's tables, and in one cluster or all."""
     yield from _facts(connection, catalog)
     yield from _unknown_models(connection, catalog, systems)
     table = TABLES["cluster"]
@@ -70,7 +70,7 @@ def _cluster(
 
 
 def _contents(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Difference]:
-    """What is in the cluster; rows can only be compared if the models that they refer to are there."""
+    """The cluster's contents; rows can only be compared if the models that they refer to exist."""
     models = model_rows(catalog, [system]).items()
     if all(row["slug"] in model_ids(connection, TABLES[name]) for name, rows in models for row in rows):
         yield from _rows(connection, catalog, system.resized(cluster["domains"]), cluster)
@@ -87,7 +87,7 @@ def _unknown_models(connection: Connection, catalog: Catalog, systems: Systems) 
 
 
 def _strays(connection: Connection, clusters: Sequence[RowMapping]) -> Iterator[Difference]:
-    """Rows that belong to no cluster, which foreign keys that were off let in."""
+    """Rows that belong to no cluster, let in while foreign keys were off."""
     number = func.count()
     for name in ORDER:
         ours = sum(
@@ -142,7 +142,7 @@ def _rows(connection: Connection, catalog: Catalog, system: System, cluster: Row
 
 
 def _agree(connection: Connection, table: Table, must: Subquery, have: Select[Any], size: int) -> bool:
-    """Whether both hold the same rows: as many, and each wanted row has its like; cheaper than EXCEPT both ways."""
+    """Whether both hold the same rows: equally many, and every wanted row exists. Cheaper than EXCEPT both ways."""
     alike = [column.is_not_distinct_from(table.c[column.name]) for column in must.c if column.name != "id"]
     joined = must.join(table, and_(table.c.id == must.c.id, *alike))
     number = func.count()
@@ -167,7 +167,7 @@ def _difference(cluster: str, table: str, what: str, size: int, rows: Sequence[M
 
 
 def _totals(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Difference]:
-    """A documented total must be what the rows add up to, unless another source's total is."""
+    """A documented total must equal the sum of the rows, unless another source's total does."""
     for name, value in totals(connection, cluster["id"]).items():
         facts = [fact for fact in catalog.of(system.slug, name) if fact.value is not None]
         if facts and not any(_says(fact, value) for fact in facts):
@@ -177,7 +177,7 @@ def _totals(connection: Connection, catalog: Catalog, system: System, cluster: R
 
 
 def _says(fact: Fact, total: int) -> bool:
-    """Whether a total is what a document gives, which may be "over 30,000" or "up to 1 million"."""
+    """Whether a total agrees with a document's, which may be "over 30,000" or "up to 1 million"."""
     value = fact.value or 0
     if fact.written.startswith("over "):
         return total > value

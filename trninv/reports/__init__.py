@@ -1,1 +1,1 @@
-"""SQL for reports: one query that can only read, reports that are files, whole tables for other programs."""
+"""SQL for reports: read-only queries, reports kept as files, and whole tables for other programs."""

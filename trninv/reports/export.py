@@ -1,6 +1,6 @@
-"""Every table and view as a file, for other programs; and the schema as a property graph.
+"""Every table and view as a file for other programs, and the schema as a property graph.
 
-Rows go from the database to the file in pieces: any fleet fits any memory. A file has its name when it is whole.
+Rows go from the database to the file in pieces, so any fleet fits any memory. A file gets its name once it is complete.
 """
 
 import os
@@ -24,7 +24,7 @@ _NO_LIMIT = 24 * 3600.0
 
 
 def export(engine: Engine, directory: Path, style: str, progress: Progress | None = None) -> Iterator[tuple[str, int]]:
-    """Write each table and view to DIRECTORY/NAME.FORMAT; yields names and rows as they are done.
+    """Write each table and view to DIRECTORY/NAME.FORMAT; yields each name and its number of rows once written.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _write(engine: Engine, name: str, file: Path, style: str) -> int:
 
 
 def kind_of(name: str, column: str) -> Kind:
-    """Type of a column of a table, or of a view by its name: a view's first rows may have nothing in it."""
+    """Type of a table's column, or of a view's by its name, because a view's first rows may be null there."""
     if name in TABLES:
         of = TABLES[name].c[column].type
         return bool if isinstance(of, Boolean) else int if isinstance(of, Integer) else str
@@ -78,7 +78,7 @@ _WHOLE_ENDS = ("_ordinal", "_gib", "_exact", "_units", "_bytes_per_s")
 
 
 class _Counted:
-    """Rows, and how many of them were taken."""
+    """Rows, and how many of them have been consumed."""
 
     def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
         self._rows, self.number = rows, 0

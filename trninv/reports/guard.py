@@ -1,7 +1,7 @@
 """What SQL a user may run: exactly one query over the tables and views, with functions that only compute.
 
-The text that runs is made anew from what was checked. Beside this the database itself is asked for reading only
-(`trninv.reports.reader`): either would do.
+The text that runs is generated from what was checked. Independently of that, the database itself is opened read only
+(`trninv.reports.reader`); either measure would be enough.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock, exp.Pragma, exp.Se
 
 
 def checked(text: str, dialect: str, values: Mapping[str, str | int | float] | None = None) -> str:
-    """The query that text is, with values for its :names, as text of the dialect (sqlite, postgresql).
+    """Check a query and return it in the dialect (sqlite, postgresql), with values for its :names filled in.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def _check(tree: exp.Expr) -> None:
         raise SqlError(f"{tree.key.upper()} is refused: only a SELECT is run")
     named = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
     if taken := sorted(name for name in named if name in READABLE or _is_closed(name)):
-        raise SqlError(f"WITH {taken[0]} is refused: it is the name of a table")  # beyond its scope it would be that
+        raise SqlError(f"WITH {taken[0]} is refused: it is the name of a table")  # outside its scope it is
     for table in tree.find_all(exp.Table):
         _check_table(table, named)
     for function in tree.find_all(exp.Func):
@@ -109,11 +109,11 @@ _ORDINALS: Mapping[str, Mapping[str, str]] = {
     "v_switch": {**_IN_DOMAIN, "sw": "ordinal"},
     "v_link": {"d": "domain_ordinal"},
 }
-"""Columns that hold the ordinals of an address, by its letters."""
+"""Columns that hold the ordinals of an address, by the letters of its steps."""
 
 
 def _narrow(tree: exp.Expr) -> None:
-    """Say beside an address also its cluster and ordinals: those have indexes, words that a view makes have none."""
+    """Add cluster and ordinals to a condition on an address: they have indexes, computed addresses have none."""
     for equal in list(tree.find_all(exp.EQ)):
         column, other = equal.this, equal.expression
         if isinstance(other, exp.Column):
@@ -127,7 +127,7 @@ def _narrow(tree: exp.Expr) -> None:
 
 
 def _view_of(column: exp.Column) -> str | None:
-    """The view that a column is of, where that is certain."""
+    """The view that a column belongs to, if that is certain."""
     scope = column.find_ancestor(exp.Select)
     tables = [table for table in scope.find_all(exp.Table) if table.find_ancestor(exp.Select) is scope] if scope else []
     meant = [table for table in tables if not column.table or column.table.lower() == table.alias_or_name.lower()]

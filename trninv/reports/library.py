@@ -1,11 +1,11 @@
-"""Reports: .sql files with a header that says what they answer; trninv's own, and those of a directory of the user's.
+"""Reports: .sql files whose header says what they answer, trninv's own and those in a directory of the user's.
 
     -- title: Capacity by generation and cluster
     -- answers: How much is there of what?
     -- parameter: cluster = '' — only this one
     SELECT …
 
-A parameter's default tells its type: 'text', 5 or 0.5; in the query it is :cluster.
+The default of a parameter determines its type: 'text', 5 or 0.5. The query refers to it as :cluster.
 """
 
 import re
@@ -28,19 +28,19 @@ Value = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a report may be given, with its default."""
+    """A parameter of a report, with its default."""
 
     name: str
     default: Value
     says: str
 
     def read(self, text: str) -> Value:
-        """A value of its type.
+        """Convert text to the parameter's type.
 
         Raises
         ------
         LimitError
-            It is of another.
+            The text is not of that type.
 
         """
         if isinstance(self.default, str):
@@ -63,7 +63,7 @@ class Report:
     text: str
 
     def sql(self, dialect: str, given: Mapping[str, str]) -> str:
-        """The query with values for its parameters.
+        """The query, with its parameters filled in.
 
         Raises
         ------
@@ -100,7 +100,7 @@ def _parameter(file: Path, line: str) -> Parameter:
 
 
 def reports(directory: Path | None = None) -> dict[str, Report]:
-    """Every report by its name; the user's take the place of trninv's own."""
+    """Every report by its name; a user's report replaces trninv's own of the same name."""
     own = _own()
     users = {file.stem: Report.of(file) for file in sorted(directory.glob("*.sql"))} if directory else {}
     return {name: report for name, report in {**own, **users}.items() if _NAME.fullmatch(name)}
@@ -112,7 +112,7 @@ def _own() -> dict[str, Report]:
 
 
 def report(name: str, directory: Path | None = None) -> Report:
-    """A report by its name.
+    """The report with that name.
 
     Raises
     ------

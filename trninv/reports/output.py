@@ -20,14 +20,14 @@ _CHUNK = 10_000
 
 
 def as_json(found: Found, option: int = 0) -> bytes:
-    """Columns, rows as objects, and whether rows were left off."""
+    """Columns, rows as objects, and whether rows were left out."""
     return orjson.dumps(
         {"columns": found.columns, "rows": found.records(), "truncated": found.truncated}, option=option
     )
 
 
 def lines(stream: Stream, style: str) -> Iterator[bytes]:
-    """CSV or NDJSON piece by piece."""
+    """CSV or NDJSON, piece by piece."""
     if style == "csv":
         yield _csv([stream.columns])
     while some := list(islice(stream.rows, _CHUNK)):
@@ -47,7 +47,7 @@ def _ndjson(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> bytes:
 
 
 def parquet(stream: Stream, kinds: Sequence[Kind], to: BinaryIO | Path) -> int:
-    """Write rows to a Parquet file, group by group, with a type a column; returns how many.
+    """Write rows to a Parquet file, one row group at a time, with one type per column; returns how many.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def parquet(stream: Stream, kinds: Sequence[Kind], to: BinaryIO | Path) -> int:
 
 
 def kinds_of(found: Found) -> list[Kind]:
-    """Types of columns by all their values; text where there is none."""
+    """The type of each column, judged by all of its values; text if it has none."""
     kinds: list[Kind] = []
     for at in range(len(found.columns)):
         present = {type(row[at]) for row in found.rows if row[at] is not None}
@@ -91,7 +91,7 @@ def _arrow() -> tuple[ModuleType, ModuleType]:
 
 
 def as_text(found: Found, style: str) -> str:
-    """JSON for people who read it, CSV or NDJSON."""
+    """Indented JSON, CSV or NDJSON."""
     if style == "json":
         return as_json(found, orjson.OPT_INDENT_2).decode()
     return b"".join(lines(Stream(found.columns, iter(found.rows)), style)).decode().removesuffix("\n")

@@ -1,8 +1,8 @@
-"""A connection that can only read, for as long as it may; rows come in pieces, so that any number fits any memory.
+"""A connection that can only read, and only for a limited time; rows come in pieces, so any number fits any memory.
 
-SQLite: the file is opened mode=ro, an authorizer refuses all but reading its tables, and a progress handler ends it.
-PostgreSQL: a read-only transaction of the role trninv_read, which was granted SELECT and nothing else, a timer on this
-side that cancels, and a session that is reset and closed.
+SQLite: the file is opened with mode=ro, an authorizer refuses all but reading its tables, and a progress handler
+enforces the time limit. PostgreSQL: a read-only transaction as the role trninv_read, which is granted SELECT and
+nothing else; a timer on this side cancels it; the session is reset and closed afterwards.
 """
 
 import sqlite3
@@ -25,17 +25,17 @@ from trninv.inventory.database import file_of, reading
 
 ROLE = "trninv_read"
 MOST_ROWS = 10_000
-"""Of an answer that is not streamed."""
+"""Rows at most in an answer that is not streamed."""
 
 _CHUNK = 5_000
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _STOPS = 50_000
-"""Virtual instructions of SQLite between two looks at the clock."""
+"""SQLite's virtual machine instructions between two checks of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Rows of a query: all that there are, or as many as were wanted."""
+    """Rows of a query: all of them, or as many as were asked for."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
@@ -47,14 +47,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Rows of a query as they come."""
+    """Rows of a query as they arrive."""
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
 
 
 def find(engine: Engine, sql: str, *, seconds: float, most: int = MOST_ROWS) -> Found:
-    """Up to so many rows of a checked query.
+    """Up to the given number of rows of a checked query.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def find(engine: Engine, sql: str, *, seconds: float, most: int = MOST_ROWS) -> 
 def stream(engine: Engine, sql: str, *, seconds: float) -> Iterator[Stream]:
     """A checked query's rows, while the context lasts."""
     with reading(engine):
-        pass  # a database that is not there, or of another revision, says so
+        pass  # fails if the database does not exist or has another revision
     with _sqlite(engine, seconds) if engine.dialect.name == "sqlite" else _postgresql(engine, seconds) as cursor:
         try:
             cursor.execute(sql)
@@ -88,7 +88,7 @@ def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:
 
 
 class _Numbers(Loader):
-    """PostgreSQL's numeric as an integer where it is whole: sums of integers are numeric there."""
+    """PostgreSQL's numeric as an integer if it is whole, because sums of integers are numeric there."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data).decode()
@@ -127,7 +127,7 @@ def _sqlite(engine: Engine, seconds: float) -> Iterator[sqlite3.Cursor]:
 def _authorize(action: int, one: str | None, _other: str | None, _database: str | None, _inner: str | None) -> int:
     if action not in _ALLOWED:
         return sqlite3.SQLITE_DENY
-    # a subquery in FROM is read under no name, or under one of its own that is no table's
+    # a subquery in FROM is read without a name, or under a name that is not a table's
     if action == sqlite3.SQLITE_READ and (one or "").lower() in ("token", "alembic_version", "sqlite_master"):
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK
@@ -155,7 +155,7 @@ def _postgresql(engine: Engine, seconds: float) -> Iterator[Any]:
             yield _Named(cursor)
     finally:
         timer.cancel()
-        pooled.invalidate()  # the session ends, and all that it was
+        pooled.invalidate()  # end the session, and its role and settings with it
         pooled.close()
 
 
@@ -171,7 +171,7 @@ class _Named:
 
     def execute(self, sql: str) -> None:
         self._cursor.execute(sql)
-        self._first = self._cursor.fetchmany(_CHUNK)  # here an error of the query belongs
+        self._first = self._cursor.fetchmany(_CHUNK)  # errors of the query occur here
 
     def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
         first, self._first = self._first, []

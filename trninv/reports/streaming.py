@@ -1,4 +1,4 @@
-"""A table or view piece by piece over HTTP: the next one is read when the last one was sent."""
+"""A table or view, streamed over HTTP: the next piece is read once the last one has been sent."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,7 +14,7 @@ _SECONDS = 3600.0
 
 
 class Pieces:
-    """An iterator of bytes that closes its connection at the end, or when nobody reads on."""
+    """An iterator of bytes that closes its connection at the end, or when the client stops reading."""
 
     def __init__(self, engine: Engine, name: str, style: str, columns: str = "*", cluster: str | None = None) -> None:
         names = [exp.column(each.strip()) if each.strip() != "*" else exp.Star() for each in columns.split(",")]
@@ -27,7 +27,7 @@ class Pieces:
         self._lines: Iterator[bytes] = iter(())
 
     def open(self) -> None:
-        """Begin to read; fails here rather than within the answer."""
+        """Begin to read, so that a failure occurs here and not in the middle of the answer."""
         query = checked(self._query, self._engine.dialect.name)
         found = self._stack.enter_context(stream(self._engine, query, seconds=_SECONDS))
         self._lines = lines(found, self._style)

@@ -1,0 +1,85 @@
+"""Runs the examples of a documentation page, and writes what they print where it belongs on the page."""
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from tabulate import tabulate
+
+from conftest import both_ways
+from trninv.cli.main import main
+from trninv.reports.guard import checked
+from trninv.reports.reader import find
+from trninv.routing.fleet import Fleet
+
+ROOT = Path(__file__).parents[1]
+FENCE = re.compile(r"```(console|graphql|sql|python)\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?", re.DOTALL)
+_MARKUP = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def pages() -> list[Path]:
+    """Every page of the repository that is written by hand."""
+    return [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
+
+
+def prose(page: Path) -> str:
+    """A page's text without its code."""
+    return _MARKUP.sub("", page.read_text())
+
+
+def answers(source: str, fleet: Fleet) -> Iterator[tuple[re.Match[str], str]]:
+    """Each example on a page, with what it must look like, one after the other."""
+    for block in FENCE.finditer(source):
+        kind, body, _ = block.groups()
+        match kind:
+            case "console":
+                yield block, f"```console\n{_run_commands(body, fleet)}```\n"
+            case "python":
+                yield block, f"```python\n{_run_python(body, fleet)}```\n"
+            case "graphql":
+                yield block, f"```graphql\n{body}```\n\n```json\n{_run_graphql(body, fleet)}```\n"
+            case "sql":
+                yield block, f"```sql\n{body}```\n\n```text\n{_run_sql(body, fleet)}```\n"
+
+
+def _run_commands(block: str, fleet: Fleet) -> str:
+    database = fleet.engine.url.render_as_string(hide_password=False)
+    shown = []
+    for line in block.splitlines():
+        if line.startswith("$ trninv "):
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+                main(["--database", database, *shlex.split(line)[2:]])
+            shown.append(line + "\n" + "\n".join(printed.rstrip() for printed in out.getvalue().splitlines()) + "\n")
+    return "\n".join(shown)
+
+
+def _run_graphql(block: str, fleet: Fleet) -> str:
+    answer = both_ways(fleet)(block)
+    assert answer["errors"] == []
+    return json.dumps(answer["data"], indent=2, ensure_ascii=False) + "\n"
+
+
+def _run_sql(block: str, fleet: Fleet) -> str:
+    found = find(fleet.engine, checked(block, fleet.engine.dialect.name), seconds=60)
+    rows = [[str(cell) for cell in row] for row in found.rows]
+    shown = tabulate(rows, headers=found.columns, tablefmt="simple", disable_numparse=True)
+    return "\n".join(line.rstrip() for line in shown.splitlines()) + "\n"
+
+
+def _run_python(block: str, fleet: Fleet) -> str:
+    shown = []
+    names: dict[str, object] = {"trninv": type("trninv", (), {"open": staticmethod(lambda: fleet)})}
+    for line in block.splitlines():
+        if line.startswith(">>> "):
+            shown.append(line)
+            code = line[4:].split("  #")[0].strip()
+            if code.startswith("import") or re.match(r"\w+ = ", code):
+                exec(code.replace("import trninv", "pass"), names)  # noqa: S102 # the page's own lines
+            else:
+                shown.append(repr(eval(code, names)))  # noqa: S307
+    return "\n".join(shown) + "\n"

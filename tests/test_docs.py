@@ -1,0 +1,84 @@
+"""Links lead somewhere, files that pages name exist, and the reference pages list what there is."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from examples import ROOT, pages, prose
+from trninv.cli.main import trninv
+from trninv.routing.fleet import Fleet
+from trninv.settings import Settings
+
+REFERENCE = ROOT / "docs/reference"
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_NAMED = re.compile(r"`((?:trninv|tests|seed|migrations|bench|docs|web)/[^`\s]*|\w+\.(?:toml|md|graphql))`")
+
+
+def _anchors(page: Path) -> set[str]:
+    """Anchors that GitHub gives to the headings of a page."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(text)}
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_a_file_and_a_heading_of_it(page: Path) -> None:
+    for link in _LINK.findall(prose(page)):
+        if not link.startswith("http"):
+            file, _, anchor = link.partition("#")
+            target = page.parent / file if file else page
+            assert target.exists(), link
+            assert not anchor or anchor in _anchors(target), link
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    fenceless = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for name in _NAMED.findall(fenceless):
+        if not name.startswith(AWAITED):
+            assert any(ROOT.glob(name.replace("NAME", "*").rstrip("/"))) or (page.parent / name).exists(), name
+
+
+AWAITED = ("trninv/exporters/", "trninv/importers/")
+"""What pages may name before it is there."""
+
+
+@pytest.mark.parametrize("name", AWAITED)
+def test_what_is_awaited_is_not_there_yet(name: str) -> None:
+    assert not (ROOT / name).exists(), "take it out of AWAITED"
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    rows = re.findall(r"^\| `TRNINV_(\w+)` \| ([^|]*) \|", (REFERENCE / "settings.md").read_text(), re.MULTILINE)
+    assert [name.lower() for name, _ in rows] == list(Settings.__annotations__)
+    defaults = Settings(database_url="")
+    for name, shown in rows:
+        match getattr(defaults, name.lower()):
+            case bool(switch):
+                assert shown == str(int(switch)), name
+            case None | () | "":
+                assert not re.fullmatch(r"[\d.]+", shown), name
+            case float(seconds):
+                assert float(shown) == seconds, name
+            case value:
+                assert shown == str(value), name
+
+
+def test_every_command_is_on_its_page_in_the_words_of_its_help() -> None:
+    shown = re.findall(r"### (trninv .*)\n\n```console\n\$ (.*) --help\n", (REFERENCE / "cli.md").read_text())
+    assert all(title == command for title, command in shown)
+    assert sorted(title for title, _ in shown) == sorted(_commands(trninv, "trninv"))
+
+
+def _commands(group: click.Group, prefix: str) -> list[str]:
+    context = click.Context(group)
+    made = {f"{prefix} {name}": group.get_command(context, name) for name in group.list_commands(context)}
+    groups = ((name, command) for name, command in made.items() if isinstance(command, click.Group))
+    return [*made, *(name for at, below in groups for name in _commands(below, at))]
+
+
+def test_every_method_of_a_fleet_that_answers_is_on_the_page_of_python() -> None:
+    listed = set(re.findall(r"`fleet\.(\w+)\(", (REFERENCE / "python.md").read_text()))
+    assert listed == {name for name in vars(Fleet) if not name.startswith("_")} - {"close", "revision"}
