@@ -12,7 +12,7 @@ type Api = initGraphQLTada<{
 }>;
 
 /** Enums of the inventory, whose values are lower case on this side of the API, as in addresses and style sheets. */
-type Enum = "State" | "Wiring" | "Generation" | "TrayKind";
+type Enum = "State" | "Wiring" | "Generation" | "TrayKind" | "StepKind";
 const ENUMS = new Set(["state", "wiring", "generation", "kind"]);
 
 const lowered = (name: string, value: unknown) =>

@@ -34,7 +34,7 @@ export function Between({ pair, taking }: { pair: Pair; taking: Taking }) {
           show={(of) => (of.reachable ? `${narrowest(of)}, ${hops(of)}` : "none")}
         />
         <Figure name="Maximum flow, all paths" of={bandwidth} show={(of) => gigabytes(of.maximumFlow)} />
-        <Figure name="Minimum cut" of={bandwidth} show={(of) => counted(of.minimumCut.length, "link")} />
+        <Figure name="Minimum cut" of={bandwidth} show={(of) => counted(of.minimumCut.totalCount, "link")} />
       </dl>
       <p class="quiet">Bandwidths are of one direction.</p>
       {shortest.reachable ? (
@@ -42,7 +42,7 @@ export function Between({ pair, taking }: { pair: Pair; taking: Taking }) {
       ) : (
         <p class="failure">No path: {shortest.reason}</p>
       )}
-      <Cut name="The links of the minimum cut" links={bandwidth.minimumCut} taking={taking} />
+      <Cut name="The links of the minimum cut" links={bandwidth.minimumCut.nodes} taking={taking} />
       <Grounds of={[shortest, bandwidth]} />
     </>
   );

@@ -57,7 +57,7 @@ const FLOW = graphql(
     definition disputed
     facts { ...Rests }
     maximumFlow { gigabytesPerSecond }
-    minimumCut { address bandwidth { gigabytesPerSecond } }
+    minimumCut(first: 1000) { totalCount nodes { address bandwidth { gigabytesPerSecond } } }
   }
 `,
   [RESTS],
@@ -90,7 +90,7 @@ export const BETWEEN_IF = graphql(
 const HALVES = graphql(
   `
   fragment Halves on BisectionAnswer {
-    definition disputed exact method sideA sideB chipsA
+    definition disputed exact method sideA sideB chipsA(first: 1000) { nodes }
     facts { ...Rests }
     lower { gigabytesPerSecond }
     upper { gigabytesPerSecond }

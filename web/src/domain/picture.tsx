@@ -24,7 +24,7 @@ function marksOf(show: Show, { pair, halves, pool }: Answers, from: string): Mar
   const links = (all: { address: string }[]) => new Set(all.map((each) => each.address));
   if (show === "bisection") {
     return halves.data && !halves.loading
-      ? { ...marks, links: links(halves.data.cut.nodes), side: new Set(halves.data.chipsA) }
+      ? { ...marks, links: links(halves.data.cut.nodes), side: new Set(halves.data.chipsA.nodes) }
       : marks;
   }
   if (show === "pool") {
@@ -33,7 +33,7 @@ function marksOf(show: Show, { pair, halves, pool }: Answers, from: string): Mar
     return { ...marks, hops: new Map(rings.length ? [[from, 0], ...hops] : []) };
   }
   if (!pair.data || pair.loading) return marks;
-  if (show === "cut") return { ...marks, links: links(pair.data.bandwidth.minimumCut) };
+  if (show === "cut") return { ...marks, links: links(pair.data.bandwidth.minimumCut.nodes) };
   const steps = pair.data[show].paths[0]?.steps ?? [];
   return {
     ...marks,
