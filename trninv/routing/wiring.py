@@ -195,7 +195,7 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
                 "memory": row.memory,
                 "domain": row.domain,
                 "domain_id": row.domain_id,
-                "position": _position(row.kind, row.wiring, row.server, row.ordinal, row.sides),
+                "position": _position(row),
                 "ordinal": row.ordinal,
                 "wiring": row.wiring,
                 "sides": sides(row.sides or ""),
@@ -295,6 +295,7 @@ def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:  # noqa:
     return query.where(ours, link.c.state.in_(CARRYING)).order_by(link.c.id)
 
 
-def _position(kind: str, wiring: str, server: int, ordinal: int, shape: str) -> Position | None:
-    """Coordinates of a chip; the rack it stands in has no part in them."""
-    return pattern(wiring).position(Node("chip", server, 0, ordinal), sides(shape)) if kind == "chip" else None
+def _position(row: Any) -> Position | None:  # noqa: ANN401 # a row of _nodes
+    if row.kind != "chip":
+        return None
+    return pattern(row.wiring).position(Node("chip", row.server, row.rack, row.ordinal), sides(row.sides))

@@ -32,8 +32,7 @@ def arguments(function: Callable[..., object], given: Mapping[str, object], *, l
     return {name: _read(name, value, wanted[name].annotation, least) for name, value in given.items()}
 
 
-def _read(name: str, value: object, kind: object, least: int) -> object:
-    """The value as one of a type."""
+def _read(name: str, value: object, kind: Any, least: int) -> Any:  # noqa: ANN401 # a type, and a value of it
     inside = get_args(kind)
     if get_origin(kind) is tuple and isinstance(value, list):
         return tuple(_read(name, each, inside[0], least) for each in value)
@@ -45,8 +44,7 @@ def _read(name: str, value: object, kind: object, least: int) -> object:
     raise CatalogError(f"{name} = {value!r} is not {_words(kind, least)}")
 
 
-def _words(kind: object, least: int) -> str:
+def _words(kind: Any, least: int) -> str:  # noqa: ANN401 # a type
     if get_args(kind):
         return "a list" if get_origin(kind) is tuple else "a table"
-    words: dict[object, str] = {int: f"a whole number from {least} on", str: "text", bool: "true or false"}
-    return words[kind]
+    return {int: f"a whole number from {least} on", str: "text", bool: "true or false"}[kind]
