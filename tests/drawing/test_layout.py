@@ -13,10 +13,14 @@ LAYOUT = "{ layout(of: %s) { wiring turns wrapping places { address x y solid { 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+def _parsed(svg: str) -> ET.Element:
+    return ET.fromstring(svg)  # noqa: S314 # our own picture
+
+
 def _drawn(svg: str) -> dict[str, tuple[float, float]]:
     """Centres of chips and switches."""
     found = {}
-    for element in ET.fromstring(svg).iter():  # noqa: S314 # our own picture
+    for element in _parsed(svg).iter():
         title = element.findtext(f"{SVG}title") or ""
         if match := re.fullmatch(r"(\S+/(?:c|sw)\d+), up", title):
             x, y = (float(element.get(f"c{key}") or element.get(key) or 0) for key in "xy")
@@ -47,7 +51,7 @@ def test_graphql_and_the_picture_place_parts_alike(
     for place in layout["places"]:
         assert drawn[place["address"]] == pytest.approx((place["x"], place["y"]), abs=0.051)
         assert (place["solid"] is not None) == turns
-    stubs = [line.findtext(f"{SVG}title") or "" for line in ET.fromstring(svg).iter(f"{SVG}line")]  # noqa: S314
+    stubs = [line.findtext(f"{SVG}title") or "" for line in _parsed(svg).iter(f"{SVG}line")]
     twice = {title.split(":")[0] for title in stubs if stubs.count(title) == 2}
     assert twice == set(layout["wrapping"])
 

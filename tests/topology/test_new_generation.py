@@ -200,6 +200,7 @@ def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
             GENERATION,
             "topology/patterns/wheel.py: PATTERN is not a Pattern",
         ),
+        (PATTERN.replace('name="wheel"', 'name="hub"'), GENERATION, "PATTERN is not a Pattern called 'wheel'"),
         (PATTERN.replace("in ring(", "in (lambda n: ring(n)[1:])("), GENERATION, "wires are not a ring through its"),
     ],
 )
