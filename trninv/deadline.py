@@ -18,6 +18,7 @@ class Deadline:
     seconds: float
 
     def late(self) -> TimeLimitError:
+        """The error that tells how long it might have taken."""
         return TimeLimitError(f"not answered within {self.seconds:g} s: ask for less, or of a smaller scope")
 
     def cancel(self) -> None:
@@ -40,6 +41,7 @@ def limit(seconds: float) -> Iterator[Deadline]:
 
 
 def is_over() -> bool:
+    """Whether the time of the current context is up."""
     deadline = _current.get()
     return deadline is not None and time.monotonic() > deadline.end
 

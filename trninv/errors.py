@@ -91,135 +91,201 @@ class TrninvError(Exception):
 
 
 class UsageError(TrninvError):
+    """The question itself is wrong: exit status 2."""
+
     code = "BAD_USE"
     exit_status = 2
 
 
 class UnitError(UsageError):
+    """A quantity without a unit, or with one of another dimension."""
+
     code = "BAD_UNIT"
 
 
 class AddressError(UsageError):
+    """Text that has not the form of an address."""
+
     code = "BAD_ADDRESS"
 
 
 class WrongLevelError(UsageError):
+    """An address of a level that the question is not about."""
+
     code = "WRONG_LEVEL"
 
 
 class SamePlaceError(UsageError):
+    """Two places that share chips, where they must be separate."""
+
     code = "SAME_PLACE"
 
 
 class LimitError(UsageError):
+    """A value beyond the limits of its parameter."""
+
     code = "BAD_LIMIT"
 
 
 class FilterError(UsageError):
+    """A filter that no list of this kind has, or a value that does not exist."""
+
     code = "BAD_FILTER"
 
 
 class DocumentError(UsageError):
+    """A GraphQL document that the schema does not allow."""
+
     code = "BAD_DOCUMENT"
 
 
 class VariablesError(UsageError):
+    """Variables that do not fit their document."""
+
     code = "BAD_VARIABLES"
 
 
 class SqlError(UsageError):
+    """SQL that is not one reading query over the tables and views."""
+
     code = "BAD_SQL"
 
 
 class RequestError(UsageError):
+    """An HTTP request that is not what its route takes."""
+
     code = "BAD_REQUEST"
 
 
 class MethodError(RequestError):
+    """A mutation by GET."""
+
     code = "METHOD_NOT_ALLOWED"
 
 
 class NotFoundError(TrninvError):
+    """Well asked, and nothing is there: exit status 1."""
+
     code = "NOT_FOUND"
 
 
 class UnknownAddressError(NotFoundError):
+    """An address where nothing stands."""
+
     code = "UNKNOWN_ADDRESS"
 
 
 class UnknownSystemError(NotFoundError):
+    """A system that no catalog file declares."""
+
     code = "UNKNOWN_SYSTEM"
 
 
 class UnknownFactError(NotFoundError):
+    """A number that no document gives."""
+
     code = "UNKNOWN_FACT"
 
 
 class UnknownDocumentError(NotFoundError):
+    """A persisted document that the server does not have."""
+
     code = "UNKNOWN_DOCUMENT"
 
 
 class UnknownReportError(NotFoundError):
+    """A report that is neither trninv's nor the user's."""
+
     code = "UNKNOWN_REPORT"
 
 
 class UnknownTokenError(NotFoundError):
+    """A token that was never made."""
+
     code = "UNKNOWN_TOKEN"
 
 
 class AccessError(TrninvError):
+    """Access is refused."""
+
     code = "NOT_ALLOWED"
 
 
 class UnauthenticatedError(AccessError):
+    """No valid token, where one is required."""
+
     code = "UNAUTHENTICATED"
 
 
 class ForbiddenError(AccessError):
+    """A valid token whose scope does not allow this."""
+
     code = "FORBIDDEN"
 
 
 class ScopeTooLargeError(TrninvError):
+    """More domains than one graph may hold."""
+
     code = "SCOPE_TOO_LARGE"
 
 
 class CostLimitError(TrninvError):
+    """A GraphQL document that would cost too much."""
+
     code = "COST_LIMIT"
 
 
 class TimeLimitError(TrninvError):
+    """A request or statement that took too long."""
+
     code = "TIME_LIMIT"
 
 
 class InternalError(TrninvError):
+    """A defect of trninv."""
+
     code = "INTERNAL"
 
 
 class CatalogError(TrninvError):
+    """A catalog file that says something impossible."""
+
     code = "BAD_CATALOG"
 
 
 class UnknownWiringError(CatalogError):
+    """A wiring that no pattern of the register describes."""
+
     code = "UNKNOWN_WIRING"
 
 
 class WorkerError(TrninvError):
+    """A worker process died, or no scheduler answers."""
+
     code = "WORKER_DIED"
 
 
 class DatabaseError(TrninvError):
+    """The database is not as it must be, or refused a statement."""
+
     code = "DATABASE"
 
 
 class NotReachableError(DatabaseError):
+    """No database answers."""
+
     code = "DATABASE_NOT_REACHABLE"
 
 
 class NotMigratedError(DatabaseError):
+    """The database is of another revision, or has no tables of trninv."""
+
     code = "NOT_MIGRATED"
 
 
 class ClusterExistsError(DatabaseError):
+    """The name of a cluster is taken by another system or size."""
+
     code = "CLUSTER_EXISTS"
 
 

@@ -87,14 +87,17 @@ class Bandwidth(Quantity):
 
     @property
     def bytes_per_second(self) -> int:
+        """Bytes per second, exact."""
         return int(self)
 
     @property
     def gigabytes_per_second(self) -> float:
+        """10⁹ bytes per second."""
         return self / 10**9
 
     @property
     def gigabits_per_second(self) -> float:
+        """10⁹ bits per second."""
         return self * 8 / 10**9
 
 
@@ -110,10 +113,12 @@ class Capacity(Quantity):
 
     @property
     def bytes(self) -> int:
+        """Bytes, exact."""
         return int(self)
 
     @property
     def gibibytes(self) -> float:
+        """2³⁰ bytes."""
         return self / 2**30
 
 
@@ -134,10 +139,12 @@ class Duration(Quantity):
 
     @property
     def nanoseconds(self) -> int:
+        """Nanoseconds, exact."""
         return int(self)
 
     @property
     def microseconds(self) -> float:
+        """10⁻⁶ seconds."""
         return self / 1000
 
 

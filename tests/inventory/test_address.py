@@ -153,3 +153,9 @@ def test_a_switch_holds_no_chips(fleet: Fleet) -> None:
         with pytest.raises(WrongLevelError, match="is a switch"):
             chips_of(switch)
         assert len(neighbours(connection, switch.id)) == 32
+
+
+def test_an_address_has_at_most_200_characters() -> None:
+    assert parse("a" * 200).cluster == "a" * 200
+    with pytest.raises(AddressError, match="is not an address"):
+        parse("a" * 201)

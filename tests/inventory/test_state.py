@@ -133,3 +133,12 @@ def test_a_cluster_with_a_state_can_be_removed_and_its_events_stay(seeded: str) 
             stamp.unseed(connection, resolve(connection, "u-trn2x64").id)
         with reading(engine) as connection:
             assert [row.address for row in events(connection, f"{U}/s0", 5)] == [f"{U}/s0"]
+
+
+def test_of_two_states_the_worse_holds() -> None:
+    """Down is worse than maintenance, which is worse than degraded: what is repaired may come back sooner."""
+    order = [Condition("up"), Condition("degraded", 500_000), Condition("maintenance"), Condition("down")]
+    for at, better in enumerate(order):
+        for worse in order[at:]:
+            assert worst(better, worse) == worst(worse, better) == worse
+    assert worst(Condition("degraded", 500_000), Condition("degraded", 250_000)) == Condition("degraded", 250_000)

@@ -96,6 +96,7 @@ class Fact:
 
     @property
     def key(self) -> tuple[str, str]:
+        """Subject and attribute: what it is a number of."""
         return self.subject, self.attribute.name
 
     def __str__(self) -> str:
@@ -158,6 +159,7 @@ class Catalog:
         raise UnknownFactError(f"no document gives {attribute} of {subject}: {offer}")
 
     def value(self, subject: str, attribute: str) -> int:
+        """Exact value of the picked fact, in base units."""
         value = self.pick(subject, attribute).value
         if value is None:
             raise CatalogError(f"{attribute} of {subject} is text, not a number")
@@ -170,6 +172,7 @@ class Catalog:
 
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
+        """Every subject and attribute on which facts are in conflict."""
         return tuple(
             Conflict(*key, tuple(facts), facts[0], self.notes.get(key))
             for key, facts in sorted(self._by_key.items())

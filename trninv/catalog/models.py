@@ -24,6 +24,8 @@ COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "spar
 
 @dataclass(frozen=True, slots=True)
 class ChipModel:
+    """A model of chip; its numbers are the facts about its slug."""
+
     slug: str
     name: str
     generation: str
@@ -87,10 +89,12 @@ class System:
 
     @property
     def chips(self) -> int:
+        """Chips in all."""
         return self.domains * self.domain.blueprint.chips
 
     @property
     def servers(self) -> int:
+        """Servers in all."""
         return self.domains * self.domain.blueprint.servers
 
     def fabric(self, catalog: Catalog) -> Fabric | None:

@@ -36,6 +36,7 @@ class Wire:
 
     @property
     def ends(self) -> frozenset[str]:
+        """Addresses of both ends."""
         return frozenset((self.a, self.b))
 
 

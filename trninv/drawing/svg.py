@@ -33,10 +33,12 @@ def add(parent: Element, tag: str, title: str = "", /, **attributes: float | str
 
 
 def line(parent: Element, a: Point, b: Point, title: str = "", /, **style: float | str) -> None:
+    """A line below an element."""
     add(parent, "line", title, x1=a[0], y1=a[1], x2=b[0], y2=b[1], **style)
 
 
 def label(parent: Element, at: Point, text: str, size: float = 12, fill: str = INK, /, **style: float | str) -> None:
+    """Text below an element, in points."""
     font: Style = {"font_family": "sans-serif", "font_size": size, "fill": fill}
     add(parent, "text", x=at[0], y=at[1], **font, **style).text = text
 

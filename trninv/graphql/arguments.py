@@ -295,6 +295,7 @@ def _quantity(name: str, given: Mapping[str, Any]) -> int:
 
 
 def field_of(kind: Kind, name: str) -> Field:
+    """The field of a kind by its name."""
     return next(each for each in kind.fields if each.name == name)
 
 

@@ -37,6 +37,7 @@ class Binder:
         self._name, self._next = name, count()
 
     def take(self, like: Sql) -> BindParameter[Any]:
+        """The next parameter, of the type of an expression."""
         return bindparam(f"{self._name}{next(self._next)}", type_=like.type)
 
 

@@ -140,16 +140,19 @@ class Below:
         return found
 
     async def count(self, asked: Asked) -> int:
+        """How many there are on all pages."""
         if self.size is not None and not asked.tests:
             return self.size
         number: int = await self._load("count", asked, partial(rows.counts, asked=asked))
         return number
 
     async def sums(self, asked: Asked, by: tuple[str, ...]) -> list[Row]:
+        """Counts and sums, group by group."""
         found: list[Row] = await self._load(f"sums {by}", asked, partial(rows.sums, asked=asked, by=by))
         return found
 
     async def all(self) -> list[Row]:
+        """All its rows, of lists without pages."""
         found: list[Row] = await self._load("all", None, rows.all_below)
         return found
 

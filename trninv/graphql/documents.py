@@ -59,6 +59,7 @@ class Operation:
 
     @property
     def reads(self) -> bool:
+        """Whether it is a query."""
         return self.node.operation is OperationType.QUERY
 
     def variables(self, given: dict[str, Any]) -> VariableValues:
@@ -76,6 +77,7 @@ class Operation:
         return found
 
     def cost(self, variables: VariableValues) -> Cost:
+        """What it costs with these variables."""
         if self.node.variable_definitions:
             return cost(self.schema, self.node, self.fragments, variables)
         if self._cost is None:

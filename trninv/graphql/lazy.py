@@ -7,12 +7,15 @@ import strawberry
 
 
 def lazy(name: str) -> Any:
+    """A type of the inventory by its name."""
     return Annotated[name, strawberry.lazy("trninv.graphql.things")]
 
 
 def lazy_list(name: str) -> GenericAlias:
+    """A list of such a type."""
     return list_of(lazy(name))
 
 
 def list_of(of: object) -> GenericAlias:
+    """A list of any type."""
     return GenericAlias(list, (of,))

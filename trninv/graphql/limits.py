@@ -93,6 +93,7 @@ def cost(
     fragments: Mapping[str, FragmentDefinitionNode],
     variables: VariableValues,
 ) -> Cost:
+    """What an operation would cost."""
     root = schema.get_root_type(operation.operation)
     assert root is not None
     walk = _Walk(schema, Selections(schema, fragments, variables), variables)

@@ -26,6 +26,7 @@ class Report:
 
     @classmethod
     def of(cls, report: library.Report) -> "Report":
+        """A report of the library."""
         parameters = [ReportParameter(name=of.name, default=str(of.default), says=of.says) for of in report.parameters]
         return cls(name=report.name, title=report.title, answers=report.answers, parameters=parameters)
 
@@ -44,6 +45,7 @@ class ReportRows:
 
     @classmethod
     def of(cls, found: Found) -> "ReportRows":
+        """What a report found."""
         rows: Any = [list(row) for row in found.rows]
         return cls(columns=list(found.columns), rows=rows, truncated=found.truncated)
 

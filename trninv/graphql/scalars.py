@@ -65,11 +65,13 @@ class Documented:
 
 
 class Rate(units.Bandwidth, Documented):
-    pass
+    """A bandwidth, and the fact that it rests on."""
+
 
 
 class Size(units.Capacity, Documented):
-    pass
+    """A capacity, and the fact that it rests on."""
+
 
 
 async def _fact(parent: strawberry.Parent[Documented], info: Info[Any, None]) -> Any:

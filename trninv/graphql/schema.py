@@ -13,6 +13,7 @@ from trninv.graphql.things import TYPES
 
 @lru_cache(maxsize=1)
 def schema() -> strawberry.Schema:
+    """The schema, made once a process."""
     return strawberry.Schema(
         query=Query,
         mutation=Mutation,

@@ -45,6 +45,7 @@ class System:
 
     @classmethod
     def of(cls, system: CatalogSystem) -> "System":
+        """A system of the catalog."""
         named = {name: getattr(system, name) for name in ("slug", "name", "chips", "servers", "domains")}
         sources: list[Any] = [made("source", asdict(source)) for source in system.sources(catalog())]
         return cls(**named, aliases=list(system.aliases), sources=sources)

@@ -39,6 +39,7 @@ class Writer:
         return case((sql.is_(None), NULL), else_=made) if null else made
 
     def quote(self, sql: Sql) -> Sql:
+        """Any text as a JSON string."""
         if self._lite:
             return func.json_quote(sql)
         return cast(func.to_json(cast(sql, Text)), Text)

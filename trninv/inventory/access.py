@@ -30,6 +30,7 @@ class Holder:
     scope: str
 
     def may(self, scope: str) -> bool:
+        """Whether its scope allows what needs another."""
         return TOKEN_SCOPES.index(self.scope) >= TOKEN_SCOPES.index(scope)
 
 

@@ -60,10 +60,12 @@ class Address:
 
     @property
     def level(self) -> str:
+        """What the address names: cluster, domain, server, …"""
         return LEVELS[tuple(letters for letters, _ in self.steps)]
 
     @property
     def parent(self) -> "Address":
+        """The address of what contains it."""
         return Address(self.cluster, self.steps[:-1])
 
     def __str__(self) -> str:

@@ -26,6 +26,8 @@ MAX_NOT_UP = 20
 
 @dataclass(frozen=True, slots=True)
 class LinkLine:
+    """A link of a described node; bandwidth of one direction."""
+
     to: str
     bandwidth: Bandwidth
     technology: str

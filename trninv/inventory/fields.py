@@ -152,18 +152,22 @@ class Kind:
 
     @property
     def key(self) -> Sql:
+        """The column of its id."""
         return self.table.c.id
 
     @property
     def members(self) -> tuple[Field | One | Many, ...]:
+        """All that it may be asked for."""
         return (*self.fields, *self.ones, *self.lists)
 
     @property
     def is_node(self) -> bool:
+        """Whether it has an id that GraphQL gives out."""
         return any(each.form is Form.ID for each in self.fields)
 
     @property
     def is_located(self) -> bool:
+        """Whether it has an address."""
         return any(each.form is Form.ADDRESS for each in self.fields)
 
 

@@ -57,10 +57,12 @@ def record_models(connection: Connection, catalog: Catalog, system: System) -> N
 
 
 def recorded(connection: Connection, table: Table) -> list[dict[str, Any]]:
+    """Rows of a table as they are, by id."""
     return [dict(row) for row in connection.execute(select(table).order_by(table.c.id)).mappings()]
 
 
 def model_ids(connection: Connection, table: Table) -> dict[str, int]:
+    """Ids of a model table by slug."""
     return {slug: key for key, slug in connection.execute(select(table.c.id, table.c.slug))}
 
 

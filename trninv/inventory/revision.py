@@ -49,6 +49,7 @@ class Revision:
             cursor.close()
 
     def close(self) -> None:
+        """Close the connection that watches."""
         with self._lock:
             self._close()
 

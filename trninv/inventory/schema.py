@@ -79,16 +79,19 @@ _IS_NOT_UP = text("state <> 'up'")
 
 
 def one_of(column: str, values: tuple[str, ...], *, nullable: bool = False) -> CheckConstraint:
+    """A constraint: a column holds one of these words."""
     listed = ", ".join(f"'{value}'" for value in values)
     test = f"{column} IN ({listed})"
     return CheckConstraint(f"{column} IS NULL OR {test}" if nullable else test, name=column)
 
 
 def positive(column: str) -> CheckConstraint:
+    """A constraint: a column is above 0."""
     return CheckConstraint(f"{column} > 0", name=column)
 
 
 def ordinal(column: str = "ordinal") -> CheckConstraint:
+    """A constraint: a column is 0 or more."""
     return CheckConstraint(f"{column} >= 0", name=column)
 
 
@@ -120,6 +123,7 @@ def condition(prefix: str = "") -> list[Column[Any] | CheckConstraint]:
 
 
 def required(name: str, kind: Any, **more: Any) -> Column[Any]:
+    """A column that is never null."""
     return Column(name, kind, nullable=False, **more)
 
 
@@ -130,6 +134,7 @@ def key(of: str | None = None) -> Column[int]:
 
 
 def reference(name: str, table: str, *, nullable: bool = False) -> Column[int]:
+    """A foreign key to the id of a table."""
     return Column(name, ForeignKey(f"{table}.id"), nullable=nullable)
 
 

@@ -66,6 +66,7 @@ class Condition:
 
     @property
     def carries(self) -> bool:
+        """Whether it carries traffic at all."""
         return self.state in CARRYING
 
     def __str__(self) -> str:
@@ -133,6 +134,7 @@ def _on_postgresql(least: _Least, compiler: SQLCompiler, **how: object) -> str:
 
 
 def condition_of(row: Any, prefix: str = "") -> Condition:
+    """The condition in a row or mapping that has state and factor_ppm, after a prefix."""
     values = getattr(row, "_mapping", row)
     return Condition(values[f"{prefix}state"], values[f"{prefix}factor_ppm"])
 

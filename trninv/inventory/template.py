@@ -31,6 +31,7 @@ class Template(FunctionElement[str]):
 
     @property
     def pieces(self) -> list[Piece]:
+        """Constant text and expressions, in order."""
         arguments = iter(self.clauses)
         return [next(arguments) if text is None else text for text in self.form]
 

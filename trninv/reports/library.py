@@ -81,6 +81,7 @@ class Report:
 
     @classmethod
     def of(cls, file: Path) -> "Report":
+        """The report in a file."""
         text = file.read_text(encoding="utf-8")
         lines: dict[str, list[str]] = {"title": [], "answers": [], "parameter": []}
         for name, value in _HEADER.findall(text):

@@ -42,6 +42,7 @@ class Found:
     truncated: bool
 
     def records(self) -> list[dict[str, Any]]:
+        """Rows as dictionaries by column."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 

@@ -165,6 +165,7 @@ class LinkRef:
 
     @property
     def address(self) -> str:
+        """A--B."""
         return f"{self.a}--{self.b}"
 
 

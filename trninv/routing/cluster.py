@@ -53,10 +53,12 @@ class ClusterSplit:
 
     @property
     def lower(self) -> int:
+        """Proven: no less, in bytes per second of one direction."""
         return self.quotient.lower
 
     @property
     def upper(self) -> int:
+        """What the split cuts, in bytes per second of one direction."""
         return self.quotient.upper
 
     @property
@@ -67,6 +69,7 @@ class ClusterSplit:
 
     @property
     def method(self) -> str:
+        """How it was found, and why that is a proof."""
         number, count = sum(self.quotient.whole), sum(len(kind.domains) for kind in self.kinds)
         how = f"quotient: {number:,} of {count:,} domains on one side"
         if self.quotient.part:

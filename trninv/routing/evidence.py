@@ -23,10 +23,12 @@ def of_wiring(
 
 
 def of_links(connection: Connection, models: Iterable[str]) -> tuple[CitedFact, ...]:
+    """The bandwidth facts of some link models."""
     return cite(connection, sorted(models), ["bandwidth"])
 
 
 def of_fabric(connection: Connection, domain_models: Iterable[str]) -> tuple[CitedFact, ...]:
+    """What is said of the EFA fabric above some domain models."""
     sizes = cite(connection, sorted(domain_models), ["domains_per_network_node", "nodes_per_network_node"])
     return cite(connection, [EFA_FABRIC], ["blocking"]) + sizes
 

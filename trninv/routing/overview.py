@@ -44,14 +44,17 @@ class Overview:
 
     @property
     def chips(self) -> int:
+        """Chips in all."""
         return len(self.states)
 
     @property
     def chips_per_domain(self) -> int:
+        """Chips of each domain."""
         return self.chips_per_server * self.servers_per_domain
 
     @property
     def domains(self) -> int:
+        """Domains in all."""
         return self.chips // self.chips_per_domain
 
     def address(self, chip: int) -> str:

@@ -70,6 +70,7 @@ class Parameter:
 
     @classmethod
     def of(cls, parameter: inspect.Parameter) -> "Parameter":
+        """As a function declares it."""
         form, argument = get_args(parameter.annotation)
         optional = get_origin(form) in (Union, UnionType)
         if optional:
@@ -78,6 +79,7 @@ class Parameter:
 
     @property
     def required(self) -> bool:
+        """Whether it has no default."""
         return self.default is inspect.Parameter.empty
 
     @property
@@ -170,6 +172,7 @@ class Question:
 
     @cached_property
     def signature(self) -> inspect.Signature:
+        """Its parameters, the reader left out."""
         whole = inspect.signature(self.function)
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 

@@ -87,6 +87,7 @@ class Inside:
     lost: int
 
     def names(self) -> list[str]:
+        """Addresses of the chips."""
         return [self.graph.nodes[end]["address"] for end in self.ends]
 
 

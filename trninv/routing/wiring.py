@@ -99,6 +99,7 @@ class Wirings:
         self._known: tuple[Hashable, OrderedDict[tuple[int, bool], Wiring]] = None, OrderedDict()
 
     def close(self) -> None:
+        """Stop watching the database."""
         self.revision.close()
 
     @contextmanager
@@ -150,12 +151,14 @@ class Reader:
 
 
 def domains_of(connection: Connection, nodes: Iterable[int]) -> list[int]:
+    """Ids of the domains that nodes belong to, in order."""
     node = _T["node"]
     wanted = select(node.c.domain_id).distinct().where(node.c.id.in_(list(nodes))).order_by(node.c.domain_id)
     return list(connection.scalars(wanted))
 
 
 def domains_in(connection: Connection, cluster: Place) -> list[int]:
+    """Ids of a cluster's domains, in order."""
     domain = _T["domain"]
     return list(connection.scalars(select(domain.c.id).where(domain.c.cluster_id == cluster.id).order_by(domain.c.id)))
 
@@ -233,6 +236,7 @@ def _few(domain_ids: Collection[int]) -> None:
 
 
 def link_ref(nodes: Mapping[int, Attributes], links: Links, a: int, b: int) -> LinkRef:
+    """The link between two nodes of a wiring."""
     low, high = min(a, b), max(a, b)
     of = links[low][high]
     return LinkRef(of["id"], nodes[low]["address"], nodes[high]["address"], Bandwidth(of["capacity"]))

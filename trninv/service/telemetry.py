@@ -41,6 +41,7 @@ class Metrics:
         )
 
     def text(self) -> bytes:
+        """All counters in the format that Prometheus reads."""
         return generate_latest(self.registry)
 
 

@@ -72,6 +72,7 @@ def _parameter(name: str, value: str) -> Any:
 
 
 def accepts_graphql(headers: Headers) -> bool:
+    """Whether a client takes application/graphql-response+json."""
     return GRAPHQL in headers.get("accept", "")
 
 
@@ -82,6 +83,7 @@ def unacceptable(headers: Headers) -> bool:
 
 
 def status_of(answer: DocumentResponse, *, graphql: bool) -> int:
+    """The HTTP status of an answer, by the rules of GraphQL over HTTP."""
     if answer.code in _REFUSED:
         return _REFUSED[answer.code]
     if answer.failures:
@@ -92,6 +94,7 @@ def status_of(answer: DocumentResponse, *, graphql: bool) -> int:
 
 
 def sent(answer: DocumentResponse, *, graphql: bool, etag: str | None = None) -> Response:
+    """An answer as an HTTP response."""
     media = GRAPHQL if graphql else "application/json"
     status = status_of(answer, graphql=graphql)
     headers = validators(etag, vary="Accept, Authorization")

@@ -52,6 +52,7 @@ class Problem:
 
     @classmethod
     def of(cls, graph: Graph, endpoints: Collection[int]) -> "Problem":
+        """A graph, whose endpoints are to be parted."""
         nodes = tuple(sorted(graph))
         index = {node: i for i, node in enumerate(nodes)}
         edges = sorted((min(index[a], index[b]), max(index[a], index[b]), c) for a, b, c in capacities(graph) if c)
@@ -83,6 +84,7 @@ class Problem:
         return np.isin(self.nodes, list(chosen))
 
     def members(self, side: NDArray[np.bool_]) -> frozenset[int]:
+        """The nodes of a vector."""
         return frozenset(node for node, is_in in zip(self.nodes, side, strict=True) if is_in)
 
     def cut(self, side: NDArray[np.bool_]) -> int:

@@ -75,6 +75,7 @@ class Island:
 
     @property
     def size(self) -> int:
+        """How many chips it has."""
         return len(self.chips)
 
     @classmethod

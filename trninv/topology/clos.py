@@ -13,6 +13,8 @@ TIERS = 3
 
 
 class NetworkNode(NamedTuple):
+    """A node of the fabric: local number, tier, and ordinal within the tier."""
+
     local: int
     tier: int
     ordinal: int
@@ -41,6 +43,7 @@ class Fabric:
         return 1, -(-lowest // self.nodes_per_node), lowest
 
     def nodes(self) -> Iterator[NetworkNode]:
+        """All nodes, tier 3 first."""
         local = 0
         for tier in range(TIERS, 0, -1):
             for ordinal in range(self.sizes[tier - 1]):
@@ -48,6 +51,7 @@ class Fabric:
                 local += 1
 
     def uplinks(self) -> Iterator[Uplink]:
+        """The link from each node to the one above it."""
         _, middle, lowest = self.sizes
         per_middle = self.domains_per_node * self.nodes_per_node
         for node in range(lowest):

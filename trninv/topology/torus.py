@@ -13,6 +13,8 @@ from trninv.topology.ring import ring
 
 
 class TorusLink(NamedTuple):
+    """A link between two node numbers along an axis."""
+
     a: int
     b: int
     axis: int

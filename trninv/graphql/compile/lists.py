@@ -22,6 +22,7 @@ _ONE = literal_column("1", Integer)
 
 
 def connection(builder: Builder, thing: Thing, kind: Kind, definition: GraphQLField, nodes: Nodes, below: Below) -> Sql:
+    """A page of a kind as JSON: only what is asked of it is counted or read."""
     prefix = builder.prefix()
 
     def bind(given: Mapping[str, Any]) -> Bound:

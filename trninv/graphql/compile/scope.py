@@ -22,6 +22,7 @@ class Scope:
         self._used: set[FromClause] = set()
 
     def has(self, table: FromClause) -> bool:
+        """Whether a table is among those of its kind."""
         return table in self._aliases
 
     def adapt(self, sql: Sql) -> Sql:
@@ -38,6 +39,7 @@ class Scope:
 
     @property
     def key(self) -> Sql:
+        """The id of its rows."""
         return self.adapt(self.kind.key)
 
     def select(self, query: Select[Any], where: Sequence[Sql]) -> Select[Any]:

@@ -30,6 +30,7 @@ class Selections:
         self._schema, self._fragments, self._variables = schema, fragments, variables
 
     def type(self, name: str) -> GraphQLObjectType:
+        """An object type of the schema by its name."""
         found = self._schema.type_map[name]
         assert isinstance(found, GraphQLObjectType)
         return found
@@ -39,6 +40,7 @@ class Selections:
         return self.within(runtime, (node.selection_set for node in nodes if node.selection_set))
 
     def within(self, runtime: GraphQLObjectType, selections: Iterable[SelectionSetNode]) -> dict[str, Nodes]:
+        """Fields of selection sets together, by response key."""
         found: dict[str, Nodes] = {}
         seen: set[str] = set()
         for selection_set in selections:
