@@ -1,12 +1,13 @@
 """Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import orjson
-from anyio import fail_after, to_thread
+from anyio import CancelScope, fail_after, to_thread
 from graphql import (
     DocumentNode,
     ExecutionResult,
@@ -38,7 +39,7 @@ from trninv.graphql.context import Context, Threads
 from trninv.graphql.documents import Documents, Faults, Operation
 from trninv.graphql.rows import values_of
 from trninv.graphql.statements import Statements
-from trninv.inventory.database import reading
+from trninv.inventory.pinned import AsOf
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
 
@@ -88,6 +89,8 @@ class Response:
         JSON of data, errors and extensions.
     ran
         Whether the document was executed at all: a request that is wrong has no data.
+    as_of
+        The state of the database that it is of; None if none was read.
     failures
         What a log must know that the client must not: errors that are no fault of the request.
 
@@ -97,6 +100,7 @@ class Response:
     ran: bool = True
     cost: int = 0
     code: str | None = None
+    as_of: AsOf | None = None
     failures: tuple[BaseException, ...] = ()
 
 
@@ -112,7 +116,7 @@ class Api:
             only=settings.persisted_only,
             introspection=settings.introspection,
         )
-        self._dialect, self._statements = _named_parameters(fleet), Statements(fleet.engine)
+        self._dialect, self._statements = _named_parameters(fleet), Statements(fleet.engine, fleet.watched)
 
     async def run(
         self,
@@ -152,9 +156,12 @@ class Api:
             return _refused(error)
         except RecursionError:
             return _refused(UsageError("the request is nested too deeply"))
+        fleet = self.fleet.in_one_state()
         with deadline.limit(self.settings.request_seconds) as clock:
             try:
-                response = await self._answer(operation, request, variables, (who, scope), reference, while_waited_for)
+                response = await self._answer(
+                    fleet, operation, request, variables, (who, scope), reference, while_waited_for
+                )
             except (TrninvError, TimeoutError) as error:
                 known = error if isinstance(error, TrninvError) else clock.late()
                 told = _told(known, reference)
@@ -163,12 +170,14 @@ class Api:
             finally:
                 clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
         response.cost = cost.value
-        spent = orjson.dumps({"cost": {"spent": cost.value, "limit": self.settings.max_cost}})
-        response.body = response.body[:-1] + b',"extensions":' + spent + b"}"
+        spent = {"cost": {"spent": cost.value, "limit": self.settings.max_cost}}
+        read = {"asOf": response.as_of.fields()} if response.as_of else {}
+        response.body = response.body[:-1] + b',"extensions":' + orjson.dumps(spent | read) + b"}"
         return response
 
     async def _answer(
         self,
+        fleet: Fleet,
         operation: Operation,
         request: Request,
         variables: VariableValues,
@@ -177,37 +186,65 @@ class Api:
         while_waited_for: Callable[[], AbstractAsyncContextManager[object]],
     ) -> Response:
         outline = operation.outline(variables)
+        if self.settings.compiled and len(outline.plain) == len(outline.roots):
+            compiled = await self._compiled(outline, variables, None)
+            if compiled:
+                return Response(_merged(outline, compiled[0], {}), as_of=compiled[1])
         plain: dict[str, str] = {}
-        if outline.plain and self.settings.compiled:
-            try:
-                plain = await to_thread.run_sync(
-                    self._compiled, outline, variables, limiter=self.threads.reading, abandon_on_cancel=True
-                )
-            except (DatabaseError, TimeLimitError):
-                raise
-            except TrninvError:
-                plain = {}  # the executor says it as the schema does, with its place
-        if len(plain) == len(outline.roots):
-            return Response(_merged(outline, plain, {}))
         with fail_after(self.settings.request_seconds + _GRACE):
-            async with while_waited_for():
-                rest = await self._executed(operation, outline, plain, request, who)
+            async with while_waited_for(), self._one_state(fleet):
+                if self.settings.compiled and 0 < len(outline.plain) < len(outline.roots):
+                    plain, _ = await self._compiled(outline, variables, fleet) or ({}, None)
+                context = Context(fleet, self.settings, self.threads, *who)
+                rest = await self._executed(operation, outline, plain, request, context)
+                if not operation.reads and not rest.errors and not fleet.as_of():
+                    await to_thread.run_sync(fleet.revision, limiter=self.threads.reading)
         errors = [self._masked(error, reference) for error in rest.errors or ()]
         failures = tuple(filter(None, map(_cause, rest.errors or ())))
         tail = b',"errors":' + orjson.dumps(errors) if errors else b""
         data = b'{"data":null' if rest.data is None else _merged(outline, plain, rest.data)[:-1]
-        return Response(data + tail + b"}", code=errors[0]["extensions"]["code"] if errors else None, failures=failures)
+        code = errors[0]["extensions"]["code"] if errors else None
+        return Response(data + tail + b"}", code=code, as_of=fleet.as_of(), failures=failures)
 
-    def _compiled(self, outline: Outline, variables: VariableValues) -> dict[str, str]:
-        """The JSON of the compiled fields by response key; in a thread."""
+    @asynccontextmanager
+    async def _one_state(self, fleet: Fleet) -> AsyncIterator[None]:
+        """Let a fleet of one state go at the end."""
+        async with self.threads.states:
+            try:
+                yield
+            finally:
+                with CancelScope(shield=True):
+                    await to_thread.run_sync(fleet.close)
+
+    async def _compiled(
+        self, outline: Outline, variables: VariableValues, fleet: Fleet | None
+    ) -> tuple[dict[str, str], AsOf | None] | None:
+        """The JSON of the compiled fields by response key, and of which state it is, that of a fleet or the newest.
+
+        None where the executor says what is wrong as the schema does, with its place.
+        """
+        run = partial(self._run_compiled, outline, variables, fleet)
+        try:
+            return await to_thread.run_sync(run, limiter=self.threads.reading, abandon_on_cancel=True)
+        except (DatabaseError, TimeLimitError):
+            raise
+        except TrninvError:
+            return None
+
+    def _run_compiled(
+        self, outline: Outline, variables: VariableValues, fleet: Fleet | None
+    ) -> tuple[dict[str, str], AsOf | None]:
         plan, parameters = outline.plan(self._dialect, variables)
-        if any(isinstance(value, At) for value in parameters.values()):
-            with reading(self.fleet.engine) as connection:
-                parameters = dict(zip(parameters, values_of(connection, parameters.values()), strict=True))
-        return dict(zip(plan.keys, self._statements.one(plan.sql, parameters), strict=True))
+        if fleet is None and not any(isinstance(value, At) for value in parameters.values()):
+            row, revision = self._statements.one(plan.sql, parameters)
+            return dict(zip(plan.keys, row, strict=True)), AsOf.now(revision)
+        with nullcontext(fleet) if fleet else self.fleet.in_one_state() as one, one.reading() as connection:
+            parameters = dict(zip(parameters, values_of(connection, parameters.values()), strict=True))
+            found = connection.exec_driver_sql(plan.sql, parameters).one()
+            return dict(zip(plan.keys, found, strict=True)), one.as_of()
 
     async def _executed(
-        self, operation: Operation, outline: Outline, plain: Mapping[str, str], request: Request, who: tuple[str, str]
+        self, operation: Operation, outline: Outline, plain: Mapping[str, str], request: Request, context: Context
     ) -> ExecutionResult:
         """What the executor makes of the fields that are not compiled."""
         left = [node for key, nodes in outline.roots.items() if key not in plain for node in nodes]
@@ -225,7 +262,7 @@ class Api:
             result = execute(
                 self._schema,
                 document,
-                context_value=Context(self.fleet, self.settings, self.threads, *who),
+                context_value=context,
                 variable_values=request.variables,
             )
             return result if isinstance(result, ExecutionResult) else await result

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, Lock, to_thread
 from sqlalchemy import Connection, select
 from strawberry.dataloader import DataLoader
 from strawberry.types import Info
@@ -16,7 +16,6 @@ from strawberry.types import Info
 from trninv.graphql import rows
 from trninv.graphql.arguments import Asked
 from trninv.graphql.rows import Row
-from trninv.inventory.database import reading
 from trninv.inventory.fields import Kind, Many
 from trninv.inventory.fields import rows as rows_of
 from trninv.inventory.kinds import KINDS
@@ -31,6 +30,9 @@ MAX_THREADS = 4
 
 MAX_ROUTING_THREADS = 4
 
+MAX_STATES = 8
+"""Documents of one process that are executed at a time; each keeps a connection of the pool."""
+
 
 class Threads:
     """Where a process runs what blocks: a slow question leaves room for look-ups."""
@@ -38,36 +40,44 @@ class Threads:
     def __init__(self) -> None:
         self.reading = CapacityLimiter(MAX_THREADS)
         self.routing = CapacityLimiter(MAX_ROUTING_THREADS)
+        self.states = CapacityLimiter(MAX_STATES)
 
 
 class Context:
-    """One request's view; loaders live as long as the request."""
+    """One request's view: a fleet in one state, which its fields read in turn; loaders live as long as the request."""
 
     made: ClassVar[Callable[[str, Row], Any]]
     """Makes an object of a row; trninv.graphql.things has the types."""
 
     def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "", scope: str = "admin") -> None:
         self.fleet, self.settings, self.who, self.scope = fleet, settings, who, scope
-        self._threads = threads
+        self._threads, self._turn = threads, Lock()
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 
     async def ask(self, question: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run a routing question in a thread; it stops at its next look at the clock when nobody waits any more."""
         asked = partial(question, *args, **named)
-        return await to_thread.run_sync(asked, limiter=self._threads.routing, abandon_on_cancel=True)
+        async with self._turn:
+            return await to_thread.run_sync(asked, limiter=self._threads.routing, abandon_on_cancel=True)
 
     async def write(self, change: Callable[[], T]) -> T:
-        """Run what writes in a thread, to its end."""
-        return await to_thread.run_sync(change, limiter=self._threads.reading)
+        """Run what writes in a thread, to its end; what is read afterwards has it."""
+
+        def run() -> T:
+            self.fleet.renew()
+            return change()
+
+        return await to_thread.run_sync(run, limiter=self._threads.reading)
 
     async def read(self, query: Callable[..., T], *args: Any) -> T:
         """Run what reads through a connection in a thread."""
 
         def run() -> T:
-            with reading(self.fleet.engine) as connection:
+            with self.fleet.reading() as connection:
                 return query(connection, *args)
 
-        return await to_thread.run_sync(run, limiter=self._threads.reading, abandon_on_cancel=True)
+        async with self._turn:
+            return await to_thread.run_sync(run, limiter=self._threads.reading, abandon_on_cancel=True)
 
     async def row(self, kind: str, key: int) -> Row:
         """A thing by its kind and id."""

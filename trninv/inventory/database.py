@@ -1,6 +1,5 @@
-"""Engines: SQLite with foreign keys on and a safe journal, PostgreSQL as it is configured."""
+"""Engines: SQLite with foreign keys on and a write-ahead log, PostgreSQL as it is configured."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -12,8 +11,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, Programm
 from sqlalchemy.exc import DatabaseError as SqlDatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from trninv.deadline import check, is_over
+from trninv.deadline import check
 from trninv.errors import DatabaseError, NotMigratedError, NotReachableError, TimeLimitError, UsageError
+from trninv.inventory import sqlite
+from trninv.inventory.postgresql import know_server
 from trninv.inventory.schema import narrow_on_postgresql
 from trninv.settings import bundle
 
@@ -37,16 +38,16 @@ def engine_of(url: str, seconds: float | None = None) -> Engine:
         if backend == "postgresql":
             narrow_on_postgresql()
             engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+            event.listen(engine, "connect", know_server)
             if seconds is not None:
                 event.listen(engine, "connect", partial(_limit_statements, seconds))
             return engine
         if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
             raise UsageError(f"{parsed.drivername} is not supported: use sqlite:///FILE or postgresql://…")
-        engine = create_engine(parsed, connect_args={"timeout": 60})
+        engine = create_engine(parsed, connect_args={"timeout": sqlite.WAIT / 1000})
     except (ArgumentError, ValueError):  # not repeating the URL, which may hold a password
         raise UsageError("not a database URL: write sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
-    event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
+    sqlite.prepare(engine, file_of(engine))
     return engine
 
 
@@ -144,20 +145,29 @@ def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction that is the only one to write: committed at the end, rolled back by an error or a kill."""
     with reading(engine):
         pass
-    with (
-        failing(engine),
-        engine.connect().execution_options(writes=True) as connection,
-        connection.begin(),
-    ):
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("LOCK TABLE cluster IN EXCLUSIVE MODE"))
-        yield connection
+    with failing(engine), engine.connect().execution_options(writes=True) as connection:
+        with connection.begin():
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("LOCK TABLE cluster IN EXCLUSIVE MODE"))
+            yield connection
+        if connection.dialect.name == "sqlite":
+            sqlite.shorten_log(connection)
 
 
 def file_of(engine: Engine) -> Path | None:
     """The file of an SQLite database."""
     name = engine.url.database if engine.dialect.name == "sqlite" else None
     return Path(name) if name and name != ":memory:" and not name.startswith("file:") else None
+
+
+def keep_log(engine: Engine) -> None:
+    """Let readers and a writer of an SQLite file not wait for each other, where it can have a write-ahead log."""
+    if (file := file_of(engine)) and file.exists():
+        pooled = engine.raw_connection()
+        try:
+            sqlite.keep_log(pooled.driver_connection)
+        finally:
+            pooled.close()
 
 
 def make_directory(engine: Engine) -> None:
@@ -172,15 +182,3 @@ def make_directory(engine: Engine) -> None:
 def _limit_statements(seconds: float, connection: Any, _entry: ConnectionPoolEntry) -> None:
     connection.execute(f"SET statement_timeout = {int(seconds * 1000)}")
     connection.commit()
-
-
-def _prepare_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
-    connection.isolation_level = None  # SQLAlchemy decides where transactions begin, DDL included
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.set_progress_handler(is_over, 100_000)  # and Python notices Ctrl-C during a long statement
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    # lock at the start: a writer that reads first would fail if another one wrote meanwhile
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

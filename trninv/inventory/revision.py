@@ -1,52 +1,100 @@
 """Tells one state of a database from another, for caches that must never be stale, whoever else writes.
 
-SQLite: ``PRAGMA data_version`` of a connection that never writes changes with every commit of any other connection.
-PostgreSQL: two equal snapshots (documentation, 9.27) see the same transactions, hence the same rows.
+SQLite: ``PRAGMA data_version`` of a connection that never writes changes with every commit of any other connection. It
+is asked without waiting for a lock, of the file that is in place now.
+PostgreSQL: server, timeline and snapshot; trninv.inventory.postgresql says why.
 """
 
-from collections.abc import Hashable
+import os
+import sqlite3
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
 from threading import Lock
+from typing import Any
 
-from sqlalchemy import Engine, PoolProxiedConnection
+from sqlalchemy import Connection, Engine, PoolProxiedConnection
 from sqlalchemy.exc import DBAPIError
 
-from trninv.inventory.database import file_of
+from trninv.inventory.database import file_of, reading
+from trninv.inventory.postgresql import SNAPSHOT
+from trninv.inventory.sqlite import Place, place
 
-_QUERIES = {"sqlite": "PRAGMA data_version", "postgresql": "SELECT pg_current_snapshot()::text"}
+_AGAIN = 3
+"""How often a reading begins anew that a commit of another connection came upon."""
+
+
+def name_of(revision: Hashable | None) -> str | None:
+    """A revision's name for those outside: other states have other names."""
+    return None if revision is None else sha256(repr(revision).encode()).hexdigest()[:16]
 
 
 class Revision:
     """Watches an engine's database over a connection of its own. Thread safe."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._lock = engine, Lock()
+        self.engine, self._lock, self._file = engine, Lock(), file_of(engine)
+        self._lite = engine.dialect.name == "sqlite"
         self._connection: PoolProxiedConnection | None = None
+        self._born: tuple[bytes, Place | None] = b"", None
 
     def current(self) -> Hashable | None:
-        """A value that is equal for equal states; None if they can't be told apart (no file, no server)."""
-        if self._engine.dialect.name == "sqlite":
-            file = file_of(self._engine)
-            if file is None or not file.exists():
-                return None
+        """A value that is equal for equal states; None if they can't be told apart. It never waits for a writer."""
+        if self._lite and (self._file is None or not self._file.exists()):
+            return None
         with self._lock:
             try:
                 return self._ask()
-            except (DBAPIError, self._engine.dialect.loaded_dbapi.Error):
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    self._close()
+                return None
+            except (DBAPIError, self.engine.dialect.loaded_dbapi.Error):
                 self._close()
                 return None
 
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Connection, Hashable | None]]:
+        """A connection that sees a single state of the database, and the value of `current` in that state."""
+        before = self.current() if self._lite else None
+        with reading(self.engine) as connection:
+            if not self._lite:
+                yield connection, of_snapshot(connection.info, connection.exec_driver_sql(f"SELECT {SNAPSHOT}").scalar())
+                return
+            for _ in range(_AGAIN):
+                # nothing changed while the connection's state was fixed, so that is the state of this revision
+                if before is None or before == (after := self.current()):
+                    break
+                connection.rollback()
+                before = after
+                connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+            else:
+                before = None
+            yield connection, before
+
     def _ask(self) -> Hashable:
+        if self._file and self._connection and place(self._file) != self._born[1]:
+            self._close()
         if self._connection is None:
-            self._connection = self._engine.raw_connection()
-            if (driver := self._connection.driver_connection) and self._engine.dialect.name == "postgresql":
-                driver.autocommit = True
-            self._connection.detach()
+            self._connection = self._opened()
         cursor = self._connection.cursor()
         try:
-            cursor.execute(_QUERIES[self._engine.dialect.name])
-            return str(cursor.fetchone())
+            cursor.execute("PRAGMA data_version" if self._lite else f"SELECT {SNAPSHOT}")
+            (found,) = cursor.fetchone() or (None,)
         finally:
             cursor.close()
+        return (*self._born, found) if self._lite else of_snapshot(self._connection.info, found)
+
+    def _opened(self) -> PoolProxiedConnection:
+        opened = self.engine.raw_connection()
+        driver: Any = opened.driver_connection
+        if self._lite:
+            driver.execute("PRAGMA busy_timeout = 0")
+            self._born = os.urandom(8), opened.info.get("place")
+        else:
+            driver.autocommit = True
+        opened.detach()
+        return opened
 
     def close(self) -> None:
         """Close the connection that watches."""
@@ -57,3 +105,8 @@ class Revision:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def of_snapshot(born: Any, snapshot: str | None) -> Hashable | None:
+    """The revision of what PostgreSQL's connection sees, by what was noted at its birth."""
+    return (born["server"], snapshot) if born["server"] and snapshot else None

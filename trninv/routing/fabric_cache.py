@@ -5,14 +5,15 @@ node, the way through the tree above, and that of the other domain back. Alike d
 and its paths; all of it is forgotten when the database changes. Answers equal those of the graph of both domains.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from sqlalchemy import select
 
 from trninv.inventory.address import Address
-from trninv.inventory.database import reading
 from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
 from trninv.routing.answer import CitedFact, LinkRef, Path
@@ -82,12 +83,21 @@ class _Memory:
     facts: dict[Hashable, tuple[CitedFact, ...]] = field(default_factory=dict)
 
 
+class _ChangedError(Exception):
+    """The database is not in the state of the memory any more."""
+
+
 class FabricCache:
     """Remembers the domains of a database; thread safe."""
 
     def __init__(self, wirings: Wirings) -> None:
-        self._wirings, self._revision = wirings, wirings.revision
-        self._memory = _Memory(None)
+        self._wirings, self._memory = wirings, [_Memory(None)]
+
+    def within(self, wirings: Wirings) -> "FabricCache":
+        """The same, that reads through these wirings."""
+        pinned = copy(self)
+        pinned._wirings = wirings  # noqa: SLF001 # its own
+        return pinned
 
     def path(
         self, source: Address, target: Address, metric: PathMetric
@@ -98,14 +108,16 @@ class FabricCache:
             metric is PathMetric.TIME
             or not apart
             or source.steps[0] == target.steps[0]
-            or (revision := self._revision.current()) is None
+            or (revision := self._wirings.current()) is None
         ):
             return None
-        memory = self._memory
+        memory = self._memory[0]
         if memory.revision != revision or len(memory.domains) > MOST:
-            memory = self._memory = _Memory(revision)
-        found = self._across(memory, source, target, metric)
-        return found if found and self._revision.current() == revision else None
+            memory = self._memory[0] = _Memory(revision)
+        try:
+            return self._across(memory, source, target, metric)
+        except _ChangedError:
+            return None
 
     def _across(
         self, memory: _Memory, source: Address, target: Address, metric: PathMetric
@@ -137,7 +149,7 @@ class FabricCache:
     def _domain(self, memory: _Memory, address: Address) -> _Domain | None:
         key = address.cluster, address.steps[0][1]
         if key not in memory.domains:
-            with self._wirings.reading() as reader:
+            with self._reading(memory) as reader:
                 memory.domains[key] = _read(reader, memory, *key)
         return memory.domains[key]
 
@@ -148,9 +160,18 @@ class FabricCache:
         models = {links[a][b]["model"] for links, nodes in parts for a, b in pairwise(nodes)}
         key = frozenset(models), frozenset((one.model, other.model))
         if key not in memory.facts:
-            with reading(self._wirings.engine) as connection:
-                memory.facts[key] = evidence.of_links(connection, models) + evidence.of_fabric(connection, key[1])
+            with self._reading(memory) as reader:
+                of_fabric = evidence.of_fabric(reader.connection, key[1])
+                memory.facts[key] = evidence.of_links(reader.connection, models) + of_fabric
         return memory.facts[key]
+
+    @contextmanager
+    def _reading(self, memory: _Memory) -> Iterator[Reader]:
+        """The state of a memory."""
+        with self._wirings.reading() as reader:
+            if reader.revision != memory.revision:
+                raise _ChangedError
+            yield reader
 
 
 def _tail(address: Address) -> str:

@@ -1,6 +1,7 @@
 """The questions, asked of a database: `Fleet` gives frozen answers for notebooks, the command line and GraphQL."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
@@ -8,10 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from trninv import solvers
 from trninv.inventory.address import chips_of, resolve
+from trninv.inventory.pinned import AsOf, State
+from trninv.inventory.revision import Revision
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import Question
 from trninv.routing.questions import find
@@ -46,6 +49,7 @@ class Fleet:
         self._wirings = Wirings(engine)
         self._cache = FabricCache(self._wirings)
         self._scenario: Scenario | None = None
+        self._state: State | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -55,13 +59,47 @@ class Fleet:
     ) -> None:
         self.close()
 
+    @property
+    def watched(self) -> Revision:
+        """What tells the database's states apart."""
+        return self._wirings.revision
+
     def revision(self) -> Hashable | None:
         """Equal for equal states of the database; None where they can't be told apart."""
-        return self._wirings.revision.current()
+        return self._wirings.current()
+
+    def in_one_state(self) -> "Fleet":
+        """The same fleet, of which everything is read from one state: that of the first reading, until it is closed.
+
+        What reads through it at the same time takes turns.
+        """
+        pinned = copy(self)
+        pinned._state = State(self._wirings.revision)  # noqa: SLF001 # its own
+        pinned._wirings = self._wirings.within(pinned._state)  # noqa: SLF001
+        pinned._cache = self._cache.within(pinned._wirings)  # noqa: SLF001
+        return pinned
+
+    def as_of(self) -> AsOf | None:
+        """The one state that was read; None where nothing was yet, or in many."""
+        return self._state.as_of if self._state else None
+
+    def renew(self) -> None:
+        """Let the one state go: the next reading sees what is written until then."""
+        if self._state:
+            self._state.renew()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection for looking at the tables."""
+        with self._wirings.reading() as reader:
+            yield reader.connection
 
     def close(self) -> None:
-        """Close the database; that of a scenario is its fleet's, and stays open."""
+        """Close the database; that of a scenario or of one state is its fleet's, and stays open."""
         if self._scenario is not None:
+            return
+        if self._state:
+            self._state.close()
             return
         self._wirings.close()
         self.engine.dispose()

@@ -10,7 +10,8 @@ fact gives it). What is down is not there.
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from trninv import solvers
 from trninv.catalog.facts import EFA_FABRIC
 from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import Place, node_addresses
-from trninv.inventory.database import reading
+from trninv.inventory.pinned import State
 from trninv.inventory.revision import Revision
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.inventory.state import PPM, Condition, carried
@@ -91,12 +92,30 @@ def join(wirings: Iterable[Wiring]) -> Wiring:
     return Wiring(nodes, links, frozenset(failed))
 
 
+@dataclass(slots=True)
+class _Known:
+    """Domains of one state of the database, the one used last at the end."""
+
+    revision: Hashable = None
+    domains: OrderedDict[tuple[int, bool], Wiring] = field(default_factory=OrderedDict)
+
+
 class Wirings:
     """Reads wirings of an engine's database, and remembers domains for as long as it stays as it is; thread safe."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self.revision, self._lock = engine, Revision(engine), Lock()
-        self._known: tuple[Hashable, OrderedDict[tuple[int, bool], Wiring]] = None, OrderedDict()
+        self.engine, self.revision, self._lock, self._known = engine, Revision(engine), Lock(), [_Known()]
+        self._state: State | None = None
+
+    def within(self, state: State) -> "Wirings":
+        """The same, of one state."""
+        pinned = copy(self)
+        pinned._state = state  # noqa: SLF001 # its own
+        return pinned
+
+    def current(self) -> Hashable | None:
+        """The revision that is read."""
+        return self._state.revision() if self._state else self.revision.current()
 
     def close(self) -> None:
         """Stop watching the database."""
@@ -105,17 +124,15 @@ class Wirings:
     @contextmanager
     def reading(self) -> "Iterator[Reader]":
         """One state of the database."""
-        before = self.revision.current()
-        with reading(self.engine) as connection:
-            # nothing changed while the connection's state was fixed, so that is the state of this revision
-            known = self._of(before) if before is not None and before == self.revision.current() else OrderedDict()
-            yield Reader(connection, known, self._lock, Changes())
+        with self._state.reading() if self._state else self.revision.reading() as (connection, revision):
+            known = _Known() if revision is None else self._of(revision)
+            yield Reader(connection, revision, known.domains, self._lock, Changes())
 
-    def _of(self, revision: Hashable) -> "OrderedDict[tuple[int, bool], Wiring]":
+    def _of(self, revision: Hashable) -> _Known:
         with self._lock:
-            if self._known[0] != revision:
-                self._known = revision, OrderedDict()
-            return self._known[1]
+            if self._known[0].revision != revision:
+                self._known[0] = _Known(revision)
+            return self._known[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +140,7 @@ class Reader:
     """A connection that sees one state of the database, the domains already read of it, and what is supposed."""
 
     connection: Connection
+    revision: Hashable | None
     _known: "OrderedDict[tuple[int, bool], Wiring]"
     _lock: Lock
     changes: Changes

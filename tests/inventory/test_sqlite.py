@@ -1,0 +1,141 @@
+"""SQLite's files: readers and writers that don't wait for each other, read-only places, a file that is replaced."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import trninv
+from conftest import Databases
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.revision import Revision
+from trninv.inventory.state import Condition, set_state
+
+CHIP = "u-trn2x64/d0/s0/c3"
+NOBODY = 65534
+
+
+def _file(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def _set(url: str, state: str) -> None:
+    with connect(url) as engine, writing(engine) as connection:
+        set_state(connection, [CHIP], Condition(state), why="test", who="test")
+
+
+def _with_journal(url: str) -> str:
+    with sqlite3.connect(_file(url)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+    return url
+
+
+def test_a_writer_and_a_question_that_began_before_do_not_wait_for_each_other(databases: Databases) -> None:
+    """The writer commits while the question reads, and the question still reads its own state."""
+    url = databases.seeded("sqlite")
+    with trninv.open(url) as fleet, fleet.in_one_state() as one, ThreadPoolExecutor(1) as writer:
+        before = one.memory_pool(CHIP)
+        writer.submit(_set, url, "down").result(timeout=30)
+        assert one.memory_pool(CHIP) == before
+        assert fleet.memory_pool(CHIP) != before
+
+
+def test_which_state_it_is_is_never_waited_for(databases: Databases) -> None:
+    """With a rollback journal, while a writer waits to commit, nobody is told a state and nobody is held up."""
+    url = _with_journal(databases.seeded("sqlite"))
+    with connect(url) as engine, trninv.open(url) as fleet:
+        revision = Revision(engine)
+        assert revision.current() is not None
+        blocker = sqlite3.connect(_file(url), timeout=0, isolation_level=None)
+        reader = sqlite3.connect(_file(url), isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM node").fetchone()
+        blocker.execute("BEGIN IMMEDIATE")
+        blocker.execute("UPDATE node SET state = state")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            blocker.execute("COMMIT")  # it holds the pending lock now: no reader may begin
+        assert revision.current() is None
+        assert fleet.revision() is None
+        reader.execute("ROLLBACK")
+        blocker.execute("COMMIT")
+        assert revision.current() is not None
+        revision.close()
+        for each in (blocker, reader):
+            each.close()
+
+
+def test_a_write_gives_a_log_and_leaves_it_empty(databases: Databases) -> None:
+    url = _with_journal(databases.seeded("sqlite"))
+    with connect(url) as engine:
+        with reading(engine) as connection:
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
+        _set(url, "down")
+        with reading(engine) as connection:
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        _set(url, "up")
+        assert _file(url).with_name(f"{_file(url).name}-wal").stat().st_size == 0
+    assert not list(_file(url).parent.glob(f"{_file(url).name}-*"))
+
+
+def test_a_write_is_made_although_a_reader_keeps_the_journal(databases: Databases) -> None:
+    """A file that can't be given a log just now is written with its journal."""
+    url = _with_journal(databases.seeded("sqlite"))
+    reader = sqlite3.connect(_file(url), isolation_level=None)
+    cursor = reader.execute("SELECT id FROM node")
+    cursor.fetchone()
+    with connect(url) as engine, writing(engine) as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
+        cursor.close()
+    reader.close()
+
+
+@contextmanager
+def _unprivileged() -> Iterator[None]:
+    """As a user who may not write everywhere."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_database_in_a_read_only_place_is_read(databases: Databases, mode: str) -> None:
+    url = databases.seeded("sqlite")
+    with sqlite3.connect(_file(url)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+    connection.close()
+    with trninv.open(url) as fleet:
+        expected = fleet.path(CHIP, "u-trn2x64/d0/s2/c5")
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "fleet.db"
+        shutil.copy(_file(url), file)
+        file.chmod(0o444)
+        Path(name).chmod(0o555)
+        with _unprivileged(), trninv.open(f"sqlite:///{file}") as fleet:
+            assert fleet.path(CHIP, "u-trn2x64/d0/s2/c5") == expected
+            assert sorted(os.listdir(name)) == ["fleet.db"]
+        Path(name).chmod(0o755)
+
+
+def test_a_file_that_was_replaced_is_read_anew(databases: Databases) -> None:
+    """A question asked after `mv backup fleet.db` is of the backup, and so is what is remembered."""
+    url, backup = databases.seeded("sqlite"), databases.seeded("sqlite")
+    _set(backup, "down")
+    with trninv.open(url) as fleet:
+        before, known = fleet.memory_pool(CHIP), fleet.revision()
+        _file(backup).replace(_file(url))
+        assert fleet.revision() != known
+        assert fleet.memory_pool(CHIP) != before
+        _set(url, "up")
+        assert fleet.memory_pool(CHIP) == before

@@ -1,0 +1,118 @@
+"""One state of a database for everything that makes up an answer, and its name."""
+
+from collections.abc import Hashable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from trninv import deadline
+from trninv.errors import DatabaseError
+from trninv.inventory.database import failing
+from trninv.inventory.revision import Revision, name_of
+
+_LONGEST = 60.0
+"""Seconds between two looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """Which state of the database was read.
+
+    Attributes
+    ----------
+    time
+        When it was the newest.
+    revision
+        Equal for equal states; None where they can't be told apart.
+
+    """
+
+    time: datetime
+    revision: str | None
+
+    @classmethod
+    def now(cls, revision: Hashable | None) -> "AsOf":
+        """A state that was just found."""
+        return cls(datetime.now(UTC), name_of(revision))
+
+    def fields(self) -> dict[str, str | None]:
+        """Both as texts, the time to the millisecond."""
+        return {"time": f"{self.time:%Y-%m-%dT%H:%M:%S}.{self.time.microsecond // 1000:03}Z", "revision": self.revision}
+
+
+class State:
+    """The state that the first reading finds, through one connection for all readings; they take turns."""
+
+    def __init__(self, source: Revision) -> None:
+        self._source, self._turn, self._stack = source, Lock(), ExitStack()
+        self._connection: Connection | None = None
+        self._revision: Hashable | None = None
+        self._renewed = self._closed = False
+        self.as_of: AsOf | None = None
+
+    def revision(self) -> Hashable | None:
+        """The value of `Revision.current` in this state."""
+        with self.reading() as (_, revision):
+            return revision
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Connection, Hashable | None]]:
+        """The connection, and the state's revision.
+
+        Raises
+        ------
+        TimeLimitError
+            Another reading takes too long.
+        DatabaseError
+            A statement failed, or failed before and the state is gone.
+
+        """
+        while not self._turn.acquire(timeout=deadline.remaining(_LONGEST)):
+            deadline.check()
+        try:
+            yield self._opened(), self._revision
+        except DBAPIError:
+            self._let_go()  # PostgreSQL takes no more statements in this transaction
+            with failing(self._source.engine):
+                raise
+        finally:
+            self._turn.release()
+            if self._closed:
+                self._let_go_if_idle()
+
+    def _opened(self) -> Connection:
+        if self._renewed:
+            self._let_go()
+            self._renewed = False
+        if self._connection is None:
+            self._connection, revision = self._stack.enter_context(self._source.reading())
+            if self.as_of and (revision is None or revision != self._revision):
+                self._let_go()
+                raise DatabaseError("a statement failed, and the database has changed since: ask again")
+            self._revision, self.as_of = revision, self.as_of or AsOf.now(revision)
+        return self._connection
+
+    def renew(self) -> None:
+        """Let this state go; the next reading finds another."""
+        self._renewed, self.as_of = True, None
+        self._let_go_if_idle()
+
+    def close(self) -> None:
+        """Let this state go, at the end of the reading that still runs."""
+        self._closed = True
+        self._let_go_if_idle()
+
+    def _let_go_if_idle(self) -> None:
+        if self._turn.acquire(blocking=False):
+            try:
+                self._let_go()
+            finally:
+                self._turn.release()
+
+    def _let_go(self) -> None:
+        self._connection = None
+        self._stack.close()

@@ -1,0 +1,119 @@
+"""How SQLite's file is opened and kept: with a write-ahead log where it can have one, anew where it was replaced.
+
+With a write-ahead log neither readers nor a writer wait for each other. A file that can't have one, because it or its
+place is read only or its file system shares no memory, keeps its rollback journal.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from trninv.deadline import is_over
+
+WAIT = 60_000
+"""Milliseconds that a writer waits for another."""
+
+_TRUNCATE_WITHIN = 100
+"""Milliseconds that a writer waits for readers of its log; who comes later writes on from its end."""
+
+Place = tuple[int, int]
+"""Device and inode."""
+
+
+def place(file: Path) -> Place | None:
+    """What tells a file from another at the same path; None where there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def prepare(engine: Engine, file: Path | None) -> None:
+    """Have an engine open its file so."""
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    if file is None:
+        return
+
+    def open_file(_dialect: object, entry: ConnectionPoolEntry, _args: object, options: dict[str, Any]) -> object:
+        while True:
+            before = place(file)
+            connection = _opened(file, options)
+            entry.info["place"] = place(file)
+            if before in (None, entry.info["place"]):
+                return connection
+            connection.close()
+
+    def compare(_connection: object, entry: ConnectionPoolEntry, _proxy: object) -> None:
+        now = place(file)
+        if now is not None and now != entry.info["place"]:
+            raise DisconnectionError(f"{file} was replaced")
+
+    event.listen(engine, "do_connect", open_file)
+    event.listen(engine, "checkout", compare)
+
+
+def _opened(file: Path, options: dict[str, Any]) -> sqlite3.Connection:
+    connection: sqlite3.Connection = sqlite3.connect(file, **options)
+    if _writable(file.absolute().parent):
+        return connection
+    try:
+        connection.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:  # it was left with a log that can't be made here, so nobody writes it now
+        connection.close()
+        connection = sqlite3.connect(f"file:{quote(str(file.absolute()))}?immutable=1", uri=True, **options)
+    return connection
+
+
+def _writable(directory: Path) -> bool:
+    return os.access(directory, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _prepare(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None  # SQLAlchemy decides where transactions begin, DDL included
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.set_progress_handler(is_over, 100_000)  # and Python notices Ctrl-C during a long statement
+
+
+def _begin(connection: Connection) -> None:
+    # lock at the start: a writer that reads first would fail if another one wrote meanwhile
+    writes = connection.get_execution_options().get("writes", False)
+    if writes:
+        keep_log(_driver(connection))
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def keep_log(driver: Any) -> None:
+    """Give a file a write-ahead log, if it can have one now."""
+    with _waiting(driver, 0), suppress(sqlite3.OperationalError):
+        driver.execute("PRAGMA journal_mode = WAL").fetchone()
+
+
+def shorten_log(connection: Connection) -> None:
+    """Bring what was committed into the file and empty its log, if readers leave it in time."""
+    driver = _driver(connection)
+    with _waiting(driver, _TRUNCATE_WITHIN), suppress(sqlite3.OperationalError):
+        driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+@contextmanager
+def _waiting(driver: Any, milliseconds: int) -> Iterator[None]:
+    """Wait only so long for a lock."""
+    driver.execute(f"PRAGMA busy_timeout = {milliseconds}")
+    try:
+        yield
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {WAIT}")
+
+
+def _driver(connection: Connection) -> Any:
+    return connection.connection.driver_connection
