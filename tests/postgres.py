@@ -22,31 +22,58 @@ _SETTINGS = {
 }
 
 
+class Server:
+    """A server below a directory with a short path; ``url`` lacks a database's name."""
+
+    def __init__(self, directory: Path, binaries: Path | None = None) -> None:
+        self._user = _ordinary_user()
+        directory.chmod(0o755)
+        self._binaries = binaries or _binaries(directory, copied=self._user is not None)
+        self._data, self.sockets = directory / "data", directory / "run"
+        for path in (self._data, self.sockets):
+            path.mkdir(mode=0o700)
+            if self._user:
+                shutil.chown(path, self._user)
+        self.url = f"postgresql://trninv@/{{}}?host={self.sockets}"
+        self._control: list[Path | str] = [self._binaries / "pg_ctl", "-D", self._data, "-w", "-t", "60"]
+
+    def make(self) -> None:
+        """Make an empty cluster."""
+        initdb = self._binaries / "initdb"
+        _run([initdb, "-D", self._data, "-U", "trninv", "--auth=trust", "--encoding=UTF8", "--no-sync"], self._user)
+
+    def standby(self, directory: Path) -> "Server":
+        """A server that follows this one."""
+        made = Server(directory, self._binaries)
+        backup: list[Path | str] = [self._binaries / "pg_basebackup", "-h", self.sockets, "-U", "trninv"]
+        _run([*backup, "-D", made._data, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"], self._user)
+        return made
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = " ".join(f"-c {key}={value}" for key, value in _SETTINGS.items()) + f" -k {self.sockets}"
+        _run([*self._control, "-l", self._data / "log", "-o", options, "start"], self._user)
+
+    def promote(self) -> None:
+        """Make a standby take writes."""
+        _run([*self._control, "promote"], self._user)
+
+    def stop(self) -> None:
+        """End it as a crash would, if it runs."""
+        if (self._data / "postmaster.pid").exists():
+            _run([*self._control, "-m", "immediate", "stop"], self._user)
+
+
 @contextmanager
 def server(directory: Path) -> Iterator[str]:
     """Run a server below a directory with a short path; yields the URL without a database's name."""
-    user = _ordinary_user()
-    directory.chmod(0o755)
-    binaries, data, sockets = (
-        _binaries(directory, copied=user is not None),
-        directory / "data",
-        directory / "run",
-    )
-    for path in (data, sockets):
-        path.mkdir()
-        if user:
-            shutil.chown(path, user)
-    _run(
-        [binaries / "initdb", "-D", data, "-U", "trninv", "--auth=trust", "--encoding=UTF8", "--no-sync"],
-        user,
-    )
-    options = " ".join(f"-c {key}={value}" for key, value in _SETTINGS.items()) + f" -k {sockets}"
-    control: list[Path | str] = [binaries / "pg_ctl", "-D", data, "-w", "-t", "60"]
-    _run([*control, "-l", data / "log", "-o", options, "start"], user)
+    running = Server(directory)
+    running.make()
+    running.start()
     try:
-        yield f"postgresql://trninv@/{{}}?host={sockets}"
+        yield running.url
     finally:
-        _run([*control, "-m", "immediate", "stop"], user)
+        running.stop()
 
 
 def _ordinary_user() -> str | None:

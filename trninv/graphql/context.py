@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-from anyio import CapacityLimiter, Lock, to_thread
+from anyio import CapacityLimiter, to_thread
 from sqlalchemy import Connection, select
 from strawberry.dataloader import DataLoader
 from strawberry.types import Info
@@ -44,21 +44,20 @@ class Threads:
 
 
 class Context:
-    """One request's view: a fleet in one state, which its fields read in turn; loaders live as long as the request."""
+    """One request's view: a fleet in one state; loaders live as long as the request."""
 
     made: ClassVar[Callable[[str, Row], Any]]
     """Makes an object of a row; trninv.graphql.things has the types."""
 
     def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "", scope: str = "admin") -> None:
         self.fleet, self.settings, self.who, self.scope = fleet, settings, who, scope
-        self._threads, self._turn = threads, Lock()
+        self._threads = threads
         self._loaders: dict[Hashable, DataLoader[Any, Any]] = {}
 
     async def ask(self, question: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run a routing question in a thread; it stops at its next look at the clock when nobody waits any more."""
         asked = partial(question, *args, **named)
-        async with self._turn:
-            return await to_thread.run_sync(asked, limiter=self._threads.routing, abandon_on_cancel=True)
+        return await to_thread.run_sync(asked, limiter=self._threads.routing, abandon_on_cancel=True)
 
     async def write(self, change: Callable[[], T]) -> T:
         """Run what writes in a thread, to its end; what is read afterwards has it."""
@@ -76,8 +75,7 @@ class Context:
             with self.fleet.reading() as connection:
                 return query(connection, *args)
 
-        async with self._turn:
-            return await to_thread.run_sync(run, limiter=self._threads.reading, abandon_on_cancel=True)
+        return await to_thread.run_sync(run, limiter=self._threads.reading, abandon_on_cancel=True)
 
     async def row(self, kind: str, key: int) -> Row:
         """A thing by its kind and id."""

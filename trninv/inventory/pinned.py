@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from threading import Lock
+from threading import Lock, RLock
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -45,10 +45,13 @@ class AsOf:
 
 
 class State:
-    """The state that the first reading finds, through one connection for all readings; they take turns."""
+    """The state that the first reading finds, through a connection that is kept, for all other readings.
+
+    A reading beside another has a connection of its own as long as that sees the same state; else they take turns.
+    """
 
     def __init__(self, source: Revision) -> None:
-        self._source, self._turn, self._stack = source, Lock(), ExitStack()
+        self._source, self._turn, self._opening, self._stack = source, Lock(), RLock(), ExitStack()
         self._connection: Connection | None = None
         self._revision: Hashable | None = None
         self._renewed = self._closed = False
@@ -56,12 +59,15 @@ class State:
 
     def revision(self) -> Hashable | None:
         """The value of `Revision.current` in this state."""
-        with self.reading() as (_, revision):
-            return revision
+        self._opened()
+        try:
+            return self._revision
+        finally:
+            self._let_go_if_closed()
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Connection, Hashable | None]]:
-        """The connection, and the state's revision.
+        """A connection, and the state's revision.
 
         Raises
         ------
@@ -71,8 +77,14 @@ class State:
             A statement failed, or failed before and the state is gone.
 
         """
-        while not self._turn.acquire(timeout=deadline.remaining(_LONGEST)):
-            deadline.check()
+        self._opened()
+        if not self._turn.acquire(blocking=False):
+            with self._source.reading() as (connection, revision):
+                if revision is not None and revision == self._revision:
+                    yield connection, revision
+                    return
+            while not self._turn.acquire(timeout=deadline.remaining(_LONGEST)):
+                deadline.check()
         try:
             yield self._opened(), self._revision
         except DBAPIError:
@@ -81,20 +93,20 @@ class State:
                 raise
         finally:
             self._turn.release()
-            if self._closed:
-                self._let_go_if_idle()
+            self._let_go_if_closed()
 
     def _opened(self) -> Connection:
-        if self._renewed:
-            self._let_go()
-            self._renewed = False
-        if self._connection is None:
-            self._connection, revision = self._stack.enter_context(self._source.reading())
-            if self.as_of and (revision is None or revision != self._revision):
+        with self._opening:
+            if self._renewed:
                 self._let_go()
-                raise DatabaseError("a statement failed, and the database has changed since: ask again")
-            self._revision, self.as_of = revision, self.as_of or AsOf.now(revision)
-        return self._connection
+                self._renewed = False
+            if self._connection is None:
+                self._connection, revision = self._stack.enter_context(self._source.reading())
+                if self.as_of and (revision is None or revision != self._revision):
+                    self._let_go()
+                    raise DatabaseError("a statement failed, and the database has changed since: ask again")
+                self._revision, self.as_of = revision, self.as_of or AsOf.now(revision)
+            return self._connection
 
     def renew(self) -> None:
         """Let this state go; the next reading finds another."""
@@ -106,6 +118,10 @@ class State:
         self._closed = True
         self._let_go_if_idle()
 
+    def _let_go_if_closed(self) -> None:
+        if self._closed:
+            self._let_go_if_idle()
+
     def _let_go_if_idle(self) -> None:
         if self._turn.acquire(blocking=False):
             try:
@@ -114,5 +130,6 @@ class State:
                 self._turn.release()
 
     def _let_go(self) -> None:
-        self._connection = None
-        self._stack.close()
+        with self._opening:
+            self._connection = None
+            self._stack.close()
