@@ -1,5 +1,6 @@
 """Every command: documented, run on real data, and clear when it refuses."""
 
+import re
 import json
 import socket
 import subprocess
@@ -307,3 +308,11 @@ def test_up_migrates_seeds_and_answers(run: Run, empty: str) -> None:
         assert answer in out
     assert out.endswith("every route at least once: all answered correctly\n")
     assert run("up", "--check", database=empty)[1].count(": already there") == 7
+
+
+def test_a_question_says_of_which_state_it_is_answered(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for more in ((), ("--format", "json"), ("--down", "u-trn2x64/d0/s0/c1")):
+        status, _, err = run("path", "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c2", *more)
+        assert status == 0
+        assert re.fullmatch(r"as of \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z, revision [0-9a-f]{16}\n", err)

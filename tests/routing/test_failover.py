@@ -61,7 +61,7 @@ def _pair() -> Iterator[tuple[Server, Server]]:
 
 
 def test_a_promoted_standby_repeats_a_snapshot_for_another_history() -> None:
-    """The primary loses a transaction with its machine; the standby that takes its place gives its number to another."""
+    """The primary loses a transaction with its machine; the standby in its place gives its number to another."""
     with _pair() as (primary, standby):
         one, other = (server.url.format(NAME) for server in (primary, standby))
         with trninv.open(one) as fleet:

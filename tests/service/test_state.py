@@ -4,10 +4,10 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from threading import Event, Thread
 from typing import Any
 
-import pytest
 from sqlalchemy import Engine
 from starlette.testclient import TestClient
 
@@ -15,8 +15,6 @@ import trninv
 from trninv.graphql.api import Api, Request
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
-from trninv.routing.fleet import Fleet
-from trninv.routing.wiring import Wirings
 from trninv.service.app import app
 from trninv.settings import Settings
 
@@ -59,7 +57,8 @@ def _answer(api: Api, document: str) -> dict[str, Any]:
 def test_a_flow_asked_for_many_times_in_one_document_is_always_the_same(seeded: str) -> None:
     """In both directions, beside what the compiled fields say of the chip; more than one state is seen."""
     ways = [(A, B), (B, A)] * (FLOWS // 2)
-    fields = [f'f{n}: bandwidth(from: "{a}", to: "{b}") {{ maximumFlow {{ bytesPerSecond }} }}' for n, (a, b) in enumerate(ways)]
+    flow = "maximumFlow { bytesPerSecond }"
+    fields = [f'f{n}: bandwidth(from: "{a}", to: "{b}") {{ {flow} }}' for n, (a, b) in enumerate(ways)]
     fields.insert(2, f'chips(filter: {{address: {{eq: "{CHIP}"}}, state: {{eq: DOWN}}}}) {{ totalCount }}')
     seen = set()
     with trninv.open(seeded) as fleet, toggling(seeded):
@@ -70,3 +69,52 @@ def test_a_flow_asked_for_many_times_in_one_document_is_always_the_same(seeded: 
             assert len(flows) == 1
             seen.add((flows.pop(), data["chips"]["totalCount"]))
     assert len({flow for flow, _ in seen}) == len({down for _, down in seen}) == len(seen)
+
+
+def test_an_answer_says_which_state_it_was_read_from(seeded: str) -> None:
+    """The same revision for the same state, in each way in which a document is answered and on every other route."""
+    documents = [
+        "{ clusters { nodes { slug } } }",
+        f'{{ memoryPool(of: "{CHIP}") {{ chips }} }}',
+        f'{{ chips(filter: {{address: {{eq: "{CHIP}"}}}}) {{ totalCount }} memoryPool(of: "{CHIP}") {{ chips }} }}',
+        "{ sources { slug } }",
+    ]
+
+    with TestClient(app(seeded, Settings(database_url=seeded, log="off")), base_url="http://127.0.0.1") as client:
+
+        def told() -> list[str]:
+            found = [client.post("/graphql", json={"query": each}).json() for each in documents]
+            names = [each["extensions"]["asOf"]["revision"] for each in found]
+            for path in ("/chips/u-trn2x64", "/reports/capacity.json", "/export/v_rack.csv"):
+                answer = client.get(path)
+                assert answer.status_code == HTTPStatus.OK, answer.text
+                names.append(answer.headers["X-As-Of"].partition("; revision=")[2])
+            asked = {"sql": "SELECT count(*) FROM v_chip"}
+            return [*names, client.post("/sql", json=asked).headers["X-As-Of"].partition("; revision=")[2]]
+
+        before = told()
+        with connect(seeded) as engine:
+            _toggle(engine, "down")
+        after = told()
+    assert len(set(before)) == len(set(after)) == 1
+    assert before[0]
+    assert after[0]
+    assert before[0] != after[0]
+
+
+def test_a_mutation_answers_from_the_state_that_it_made(seeded: str) -> None:
+    """What is read after each change has it, and the answer's state is the last."""
+    change = (
+        '%s: setState(input: {addresses: ["%s"], state: %s, why: "test", who: "test"}) '
+        "{ changes { thing { ... on Chip { state server { chips { nodes { state } } } } } } }"
+    )
+    document = f"mutation {{ {change % ('a', CHIP, 'DOWN')} {change % ('b', CHIP, 'UP')} }}"
+    with trninv.open(seeded) as fleet:
+        found = _answer(Api(fleet, Settings(database_url=seeded)), document)
+        for name, state in (("a", "DOWN"), ("b", "UP")):
+            (changed,) = found["data"][name]["changes"]
+            assert changed["thing"]["state"] == state
+            assert changed["thing"]["server"]["chips"]["nodes"][3]["state"] == state
+        with fleet.in_one_state() as one:
+            one.memory_pool(CHIP)
+            assert one.as_of().revision == found["extensions"]["asOf"]["revision"]

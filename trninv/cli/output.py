@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import click
 
+from trninv.inventory.pinned import AsOf
 from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, Table, size_of
 from trninv.routing.shown import shown
 from trninv.units import Bandwidth, Capacity, Duration
@@ -74,6 +75,13 @@ def tell(answer: Answer, rows_at_most: int | None = None) -> None:
     for line in answer.compared():
         click.echo(line)
     _footnotes(answer)
+
+
+def tell_state(found: AsOf | None) -> None:
+    """Say on a terminal's stderr which state of the database was read."""
+    if found and sys.stderr.isatty():
+        of = found.fields()
+        click.echo(f"as of {of['time']}, revision {of['revision'] or 'unknown'}", err=True)
 
 
 def _footnotes(answer: Answer) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from trninv.cli.output import format_option, show, tell
+from trninv.cli.output import format_option, show, tell, tell_state
 from trninv.cli.supposing import asking, supposing
 from trninv.routing.question import Parameter, Question
 from trninv.routing.questions import every
@@ -22,8 +22,9 @@ def command_of(question: Question) -> click.Command:
 
     @click.pass_obj
     def run(database: str, /, down: tuple[str, ...], derate: tuple[str, ...], style: str, **given: Any) -> None:
-        with asking(database, down, derate) as fleet:
-            answer = fleet.ask(question, **values(question, given))
+        with asking(database, down, derate) as fleet, fleet.in_one_state() as one:
+            answer = one.ask(question, **values(question, given))
+            tell_state(one.as_of())
         show(style, answer, lambda: tell(answer))
         if not answer.succeeded():
             raise click.exceptions.Exit(1)

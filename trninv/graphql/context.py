@@ -66,6 +66,7 @@ class Context:
             self.fleet.renew()
             return change()
 
+        self._loaders.clear()
         return await to_thread.run_sync(run, limiter=self._threads.reading)
 
     async def read(self, query: Callable[..., T], *args: Any) -> T:

@@ -66,7 +66,8 @@ class Statements:
         self, pooled: PoolProxiedConnection, driver: Any, sql: str, parameters: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], Hashable | None]:
         driver.autocommit = True  # one statement needs no transaction around it
-        found = driver.execute(f"SELECT found.*, {SNAPSHOT} FROM ({sql}) AS found", parameters).fetchone()
+        with_snapshot = f"SELECT found.*, ({SNAPSHOT}) FROM ({sql}) AS found"  # noqa: S608 # compiled
+        found = driver.execute(with_snapshot, parameters).fetchone()
         driver.autocommit = False
         return found[:-1], of_snapshot(pooled.info, found[-1])
 

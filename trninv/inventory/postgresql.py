@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy.pool import ConnectionPoolEntry
 
 SNAPSHOT = (
-    "CASE WHEN NOT pg_is_in_recovery() "
+    "SELECT CASE WHEN NOT pg_is_in_recovery() "
     "THEN left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) || ' ' || pg_current_snapshot() END"
 )
-"""An expression: timeline and snapshot; null on a standby."""
+"""Timeline and snapshot of what a statement sees; null on a standby."""
 
 _SERVER = (
     "SELECT system_identifier, pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time(), current_database() "

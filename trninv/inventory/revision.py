@@ -59,7 +59,7 @@ class Revision:
         before = self.current() if self._lite else None
         with reading(self.engine) as connection:
             if not self._lite:
-                yield connection, of_snapshot(connection.info, connection.exec_driver_sql(f"SELECT {SNAPSHOT}").scalar())
+                yield connection, of_snapshot(connection.info, connection.exec_driver_sql(SNAPSHOT).scalar())
                 return
             for _ in range(_AGAIN):
                 # nothing changed while the connection's state was fixed, so that is the state of this revision
@@ -79,7 +79,7 @@ class Revision:
             self._connection = self._opened()
         cursor = self._connection.cursor()
         try:
-            cursor.execute("PRAGMA data_version" if self._lite else f"SELECT {SNAPSHOT}")
+            cursor.execute("PRAGMA data_version" if self._lite else SNAPSHOT)
             (found,) = cursor.fetchone() or (None,)
         finally:
             cursor.close()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Connection, Engine
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from trninv.routing.questions.split_profile import ProfileAnswer
     from trninv.routing.questions.sweep import SweepAnswer
     from trninv.solvers.graph import Graph
+
+
+A = TypeVar("A")
 
 
 class Fleet:
@@ -83,6 +86,12 @@ class Fleet:
         """The one state that was read; None where nothing was yet, or in many."""
         return self._state.as_of if self._state else None
 
+    def stamped(self, read: Callable[[], A]) -> tuple[A, AsOf]:
+        """What one statement on a connection of its own finds, and of which state if that was the same throughout."""
+        before = self.revision()
+        found = read()
+        return found, AsOf.now(before if before == self.revision() else None)
+
     def renew(self) -> None:
         """Let the one state go: the next reading sees what is written until then."""
         if self._state:
@@ -96,10 +105,10 @@ class Fleet:
 
     def close(self) -> None:
         """Close the database; that of a scenario or of one state is its fleet's, and stays open."""
-        if self._scenario is not None:
-            return
         if self._state:
             self._state.close()
+            return
+        if self._scenario is not None:
             return
         self._wirings.close()
         self.engine.dispose()

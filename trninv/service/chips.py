@@ -5,11 +5,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trninv.graphql.api import Request as DocumentRequest
-from trninv.inventory.database import reading
+from trninv.inventory.pinned import AsOf
 from trninv.routing.overview import overview
 from trninv.service import wire
 from trninv.service.access import holder
 from trninv.service.shared import shared
+from trninv.service.stamped import as_of
 
 
 async def chips(request: Request) -> Response:
@@ -21,12 +22,13 @@ async def chips(request: Request) -> Response:
     if not_modified := wire.not_modified(request, etag):
         return not_modified
 
-    def read() -> bytes:
-        with reading(at.fleet.engine) as connection:
-            return overview(connection, cluster).packed()
+    def read() -> tuple[bytes, AsOf | None]:
+        with at.fleet.in_one_state() as fleet, fleet.reading() as connection:
+            return overview(connection, cluster).packed(), fleet.as_of()
 
-    headers = wire.validators(etag, vary="Authorization")
-    return Response(await at.read(read), headers=headers, media_type="application/octet-stream")
+    body, state = await at.read(read)
+    headers = wire.validators(etag, vary="Authorization") | as_of(state)
+    return Response(body, headers=headers, media_type="application/octet-stream")
 
 
 ROUTES = [Route("/chips/{cluster}", chips)]

@@ -10,6 +10,7 @@ from trninv.reports.streaming import Pieces
 from trninv.service.access import holder
 from trninv.service.found import MEDIA
 from trninv.service.shared import shared
+from trninv.service.stamped import as_of
 
 
 async def export(request: Request) -> Response:
@@ -20,8 +21,8 @@ async def export(request: Request) -> Response:
     if name not in TABLES_AND_VIEWS or style not in ("csv", "ndjson"):
         raise NotFoundError(f"no export {request.path_params['name'][:60]!r}: a table or view with .csv or .ndjson")
     pieces = Pieces(at.fleet.engine, name, style, asked.get("columns", "*"), asked.get("cluster"))
-    await at.read(pieces.open)
-    return StreamingResponse(pieces, media_type=MEDIA[style])
+    _, state = await at.read(at.fleet.stamped, pieces.open)
+    return StreamingResponse(pieces, headers=as_of(state), media_type=MEDIA[style])
 
 
 ROUTES = [Route("/export/{name}", export)]

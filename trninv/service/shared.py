@@ -10,6 +10,7 @@ from starlette.types import Scope
 
 import trninv
 from trninv.graphql.api import Api
+from trninv.inventory.database import keep_log
 from trninv.service.telemetry import Metrics, count_statements, logger
 from trninv.settings import Settings
 
@@ -29,6 +30,7 @@ class Shared:
     def __init__(self, url: str | None, settings: Settings) -> None:
         self.settings = settings
         self.fleet = trninv.open(url or settings.database_url, seconds=settings.request_seconds)
+        keep_log(self.fleet.engine)
         self.api = Api(self.fleet, settings)
         self.metrics, self.log = Metrics(), logger(settings.log)
         self.process = secrets.token_hex(8)
