@@ -1,7 +1,7 @@
 """Every command: documented, run on real data, and clear when it refuses."""
 
-import re
 import json
+import re
 import socket
 import subprocess
 import sys

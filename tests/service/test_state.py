@@ -117,4 +117,5 @@ def test_a_mutation_answers_from_the_state_that_it_made(seeded: str) -> None:
             assert changed["thing"]["server"]["chips"]["nodes"][3]["state"] == state
         with fleet.in_one_state() as one:
             one.memory_pool(CHIP)
-            assert one.as_of().revision == found["extensions"]["asOf"]["revision"]
+            assert (now := one.as_of()) is not None
+            assert now.revision == found["extensions"]["asOf"]["revision"]

@@ -94,14 +94,14 @@ def _begin(connection: Connection) -> None:
 
 def keep_log(driver: Any) -> None:
     """Give a file a write-ahead log, if it can have one now."""
-    with _waiting(driver, 0), suppress(sqlite3.OperationalError):
+    with _waiting(driver, 0), suppress(sqlite3.DatabaseError):  # what is wrong is said by what follows
         driver.execute("PRAGMA journal_mode = WAL").fetchone()
 
 
 def shorten_log(connection: Connection) -> None:
     """Bring what was committed into the file and empty its log, if readers leave it in time."""
     driver = _driver(connection)
-    with _waiting(driver, _TRUNCATE_WITHIN), suppress(sqlite3.OperationalError):
+    with _waiting(driver, _TRUNCATE_WITHIN), suppress(sqlite3.DatabaseError):
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
