@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import click
 
+from trninv.choice import Choice
 from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, Table, size_of
 from trninv.routing.shown import shown
 from trninv.units import Bandwidth, Capacity, Duration
@@ -96,6 +97,11 @@ def encode(value: Any) -> Any:
 @encode.register
 def _(value: str | int | float | None) -> str | float | None:
     return value
+
+
+@encode.register
+def _(value: Choice) -> str:
+    return value.name
 
 
 @encode.register(list)

@@ -94,8 +94,8 @@ class Difference:
 
     hops: Annotated[int | None, "Of the best path."] = None
     bytes_per_second: Annotated[Exact | None, "Of path, flow or bisection (its upper bound); one direction."] = None
-    chips: Annotated[int | None, "Of a memory pool."] = None
-    bytes: Annotated[Exact | None, "Of a memory pool."] = None
+    chips: Annotated[int | None, "Chips of a memory pool."] = None
+    bytes: Annotated[Exact | None, "Memory of a memory pool."] = None
 
     @property
     def gigabytes_per_second(self) -> float | None:
