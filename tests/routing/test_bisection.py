@@ -188,28 +188,42 @@ def test_damaged_switched_domains_are_exact_and_consistent(fleet: Fleet, scope: 
         assert split.upper <= brute_force.minimum_cut_with_halves(graph, half, set(ends) - half)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "value"), [("neuronlink-v3-ring", 1_984), ("neuronlink-v3-plane", 2_048)])
+def test_an_ultraserver_that_lost_a_link(lite_fleet: Fleet, kind: str, value: int) -> None:
+    graph = domain(lite_fleet, "u-trn2x64")
+    link = next(edge["id"] for _, _, edge in graph.edges(data=True) if edge["model"] == kind)
+    rest = without(graph, [], [link])
+    split = bisect(rest, chips_in(rest), seconds=120)
+    assert (split.lower, split.upper) == (value * GB, value * GB)
+    check(rest, chips_in(rest), split)
+
+
 @pytest.mark.parametrize(
-    ("lost", "live", "nominal"),
-    [
-        ("ring link", 1_984, None),
-        ("plane link", 2_048, None),
-        ("two chips of a layer", 2_432, 1_920),
-    ],
+    ("sides", "whole", "live", "nominal"),
+    [((3, 3, 2), 576, 896, 448), ((4, 4, 2), 1_024, 1_344, 896)],
+    ids=["every split", "integer program"],
 )
-def test_a_damaged_ultraserver(fleet: Fleet, lost: str, live: int, nominal: int | None) -> None:
-    """Live balance is not monotone: two chips lost in one layer raise it, and NOMINAL tells."""
-    graph = domain(fleet, "u-trn2x64")
-    kind = {"ring link": "neuronlink-v3-ring", "plane link": "neuronlink-v3-plane"}.get(lost)
-    links = [edge["id"] for _, _, edge in graph.edges(data=True) if edge["model"] == kind][:1]
-    rest = without(graph, chips_in(graph)[:2] if kind is None else [], links)
-    ends = chips_in(rest)
-    split = bisect(rest, ends, seconds=120)
-    assert (split.lower, split.upper) == (live * GB, live * GB)
-    check(rest, ends, split)
-    if nominal is not None:
-        with_fillers = bisect(rest, ends, fillers=2, seconds=120)
-        assert (with_fillers.lower, with_fillers.upper) == (nominal * GB, nominal * GB)
+def test_two_chips_lost_in_a_layer_raise_the_live_value(
+    sides: tuple[int, ...], whole: int, live: int, nominal: int
+) -> None:
+    """Live balance is not monotone: layers no longer halve what is left, and NOMINAL tells."""
+    graph = torus_graph(sides, (128, 128, 64))
+    rest = without(graph, [node for node in graph if graph.nodes[node]["position"][2] == 0][:2], [])
+    for of, fillers, value in ((graph, 0, whole), (rest, 0, live), (rest, 2, nominal)):
+        split = bisect(of, chips_in(of), fillers=fillers, seconds=120)
+        assert (split.lower, split.upper) == (value, value)
+        check(of, chips_in(of), split, fillers)
+
+
+def test_an_ultraserver_without_two_chips_of_a_layer(lite_fleet: Fleet) -> None:
+    """The same in a documented system: 1,920 GB/s nominal, and live 2,432, whose proof takes longer than a test may."""
+    graph = domain(lite_fleet, "u-trn2x64")
+    rest = without(graph, chips_in(graph)[:2], [])
+    nominal = bisect(rest, chips_in(rest), fillers=2, seconds=120)
+    assert (nominal.lower, nominal.upper) == (1_920 * GB, 1_920 * GB)
+    live = search(rest, chips_in(rest), 31, 31, seconds=1)
+    assert live.lower <= 2_432 * GB <= live.upper
+    check(rest, chips_in(rest), live)
 
 
 def test_bounds_are_proven_even_without_time(fleet: Fleet) -> None:
