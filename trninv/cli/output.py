@@ -33,7 +33,7 @@ def show(style: str, value: Any, table: Callable[[], None]) -> None:
 
 
 def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
-    """Print a table; cells are printed as they are, without guessing at numbers."""
+    """Print a table; cells are printed as `str` gives them."""
     from tabulate import tabulate  # noqa: PLC0415 # JSON does without
 
     shown = [["" if cell is None else str(cell) for cell in line] for line in lines]

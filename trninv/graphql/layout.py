@@ -47,7 +47,7 @@ class Layout:
         WrongLevelError
             The address is not of a domain.
         UnknownWiringError
-            The database has it wired by a pattern that there is not.
+            The database names a wiring pattern that does not exist.
 
         """
         place = resolve(connection, address)
