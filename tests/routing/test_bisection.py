@@ -65,12 +65,12 @@ def test_documented_systems(fleet: Fleet, scope: str, value: int, links: int) ->
 
 
 @pytest.mark.parametrize("scope", ["trn1.32xlarge", "trn2-16.48xlarge", "trn3-gen2/d0/s0"])
-def test_up_to_sixteen_chips_against_every_split(fleet: Fleet, scope: str) -> None:
-    graph = domain(fleet, scope)
+def test_up_to_sixteen_chips_against_every_split(lite_fleet: Fleet, scope: str) -> None:
+    graph = domain(lite_fleet, scope)
     members = [node for node in chips_in(graph) if graph.nodes[node]["address"].startswith(scope)]
     switches = {near for node in members for near in graph[node] if graph.nodes[near]["kind"] == "switch"}
     within = Graph(graph.subgraph({*members, *switches}))
-    assert fleet.bisection(scope).upper == brute_force.bisection(within, members)
+    assert lite_fleet.bisection(scope).upper == brute_force.bisection(within, members)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ def damaged(graph: Graph, rng: random.Random, chips: int, links: int) -> tuple[G
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_two_methods_agree_on_damaged_servers(fleet: Fleet, seed: int) -> None:
+def test_two_methods_agree_on_damaged_servers(lite_fleet: Fleet, seed: int) -> None:
     rng = random.Random(seed)
-    graph, ends = damaged(domain(fleet, "trn2-16.48xlarge"), rng, chips=rng.randint(0, 3), links=rng.randint(0, 4))
+    graph, ends = damaged(domain(lite_fleet, "trn2-16.48xlarge"), rng, chips=rng.randint(0, 3), links=rng.randint(0, 4))
     one, other = bisect(graph, ends), by_program(graph, ends)
     assert one.lower == one.upper == other.lower == other.upper
     check(graph, ends, one)
@@ -174,10 +174,10 @@ def test_two_methods_agree_on_damaged_servers(fleet: Fleet, seed: int) -> None:
 
 @pytest.mark.parametrize("scope", ["trn3-gen1", "trn3-gen2"])
 @pytest.mark.parametrize("seed", range(3))
-def test_damaged_switched_domains_are_exact_and_consistent(fleet: Fleet, scope: str, seed: int) -> None:
+def test_damaged_switched_domains_are_exact_and_consistent(lite_fleet: Fleet, scope: str, seed: int) -> None:
     """The enumeration's value is no more than any of a thousand random fair splits, and its cut is real."""
     rng = random.Random(seed)
-    graph, ends = damaged(domain(fleet, scope), rng, chips=seed, links=5)
+    graph, ends = damaged(domain(lite_fleet, scope), rng, chips=seed, links=5)
     split = bisect(graph, ends)
     assert split.lower == split.upper
     check(graph, ends, split)
@@ -226,18 +226,18 @@ def test_an_ultraserver_without_two_chips_of_a_layer(lite_fleet: Fleet) -> None:
     check(rest, chips_in(rest), live)
 
 
-def test_bounds_are_proven_even_without_time(fleet: Fleet) -> None:
-    graph, ends = damaged(domain(fleet, "u-trn2x64"), random.Random(1), chips=3, links=3)
+def test_bounds_are_proven_even_without_time(lite_fleet: Fleet) -> None:
+    graph, ends = damaged(domain(lite_fleet, "u-trn2x64"), random.Random(1), chips=3, links=3)
     split = bisect(graph, ends, seconds=0.01)
     assert "proven bounds" in split.method or split.lower == split.upper
     check(graph, ends, split)
 
 
-def test_hubs_are_switches_never_chips(fleet: Fleet) -> None:
-    gen2 = domain(fleet, "trn3-gen2")
+def test_hubs_are_switches_never_chips(lite_fleet: Fleet) -> None:
+    gen2 = domain(lite_fleet, "trn3-gen2")
     hubs = enumeration.hubs(gen2, chips_in(gen2))
     assert [gen2.nodes[hub]["address"] for hub in hubs or ()] == ["trn3-gen2/d0/sw36", "trn3-gen2/d0/sw37"]
-    torus64 = domain(fleet, "u-trn2x64")
+    torus64 = domain(lite_fleet, "u-trn2x64")
     assert enumeration.hubs(torus64, chips_in(torus64)) is None
 
 
@@ -246,8 +246,8 @@ def test_values_are_python_integers(fleet: Fleet) -> None:
     assert not isinstance(answer.upper.bytes_per_second, np.integer)
 
 
-def test_the_same_damage_elsewhere_is_known(fleet: Fleet) -> None:
-    graph, ends = damaged(domain(fleet, "u-trn2x64"), random.Random(8), chips=1, links=2)
+def test_the_same_damage_elsewhere_is_known(lite_fleet: Fleet) -> None:
+    graph, ends = damaged(domain(lite_fleet, "u-trn2x64"), random.Random(8), chips=1, links=2)
     first = bisect(graph, ends)
     moved: Graph = nx.relabel_nodes(graph, {node: node + 10_000 for node in graph})
     again = bisect(moved, chips_in(moved), seconds=0.001)
@@ -255,9 +255,9 @@ def test_the_same_damage_elsewhere_is_known(fleet: Fleet) -> None:
     check(moved, chips_in(moved), again)
 
 
-def test_chips_without_a_link_fill_up_the_halves(fleet: Fleet) -> None:
+def test_chips_without_a_link_fill_up_the_halves(lite_fleet: Fleet) -> None:
     """Exact at once, where the rest of a torus has a packing."""
-    graph = domain(fleet, "u-trn2x64").copy()
+    graph = domain(lite_fleet, "u-trn2x64").copy()
     lonely = chips_in(graph)[21]
     graph.remove_edges_from(list(graph.edges(lonely)))
     split = bisect(graph, chips_in(graph), seconds=60)
