@@ -139,7 +139,8 @@ query ($a: Address!, $b: Address!, $scope: Address!) {
     byHops { hops chips memory { ...Size } delivery { ...Rate } reached {
       address memory { ...Size } widest { ...Rate } } } }
   bisection(of: $scope) { ...SaysHalf of lower { ...Rate } upper { ...Rate } bothDirections { ...Rate } exact method
-    balance sideA sideB chipsA { totalCount nodes } chipsB { totalCount nodes } nominal { exact } cut { totalCount nodes { ...Wire } } }
+    balance sideA sideB chipsA { totalCount nodes } chipsB { totalCount nodes } nominal { exact }
+    cut { totalCount nodes { ...Wire } } }
 }
 fragment Rate on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond }
 fragment Size on Capacity { bytes gibibytes }
