@@ -21,6 +21,7 @@ _COMMANDS = {
     "seed": "admin",
     "unseed": "admin",
     "verify": "admin",
+    "copy": "copy",
     "set": "state",
     "events": "state",
     "show": "show",
