@@ -49,6 +49,15 @@ def server(directory: Path) -> Iterator[str]:
         _run([*control, "-m", "immediate", "stop"], user)
 
 
+def client(*command: str) -> str:
+    """Run psql, pg_dump or another of PostgreSQL's own clients, the first word of a command; gives what it prints."""
+    program = _binaries(Path(), copied=False) / command[0]
+    done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]}: {done.stderr}")
+    return done.stdout
+
+
 def _ordinary_user() -> str | None:
     """PostgreSQL refuses to run as root."""
     return pwd.getpwnam("nobody").pw_name if os.geteuid() == 0 else None

@@ -68,7 +68,10 @@ def test_from_nothing_to_removed(run: Run, empty: str) -> None:
     refused = on("unseed", "lab")
     assert (refused[0], "add --yes" in refused[2]) == (2, True)
     assert on("unseed", "lab", "--yes")[1] == "removed lab\n"
-    assert on("migrate", "--to", "base")[0] == 0
+    refused = on("migrate", "--to", "base")
+    assert (refused[0], "would lose" in refused[2], "add --yes" in refused[2]) == (2, True, True)
+    assert on("status")[0] == 0
+    assert on("migrate", "--to", "base", "--yes")[0] == 0
     assert on("status")[0] == 1
 
 
