@@ -21,7 +21,7 @@ _COMMANDS = {
     "seed": "admin",
     "unseed": "admin",
     "verify": "admin",
-    "copy": "copy",
+    "copy": "transfer",
     "set": "state",
     "events": "state",
     "show": "show",
@@ -65,7 +65,7 @@ def trninv(context: click.Context, database: str | None, debug: bool) -> None:  
     trninv migrate && trninv seed
     trninv path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
     """
-    context.obj = database or Settings.load().database_url
+    context.obj = Settings.load().database_url if database is None else database
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

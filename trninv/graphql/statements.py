@@ -8,7 +8,7 @@ from sqlalchemy import Engine, PoolProxiedConnection
 from sqlalchemy.exc import DBAPIError
 
 from trninv.errors import DatabaseError
-from trninv.inventory.database import failing, file_of, reading
+from trninv.inventory.database import failing, file_of, reaching, reading
 
 counted: ContextVar[list[int] | None] = ContextVar("statements", default=None)
 """How many SQL statements the current request has sent, in its only item."""
@@ -34,7 +34,8 @@ class Statements:
         if not self._checked or (self._file and not self._file.exists()):
             with reading(self._engine):
                 self._checked = True
-        pooled = self._engine.raw_connection()
+        with reaching(self._engine):
+            pooled = self._engine.raw_connection()
         try:
             with failing(self._engine):
                 row = self._row(pooled, sql, parameters)

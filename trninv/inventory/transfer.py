@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, Table, delete, func, select, text
+from sqlalchemy import Connection, Table, delete, func, insert, select, text
 
 from trninv.errors import DatabaseError, UsageError
 from trninv.inventory.bulk import bulk
@@ -43,7 +43,7 @@ def transfer(
         The target does not take a row, or does not give it back as it was.
 
     """
-    where = display(str(target.engine.url))
+    where = display(target.engine.url)
     if _is_same(source, target):
         raise UsageError(f"{where} is both FROM and TO: name another database")
     before, total = _size(target), _size(source)
@@ -76,8 +76,8 @@ def _is_same(source: Connection, target: Connection) -> bool:
     if source.dialect.name != target.dialect.name:
         return False
     if source.dialect.name == "sqlite":
-        one, other = (each.exec_driver_sql("PRAGMA database_list").first() for each in (source, target))
-        return bool(one and other and one.file and other.file) and Path(one.file).samefile(other.file)
+        one, other = (each.exec_driver_sql("PRAGMA database_list").all()[0].file for each in (source, target))
+        return bool(one and other) and Path(one).samefile(other)
     key = {"key": secrets.randbits(62)}  # a lock that nobody else takes, and that only one database knows of
     source.execute(text("SELECT pg_advisory_xact_lock(:key)"), key)
     return not target.scalar(text("SELECT pg_try_advisory_xact_lock(:key)"), key)
@@ -95,19 +95,18 @@ def _batches(connection: Connection, table: Table) -> Iterator[Sequence[tuple[An
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    quote = connection.dialect.identifier_preparer.quote
-    into = f"{table.name} ({', '.join(quote(column.name) for column in table.c)})"
     if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql(f"INSERT INTO {into} VALUES ({', '.join('?' * len(table.c))})", list(rows))
+        connection.exec_driver_sql(str(insert(table).compile(connection)), list(rows))
         return
-    cursor: Any = connection.connection.cursor()
+    quote, cursor = connection.dialect.identifier_preparer.quote, cast("Any", connection.connection.cursor())
+    columns = ", ".join(quote(column.name) for column in table.c)
     try:
-        with cursor, cursor.copy(f"COPY {into} FROM STDIN") as copied:
+        with cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copied:
             for row in rows:
                 copied.write_row(row)
     except connection.dialect.loaded_dbapi.Error as error:  # SQLAlchemy, which would word it, knows no COPY
         reason = str(error).partition("\n")[0]
-        raise DatabaseError(f"{display(str(connection.engine.url))} refused rows of {table.name}: {reason}") from error
+        raise DatabaseError(f"{display(connection.engine.url)} refused rows of {table.name}: {reason}") from error
 
 
 def _clear(connection: Connection) -> None:
