@@ -1,4 +1,4 @@
-"""Two servers of PostgreSQL, a primary and its standby: all that reads works on both, and a service outlives the one."""
+"""Two servers of PostgreSQL: all that reads works on a standby, and a service goes on with it when it is promoted."""
 
 import json
 import tempfile

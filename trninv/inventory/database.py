@@ -27,6 +27,7 @@ from trninv.settings import bundle
 
 _CANCELED = "57014"
 """PostgreSQL's error code for a cancelled statement."""
+_NO_TABLE = "42P01"
 _READ_ONLY = "25006"
 """For a change in a transaction that only reads, as all of a standby do."""
 _GONE = ("08", "57P")
@@ -96,7 +97,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
     """
     file = file_of(engine)
-    if file and not file.exists():  # SQLite would create an empty one
+    if file and not exists(file):  # SQLite would create an empty one
         raise NotMigratedError(f"{file} does not exist yet: run trninv migrate")
     level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
     with reaching(engine):
@@ -111,7 +112,8 @@ def _check_revision(connection: Connection) -> None:
     try:
         found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     except (ProgrammingError, OperationalError) as error:
-        if "alembic_version" not in str(error.orig):
+        missing = getattr(error.orig, "sqlstate", _NO_TABLE) == _NO_TABLE
+        if not missing or "alembic_version" not in str(error.orig):
             raise
         found = None
     if found == needed:
@@ -190,6 +192,21 @@ def file_of(engine: Engine) -> Path | None:
     """The file of an SQLite database."""
     name = engine.url.database if engine.dialect.name == "sqlite" else None
     return Path(name) if name and name != ":memory:" and not name.startswith("file:") else None
+
+
+def exists(file: Path) -> bool:
+    """Whether there is such a file.
+
+    Raises
+    ------
+    NotReachableError
+        That can't be told, such as in a directory without permission.
+
+    """
+    try:
+        return file.exists()
+    except OSError as error:
+        raise NotReachableError(f"can't look for {file}: {error.strerror}") from None
 
 
 def make_directory(engine: Engine) -> None:

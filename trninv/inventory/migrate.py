@@ -12,7 +12,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, Select, column, func, inspect, select, table
 
 from trninv.errors import DatabaseError, NotMigratedError, UsageError
-from trninv.inventory.database import connect, failing, file_of, make_directory, newest_revision, reaching
+from trninv.inventory.database import connect, exists, failing, file_of, make_directory, newest_revision, reaching
 from trninv.settings import bundle
 from trninv.units import counted
 
@@ -72,7 +72,7 @@ def losses(engine: Engine, to: str) -> list[str]:
     Which go is seen from an empty database that does the same, so that this one need not be locked to be asked.
     """
     file = file_of(engine)
-    if file and not file.exists():
+    if file and not exists(file):
         return []
     with reaching(engine), engine.connect() as connection:
         now = current(connection)
