@@ -22,31 +22,75 @@ _SETTINGS = {
 }
 
 
+class Server:
+    """A server below a directory with a short path, which it has for itself.
+
+    Attributes
+    ----------
+    url
+        Its URL, with {} for the database.
+
+    """
+
+    def __init__(self, directory: Path, **settings: str) -> None:
+        self._settings = _SETTINGS | settings
+        self._user, self._directory = _ordinary_user(), directory
+        directory.chmod(0o755)
+        self._binaries = _binaries(directory, copied=self._user is not None)
+        self.data, self.sockets = directory / "data", directory / "run"
+        for path in (self.data, self.sockets):
+            path.mkdir(mode=0o700 if path == self.data else 0o755)
+            if self._user:
+                shutil.chown(path, self._user)
+        self.url = f"postgresql://trninv@/{{}}?host={self.sockets}"
+
+    def make(self) -> None:
+        """Make an empty database cluster."""
+        self._run("initdb", "-D", self.data, "-U", "trninv", "--auth=trust", "--encoding=UTF8", "--no-sync")
+
+    def follow(self, primary: "Server") -> None:
+        """Make a standby of another server."""
+        self._run("pg_basebackup", "-h", primary.sockets, "-U", "trninv", "-D", self.data, "-R", "-c", "fast")
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = " ".join(f"-c {key}={value}" for key, value in self._settings.items()) + f" -k {self.sockets}"
+        self._control("-l", self.data / "log", "-o", options, "start")
+
+    def stop(self) -> None:
+        """Stop it as a crash does."""
+        self._control("-m", "immediate", "stop")
+
+    def promote(self) -> None:
+        """Make a standby the primary."""
+        self._control("promote")
+
+    def _control(self, *words: Path | str) -> None:
+        self._run("pg_ctl", "-D", self.data, "-w", "-t", "60", *words)
+
+    def _run(self, program: str, *words: Path | str) -> None:
+        _run([self._binaries / program, *words], self._user)
+
+
 @contextmanager
 def server(directory: Path) -> Iterator[str]:
     """Run a server below a directory with a short path; yields the URL without a database's name."""
-    user = _ordinary_user()
-    directory.chmod(0o755)
-    binaries, data, sockets = (
-        _binaries(directory, copied=user is not None),
-        directory / "data",
-        directory / "run",
-    )
-    for path in (data, sockets):
-        path.mkdir()
-        if user:
-            shutil.chown(path, user)
-    _run(
-        [binaries / "initdb", "-D", data, "-U", "trninv", "--auth=trust", "--encoding=UTF8", "--no-sync"],
-        user,
-    )
-    options = " ".join(f"-c {key}={value}" for key, value in _SETTINGS.items()) + f" -k {sockets}"
-    control: list[Path | str] = [binaries / "pg_ctl", "-D", data, "-w", "-t", "60"]
-    _run([*control, "-l", data / "log", "-o", options, "start"], user)
+    made = Server(directory)
+    made.make()
+    made.start()
     try:
-        yield f"postgresql://trninv@/{{}}?host={sockets}"
+        yield made.url
     finally:
-        _run([*control, "-m", "immediate", "stop"], user)
+        made.stop()
+
+
+def client(*command: str) -> str:
+    """Run psql, pg_dump or another of PostgreSQL's own clients, the first word of a command; gives what it prints."""
+    program = _binaries(Path(), copied=False) / command[0]
+    done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]}: {done.stderr}")
+    return done.stdout
 
 
 def _ordinary_user() -> str | None:

@@ -32,6 +32,7 @@ TrninvError
 ├── WorkerError               WORKER_DIED
 └── DatabaseError             exit 1: the database is not as it must be
     ├── NotReachableError     DATABASE_NOT_REACHABLE
+    ├── ReadOnlyError         READ_ONLY
     ├── NotMigratedError      NOT_MIGRATED
     └── ClusterExistsError    CLUSTER_EXISTS
 """
@@ -55,6 +56,7 @@ __all__ = [
     "NotFoundError",
     "NotMigratedError",
     "NotReachableError",
+    "ReadOnlyError",
     "RequestError",
     "SamePlaceError",
     "ScopeTooLargeError",
@@ -275,6 +277,12 @@ class NotReachableError(DatabaseError):
     """No database answers."""
 
     code = "DATABASE_NOT_REACHABLE"
+
+
+class ReadOnlyError(DatabaseError):
+    """A change where the database can only be read: a standby, or a file that is write protected."""
+
+    code = "READ_ONLY"
 
 
 class NotMigratedError(DatabaseError):

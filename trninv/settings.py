@@ -17,7 +17,7 @@ class Settings:
     Attributes
     ----------
     database_url
-        Any SQLAlchemy URL of SQLite or PostgreSQL.
+        sqlite:///FILE, or postgresql:// with one host or several.
     bisection_seconds
         How long one bisection may search before it answers with proven bounds.
     request_seconds

@@ -14,6 +14,9 @@ from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, Table, size_
 from trninv.routing.shown import shown
 from trninv.units import Bandwidth, Capacity, Duration
 
+MOST = 1_000_000_000
+"""What any command may be asked for at most, which every database can count to."""
+
 format_option = click.option(
     "--format",
     "style",

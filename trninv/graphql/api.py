@@ -24,6 +24,7 @@ from trninv.errors import (
     InternalError,
     MethodError,
     NotReachableError,
+    ReadOnlyError,
     RequestError,
     TimeLimitError,
     TrninvError,
@@ -256,9 +257,10 @@ def _told(error: BaseException, reference: str) -> dict[str, Any]:
     if isinstance(error, GraphQLError):
         return {"message": error.message, "extensions": {"code": "BAD_DOCUMENT"}}
     if isinstance(error, DatabaseError):
-        known = NotReachableError if isinstance(error, NotReachableError) else DatabaseError
+        known = next((kind for kind in (NotReachableError, ReadOnlyError) if isinstance(error, kind)), DatabaseError)
+        said = "can only be read here" if known is ReadOnlyError else "did not answer"
         return {
-            "message": f"the database did not answer: see the server's log for request {reference}",
+            "message": f"the database {said}: see the server's log for request {reference}",
             "extensions": {"code": known.code, "requestId": reference},
         }
     if isinstance(error, TrninvError):

@@ -7,18 +7,33 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 from sqlalchemy.exc import DatabaseError as SqlDatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.deadline import check, is_over
-from trninv.errors import DatabaseError, NotMigratedError, NotReachableError, TimeLimitError, UsageError
+from trninv.errors import (
+    DatabaseError,
+    NotMigratedError,
+    NotReachableError,
+    ReadOnlyError,
+    TimeLimitError,
+    UsageError,
+)
 from trninv.inventory.schema import narrow_on_postgresql
+from trninv.inventory.urls import parsed, written
 from trninv.settings import bundle
 
 _CANCELED = "57014"
 """PostgreSQL's error code for a cancelled statement."""
+_NO_TABLE = "42P01"
+_READ_ONLY = "25006"
+"""For a change in a transaction that only reads, as all of a standby do."""
+_GONE = ("08", "57P")
+"""How those begin that say that the server ended the connection."""
+_SECONDS_A_HOST = 5
+"""How long a host of PostgreSQL may take to accept a connection."""
 _SECRETS = ("password", "sslpassword", "passfile")
 
 
@@ -32,17 +47,18 @@ def engine_of(url: str, seconds: float | None = None) -> Engine:
 
     """
     try:
-        parsed = make_url(url)
-        backend = parsed.get_backend_name()
+        read = parsed(url)
+        backend = read.get_backend_name()
         if backend == "postgresql":
             narrow_on_postgresql()
-            engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+            waits = {} if "connect_timeout" in read.query else {"connect_timeout": _SECONDS_A_HOST}
+            engine = create_engine(read.set(drivername="postgresql+psycopg"), pool_pre_ping=True, connect_args=waits)
             if seconds is not None:
                 event.listen(engine, "connect", partial(_limit_statements, seconds))
             return engine
-        if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
-            raise UsageError(f"{parsed.drivername} is not supported: use sqlite:///FILE or postgresql://…")
-        engine = create_engine(parsed, connect_args={"timeout": 60})
+        if read.drivername not in ("sqlite", "sqlite+pysqlite"):
+            raise UsageError(f"{read.drivername} is not supported: use sqlite:///FILE or postgresql://…")
+        engine = create_engine(read, connect_args={"timeout": 60})
     except (ArgumentError, ValueError):  # not repeating the URL, which may hold a password
         raise UsageError("not a database URL: write sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
     event.listen(engine, "connect", _prepare_sqlite)
@@ -60,10 +76,10 @@ def connect(url: str) -> Iterator[Engine]:
         engine.dispose()
 
 
-def display(url: str) -> str:
+def display(url: str | URL) -> str:
     """The URL without its passwords."""
-    parsed = make_url(url)
-    return parsed.difference_update_query(_SECRETS).render_as_string(hide_password=True)
+    read = parsed(url) if isinstance(url, str) else url
+    return written(read.difference_update_query(_SECRETS))
 
 
 @contextmanager
@@ -81,7 +97,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
     """
     file = file_of(engine)
-    if file and not file.exists():  # SQLite would create an empty one
+    if file and not exists(file):  # SQLite would create an empty one
         raise NotMigratedError(f"{file} does not exist yet: run trninv migrate")
     level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
     with reaching(engine):
@@ -96,12 +112,13 @@ def _check_revision(connection: Connection) -> None:
     try:
         found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     except (ProgrammingError, OperationalError) as error:
-        if "alembic_version" not in str(error.orig):
+        missing = getattr(error.orig, "sqlstate", _NO_TABLE) == _NO_TABLE
+        if not missing or "alembic_version" not in str(error.orig):
             raise
         found = None
     if found == needed:
         return
-    where = display(str(connection.engine.url))
+    where = display(connection.engine.url)
     if found is None:
         raise NotMigratedError(f"{where} has no tables yet: run trninv migrate")
     do = "run trninv migrate" if str(found) < needed else "it was made by a newer trninv: upgrade"
@@ -120,7 +137,7 @@ def reaching(engine: Engine) -> Iterator[None]:
     try:
         yield
     except SqlDatabaseError as error:
-        raise NotReachableError(f"no database at {display(str(engine.url))}: {_reason(error)}") from error
+        raise NotReachableError(f"no database at {display(engine.url)}: {_reason(error)}") from error
 
 
 @contextmanager
@@ -132,7 +149,24 @@ def failing(engine: Engine) -> Iterator[None]:
         check()
         if getattr(error.orig, "sqlstate", None) == _CANCELED:
             raise TimeLimitError("the database stopped a statement that took too long: ask for less") from error
-        raise DatabaseError(f"{display(str(engine.url))} refused: {_reason(error)}") from error
+        where = display(engine.url)
+        kind = kind_of(error.orig)
+        if kind is ReadOnlyError:
+            raise ReadOnlyError(f"{where} can only be read here ({_reason(error)}): change its primary") from error
+        verb = "is gone" if kind is NotReachableError else "refused"
+        raise kind(f"{where} {verb}: {_reason(error)}") from error
+
+
+def kind_of(error: BaseException | None) -> type[DatabaseError]:
+    """What an error of a driver, in a statement, means."""
+    code = getattr(error, "sqlstate", "")
+    if code == _READ_ONLY or getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
+        return ReadOnlyError
+    if code is None:  # it is not the server's
+        gone = any(kind.__name__ in ("OperationalError", "InterfaceError") for kind in type(error).__mro__)
+    else:
+        gone = code.startswith(_GONE)
+    return NotReachableError if gone else DatabaseError
 
 
 def _reason(error: DBAPIError) -> str:
@@ -158,6 +192,21 @@ def file_of(engine: Engine) -> Path | None:
     """The file of an SQLite database."""
     name = engine.url.database if engine.dialect.name == "sqlite" else None
     return Path(name) if name and name != ":memory:" and not name.startswith("file:") else None
+
+
+def exists(file: Path) -> bool:
+    """Whether there is such a file.
+
+    Raises
+    ------
+    NotReachableError
+        That can't be told, such as in a directory without permission.
+
+    """
+    try:
+        return file.exists()
+    except OSError as error:
+        raise NotReachableError(f"can't look for {file}: {error.strerror}") from None
 
 
 def make_directory(engine: Engine) -> None:

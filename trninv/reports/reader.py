@@ -20,8 +20,8 @@ from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from sqlalchemy import Engine
 
-from trninv.errors import DatabaseError, SqlError, TimeLimitError
-from trninv.inventory.database import file_of, reading
+from trninv.errors import SqlError, TimeLimitError
+from trninv.inventory.database import file_of, kind_of, reaching, reading
 
 ROLE = "trninv_read"
 MOST_ROWS = 10_000
@@ -101,7 +101,7 @@ def _worded(error: Exception, seconds: float) -> Exception:
     if late:
         return TimeLimitError(f"the query took more than {seconds:g} s: narrow it, or raise the limit")
     if isinstance(error, psycopg.OperationalError):
-        return DatabaseError(f"the database refused: {_line(error)}")
+        return kind_of(error)(f"the database refused: {_line(error)}")
     return SqlError(f"the database refuses: {_line(error)}")
 
 
@@ -136,7 +136,8 @@ def _authorize(action: int, one: str | None, _other: str | None, _database: str 
 
 @contextmanager
 def _postgresql(engine: Engine, seconds: float) -> Iterator[Any]:
-    pooled = engine.connect()
+    with reaching(engine):
+        pooled = engine.connect()
     driver: psycopg.Connection[Any] = pooled.connection.driver_connection  # type: ignore[assignment] # psycopg's
     driver.adapters.register_loader("numeric", _Numbers)
     timer = threading.Timer(seconds, driver.cancel)

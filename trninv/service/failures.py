@@ -11,6 +11,7 @@ from trninv.errors import (
     ForbiddenError,
     InternalError,
     NotFoundError,
+    NotReachableError,
     TimeLimitError,
     TrninvError,
     UnauthenticatedError,
@@ -25,6 +26,7 @@ _STATUS: Final[Mapping[type[TrninvError], int]] = {
     NotFoundError: 404,
     UsageError: 400,
     TimeLimitError: 503,
+    NotReachableError: 503,
 }
 CLIENT_LEFT: Final = 499
 
@@ -32,7 +34,10 @@ CLIENT_LEFT: Final = 499
 async def refused(request: Request, error: Exception) -> Response:
     """An expected failure."""
     assert isinstance(error, TrninvError)
-    if isinstance(error, DatabaseError):  # its words are for the operator
+    if isinstance(error, NotReachableError):
+        shared(request).failed(request, error)
+        error = NotReachableError(f"the database did not answer: see the server's log for request {_id(request)}")
+    elif isinstance(error, DatabaseError):  # its words are for the operator
         return await broken(request, error)
     request.state.code = error.code
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
@@ -46,8 +51,12 @@ async def broken(request: Request, error: Exception) -> Response:
     """Any other failure: the client is told its id, the log has the rest."""
     shared(request).failed(request, error)
     request.state.code = InternalError.code
-    told = InternalError(f"internal error: see the server's log for request {request.state.request_id}")
+    told = InternalError(f"internal error: see the server's log for request {_id(request)}")
     return wire.refusal(told, 500)
+
+
+def _id(request: Request) -> str:
+    return str(request.state.request_id)
 
 
 async def left(_request: Request, _error: Exception) -> Response:

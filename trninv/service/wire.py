@@ -22,7 +22,14 @@ from trninv.graphql.api import Response as DocumentResponse
 
 MAX_BODY = 1_000_000
 GRAPHQL = "application/graphql-response+json"
-_REFUSED = {"UNAUTHENTICATED": 401, "FORBIDDEN": 403, "UNKNOWN_DOCUMENT": 404, "METHOD_NOT_ALLOWED": 405}
+_REFUSED = {
+    "UNAUTHENTICATED": 401,
+    "FORBIDDEN": 403,
+    "UNKNOWN_DOCUMENT": 404,
+    "METHOD_NOT_ALLOWED": 405,
+    "READ_ONLY": 409,
+    "DATABASE_NOT_REACHABLE": 503,
+}
 
 
 async def asked(request: Request) -> DocumentRequest:
