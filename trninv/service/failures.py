@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -10,7 +11,9 @@ from trninv.errors import (
     DatabaseError,
     ForbiddenError,
     InternalError,
+    MethodError,
     NotFoundError,
+    RequestError,
     TimeLimitError,
     TrninvError,
     UnauthenticatedError,
@@ -26,7 +29,7 @@ _STATUS: Final[Mapping[type[TrninvError], int]] = {
     UsageError: 400,
     TimeLimitError: 503,
 }
-CLIENT_LEFT: Final = 499
+_NOT_SERVED: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 405: MethodError}
 
 
 async def refused(request: Request, error: Exception) -> Response:
@@ -50,6 +53,11 @@ async def broken(request: Request, error: Exception) -> Response:
     return wire.refusal(told, 500)
 
 
-async def left(_request: Request, _error: Exception) -> Response:
-    """The client hung up."""
-    return Response(status_code=CLIENT_LEFT)
+async def not_served(request: Request, error: Exception) -> Response:
+    """A path, or a method of it, that the service does not have."""
+    assert isinstance(error, HTTPException)
+    known = _NOT_SERVED.get(error.status_code, RequestError)(f"{request.url.path[:60]}: {error.detail}: see /")
+    request.state.code = known.code
+    answer = wire.refusal(known, error.status_code, graphql=wire.accepts_graphql(request.headers))
+    answer.headers.update(error.headers or {})
+    return answer
