@@ -26,7 +26,7 @@ TrninvError
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
 ├── CostLimitError            COST_LIMIT
 ├── TimeLimitError            TIME_LIMIT
-│   └── BusyError             BUSY
+├── BusyError                 BUSY
 ├── InternalError             INTERNAL
 ├── CatalogError              BAD_CATALOG
 │   └── UnknownWiringError    UNKNOWN_WIRING
@@ -243,8 +243,8 @@ class TimeLimitError(TrninvError):
     code = "TIME_LIMIT"
 
 
-class BusyError(TimeLimitError):
-    """A request for which the service had no worker free in time; nothing of it was done."""
+class BusyError(TrninvError):
+    """As much of this is being done as may be at once; nothing of what was asked has been done."""
 
     code = "BUSY"
 

@@ -293,7 +293,7 @@ def test_metrics(client: TestClient) -> None:
 
 
 def questions_without_end(monkeypatch: pytest.MonkeyPatch) -> tuple[Event, Event]:
-    """Has questions run until their deadline; tells when one began, and when one ended."""
+    """Has bisections run until their deadline; tells when one began, and when one ended."""
     began, ended = Event(), Event()
 
     def slow(*_: object, **__: object) -> None:

@@ -193,7 +193,7 @@ class Api:
         if outline.plain and self.settings.compiled:
             try:
                 plain = await self.threads.reading.run(self._compiled, outline, asked.variables)
-            except (DatabaseError, TimeLimitError):
+            except (BusyError, DatabaseError, TimeLimitError):
                 raise
             except TrninvError:
                 plain = {}  # the executor says it as the schema does, with its place

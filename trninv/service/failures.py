@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trninv.errors import (
+    BusyError,
     DatabaseError,
     ForbiddenError,
     InternalError,
@@ -28,6 +29,7 @@ _STATUS: Final[Mapping[type[TrninvError], int]] = {
     NotFoundError: 404,
     UsageError: 400,
     TimeLimitError: 503,
+    BusyError: 503,
 }
 _NOT_SERVED: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 405: MethodError}
 
