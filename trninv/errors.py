@@ -26,6 +26,7 @@ TrninvError
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
 ├── CostLimitError            COST_LIMIT
 ├── TimeLimitError            TIME_LIMIT
+├── BusyError                 BUSY
 ├── InternalError             INTERNAL
 ├── CatalogError              BAD_CATALOG
 │   └── UnknownWiringError    UNKNOWN_WIRING
@@ -43,6 +44,7 @@ from collections.abc import Iterable
 __all__ = [
     "AccessError",
     "AddressError",
+    "BusyError",
     "CatalogError",
     "ClusterExistsError",
     "CostLimitError",
@@ -241,6 +243,12 @@ class TimeLimitError(TrninvError):
     """A request or statement that took too long."""
 
     code = "TIME_LIMIT"
+
+
+class BusyError(TrninvError):
+    """As much of this is being done as may be at once; nothing of what was asked has been done."""
+
+    code = "BUSY"
 
 
 class InternalError(TrninvError):

@@ -1,12 +1,12 @@
 """Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 import orjson
-from anyio import fail_after, to_thread
+from anyio import fail_after
 from graphql import (
     DocumentNode,
     ExecutionResult,
@@ -19,6 +19,7 @@ from graphql.execution.values import VariableValues
 
 from trninv import deadline
 from trninv.errors import (
+    BusyError,
     DatabaseError,
     ForbiddenError,
     InternalError,
@@ -37,6 +38,7 @@ from trninv.graphql.arguments import At
 from trninv.graphql.compile import Outline
 from trninv.graphql.context import Context, Threads
 from trninv.graphql.documents import Documents, Faults, Operation
+from trninv.graphql.limits import Cost
 from trninv.graphql.rows import values_of
 from trninv.graphql.statements import Statements
 from trninv.inventory.database import reading
@@ -101,6 +103,22 @@ class Response:
     failures: tuple[BaseException, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request that may be answered."""
+
+    operation: Operation
+    variables: VariableValues
+    cost: Cost
+    outline: Outline
+
+
+class _Refused(Exception):  # noqa: N818 # carries the answer
+    def __init__(self, response: Response) -> None:
+        super().__init__(response)
+        self.response = response
+
+
 class Api:
     """A fleet's GraphQL API; lives as long as its process."""
 
@@ -116,14 +134,7 @@ class Api:
         self._dialect, self._statements = _named_parameters(fleet), Statements(fleet.engine)
 
     async def run(
-        self,
-        request: Request,
-        *,
-        reads_only: bool = False,
-        who: str = "",
-        scope: str = "admin",
-        reference: str = "",
-        while_waited_for: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+        self, request: Request, *, reads_only: bool = False, who: str = "", scope: str = "admin", reference: str = ""
     ) -> Response:
         """Answer a request; every expected failure is an answer too.
 
@@ -131,68 +142,65 @@ class Api:
         ----------
         reference
             The request's id, told instead of what must not be.
-        while_waited_for
-            Entered around what may take long; it cancels that when nobody waits any more.
 
         """
+        asked: _Asked | None = None
+        with deadline.limit(self.settings.request_seconds) as clock:
+            try:
+                with fail_after(deadline.remaining(inf) + _GRACE):
+                    asked = await self.threads.preparing.run(self._asked, request, scope, reads_only)
+                    response = await self._answer(asked, request, (who, scope), reference)
+            except _Refused as refused:
+                return refused.response
+            except BusyError as error:
+                return _refused(error)
+            except (TrninvError, TimeoutError) as error:
+                response = _failed(error if isinstance(error, TrninvError) else clock.late(), reference)
+            finally:
+                clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
+        return self._priced(response, asked.cost.value) if asked else response
+
+    def _asked(self, request: Request, scope: str, reads_only: bool) -> "_Asked":
+        """What a request asks, if it may; in a thread."""
         try:
             text = self.documents.named(request.document) if request.document is not None else request.query or ""
             operation = self.documents.operation(text, request.operation)
             if not operation.reads and reads_only:
-                return _refused(MethodError("GET only reads: send a mutation by POST"))
+                raise MethodError("GET only reads: send a mutation by POST")
             if not operation.reads and scope == "read":
                 raise ForbiddenError("a mutation wants a token of scope operate")
             variables = operation.variables(request.variables)
             cost = operation.cost(variables)
             cost.check(self.settings.max_cost)
+            return _Asked(operation, variables, cost, operation.outline(variables))
         except Faults as faults:
-            return _faulty(faults.errors, faults.kind.code)
+            raise _Refused(_faulty(faults.errors, faults.kind.code)) from None
         except GraphQLError as error:  # of a variable that is null where an argument must not be
-            return _faulty([error], VariablesError.code)
+            raise _Refused(_faulty([error], VariablesError.code)) from None
         except TrninvError as error:
-            return _refused(error)
+            raise _Refused(_refused(error)) from None
         except RecursionError:
-            return _refused(UsageError("the request is nested too deeply"))
-        with deadline.limit(self.settings.request_seconds) as clock:
-            try:
-                response = await self._answer(operation, request, variables, (who, scope), reference, while_waited_for)
-            except (TrninvError, TimeoutError) as error:
-                known = error if isinstance(error, TrninvError) else clock.late()
-                told = _told(known, reference)
-                response = Response(orjson.dumps({"data": None, "errors": [told]}), code=told["extensions"]["code"])
-                response.failures = (known,) if isinstance(known, DatabaseError) else ()
-            finally:
-                clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
-        response.cost = cost.value
-        spent = orjson.dumps({"cost": {"spent": cost.value, "limit": self.settings.max_cost}})
+            raise _Refused(_refused(UsageError("the request is nested too deeply"))) from None
+
+    def _priced(self, response: Response, cost: int) -> Response:
+        response.cost = cost
+        spent = orjson.dumps({"cost": {"spent": cost, "limit": self.settings.max_cost}})
         response.body = response.body[:-1] + b',"extensions":' + spent + b"}"
         return response
 
-    async def _answer(
-        self,
-        operation: Operation,
-        request: Request,
-        variables: VariableValues,
-        who: tuple[str, str],
-        reference: str,
-        while_waited_for: Callable[[], AbstractAsyncContextManager[object]],
-    ) -> Response:
-        outline = operation.outline(variables)
+    async def _answer(self, asked: "_Asked", request: Request, who: tuple[str, str], reference: str) -> Response:
+        outline = asked.outline
         plain: dict[str, str] = {}
         if outline.plain and self.settings.compiled:
             try:
-                plain = await to_thread.run_sync(
-                    self._compiled, outline, variables, limiter=self.threads.reading, abandon_on_cancel=True
-                )
-            except (DatabaseError, TimeLimitError):
+                plain = await self.threads.reading.run(self._compiled, outline, asked.variables)
+            except (BusyError, DatabaseError, TimeLimitError):
                 raise
             except TrninvError:
                 plain = {}  # the executor says it as the schema does, with its place
         if len(plain) == len(outline.roots):
             return Response(_merged(outline, plain, {}))
-        with fail_after(self.settings.request_seconds + _GRACE):
-            async with while_waited_for():
-                rest = await self._executed(operation, outline, plain, request, who)
+        rest = await self._executed(asked.operation, outline, plain, request, who)
         errors = [self._masked(error, reference) for error in rest.errors or ()]
         failures = tuple(filter(None, map(_cause, rest.errors or ())))
         tail = b',"errors":' + orjson.dumps(errors) if errors else b""
@@ -228,6 +236,7 @@ class Api:
                 document,
                 context_value=Context(self.fleet, self.settings, self.threads, *who),
                 variable_values=request.variables,
+                hide_suggestions=not self.settings.introspection,
             )
             return result if isinstance(result, ExecutionResult) else await result
 
@@ -269,6 +278,13 @@ def _told(error: BaseException, reference: str) -> dict[str, Any]:
         "message": f"internal error: see the server's log for request {reference}",
         "extensions": {"code": InternalError.code, "requestId": reference},
     }
+
+
+def _failed(error: TrninvError, reference: str) -> Response:
+    """The answer to what went wrong before there were data."""
+    told = _told(error, reference)
+    failures = (error,) if isinstance(error, DatabaseError) else ()
+    return Response(orjson.dumps({"data": None, "errors": [told]}), code=told["extensions"]["code"], failures=failures)
 
 
 def _faulty(errors: list[GraphQLError], code: str) -> Response:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-from anyio import CapacityLimiter, to_thread
 from sqlalchemy import Connection, select
 from strawberry.dataloader import DataLoader
 from strawberry.types import Info
@@ -16,6 +15,7 @@ from strawberry.types import Info
 from trninv.graphql import rows
 from trninv.graphql.arguments import Asked
 from trninv.graphql.rows import Row
+from trninv.graphql.workers import PREPARING, READING, ROUTING, Workers
 from trninv.inventory.database import reading
 from trninv.inventory.fields import Kind, Many
 from trninv.inventory.fields import rows as rows_of
@@ -26,18 +26,12 @@ from trninv.settings import Settings
 
 T = TypeVar("T")
 
-MAX_THREADS = 4
-"""Threads of one process that read the inventory; each holds a connection, as each that routes, of a pool of 15."""
-
-MAX_ROUTING_THREADS = 4
-
 
 class Threads:
-    """Where a process runs what blocks: a slow question leaves room for look-ups."""
+    """The threads of a process: a slow question leaves room for look-ups, and both for what is yet to be checked."""
 
     def __init__(self) -> None:
-        self.reading = CapacityLimiter(MAX_THREADS)
-        self.routing = CapacityLimiter(MAX_ROUTING_THREADS)
+        self.reading, self.routing, self.preparing = Workers(READING), Workers(ROUTING), Workers(PREPARING)
 
 
 class Context:
@@ -54,11 +48,11 @@ class Context:
     async def ask(self, question: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run a routing question in a thread; it stops at its next look at the clock when nobody waits any more."""
         asked = partial(question, *args, **named)
-        return await to_thread.run_sync(asked, limiter=self._threads.routing, abandon_on_cancel=True)
+        return await self._threads.routing.run(asked)
 
     async def write(self, change: Callable[[], T]) -> T:
         """Run what writes in a thread, to its end."""
-        return await to_thread.run_sync(change, limiter=self._threads.reading)
+        return await self._threads.reading.run(change, to_end=True)
 
     async def read(self, query: Callable[..., T], *args: Any) -> T:
         """Run what reads through a connection in a thread."""
@@ -67,7 +61,7 @@ class Context:
             with reading(self.fleet.engine) as connection:
                 return query(connection, *args)
 
-        return await to_thread.run_sync(run, limiter=self._threads.reading, abandon_on_cancel=True)
+        return await self._threads.reading.run(run)
 
     async def row(self, kind: str, key: int) -> Row:
         """A thing by its kind and id."""

@@ -3,15 +3,19 @@
 from collections.abc import Mapping
 from typing import Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from trninv.errors import (
+    BusyError,
     DatabaseError,
     ForbiddenError,
     InternalError,
+    MethodError,
     NotFoundError,
     NotReachableError,
+    RequestError,
     TimeLimitError,
     TrninvError,
     UnauthenticatedError,
@@ -27,8 +31,9 @@ _STATUS: Final[Mapping[type[TrninvError], int]] = {
     UsageError: 400,
     TimeLimitError: 503,
     NotReachableError: 503,
+    BusyError: 503,
 }
-CLIENT_LEFT: Final = 499
+_NOT_SERVED: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 405: MethodError}
 
 
 async def refused(request: Request, error: Exception) -> Response:
@@ -59,6 +64,11 @@ def _id(request: Request) -> str:
     return str(request.state.request_id)
 
 
-async def left(_request: Request, _error: Exception) -> Response:
-    """The client hung up."""
-    return Response(status_code=CLIENT_LEFT)
+async def not_served(request: Request, error: Exception) -> Response:
+    """A path, or a method of it, that the service does not have."""
+    assert isinstance(error, HTTPException)
+    known = _NOT_SERVED.get(error.status_code, RequestError)(f"{request.url.path[:60]}: {error.detail}: see /")
+    request.state.code = known.code
+    answer = wire.refusal(known, error.status_code, graphql=wire.accepts_graphql(request.headers))
+    answer.headers.update(error.headers or {})
+    return answer
