@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
-from sqlalchemy.exc import DatabaseError as SqlDatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.deadline import check, is_over
@@ -136,7 +135,7 @@ def reaching(engine: Engine) -> Iterator[None]:
     """Say in one line why a database does not answer."""
     try:
         yield
-    except SqlDatabaseError as error:
+    except DBAPIError as error:
         raise NotReachableError(f"no database at {display(engine.url)}: {_reason(error)}") from error
 
 
