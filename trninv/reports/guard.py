@@ -67,13 +67,15 @@ def _parsed(text: str) -> exp.Expr:
 @lru_cache(maxsize=1)
 def _schema() -> Mapping[str, names.Columns]:
     """The columns of what may be read."""
-    of_views = {name: tuple(sqlglot.parse_one(_select(name), read="sqlite").named_selects) for name in VIEWS}
+    of_views = {name: _columns(name) for name in VIEWS}
     of_tables = {name: tuple(TABLES[name].columns.keys()) for name in READABLE - set(VIEWS)}
     return names.schema({**of_tables, **of_views})
 
 
-def _select(view: str) -> str:
-    return definition(view, "sqlite").partition(" AS\n")[2]
+def _columns(view: str) -> tuple[str, ...]:
+    text = definition(view, "sqlite").partition(" AS\n")[2]
+    first = sqlglot.parse_one(text, read="sqlite").find(exp.Select)
+    return tuple(first.named_selects) if first else ()
 
 
 def _check(tree: exp.Expr) -> None:

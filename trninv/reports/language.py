@@ -14,13 +14,14 @@ from trninv.errors import SqlError
 
 _QUERY: Final = (
     exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.With, exp.CTE, exp.From, exp.Join, exp.Table,
-    exp.TableAlias, exp.Values, exp.Tuple, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered, exp.Limit, exp.Offset,
-    exp.Distinct, exp.Alias, exp.Column, exp.Identifier, exp.Star, exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup,
+    exp.TableAlias, exp.Values, exp.Tuple, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered, exp.Limit,
+    exp.Offset, exp.Distinct, exp.Alias, exp.Column, exp.Identifier, exp.Star, exp.Window, exp.WindowSpec, exp.Filter,
+    exp.WithinGroup,
 )  # fmt: skip
 _VALUES: Final = (
     exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.DataType, exp.In, exp.Between, exp.Like, exp.ILike, exp.Escape,
-    exp.Is, exp.Not, exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ,
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe,
+    exp.Is, exp.Not, exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ,
+    exp.NullSafeNEQ, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe,
 )  # fmt: skip
 PARTS: Final = frozenset({*_QUERY, *_VALUES})
 """What a tree may be made of, besides functions; exactly these classes, none that are derived from them."""
@@ -29,10 +30,10 @@ FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.Abs: "abs", exp.Avg: "avg", exp.Case: "case", exp.Cast: "cast", exp.Ceil: "ceil", exp.Coalesce: "coalesce",
     exp.Concat: "concat", exp.Count: "count", exp.CumeDist: "cume_dist", exp.DenseRank: "dense_rank",
     exp.Exists: "exists", exp.FirstValue: "first_value", exp.Floor: "floor", exp.Greatest: "greatest", exp.If: "if",
-    exp.Lag: "lag", exp.LastValue: "last_value", exp.Lead: "lead", exp.Least: "least", exp.Length: "length", exp.Ln: "ln",
-    exp.Lower: "lower", exp.Max: "max", exp.Min: "min", exp.NthValue: "nth_value", exp.Ntile: "ntile",
-    exp.Nullif: "nullif", exp.PercentRank: "percent_rank", exp.PercentileCont: "percentile_cont", exp.Pow: "power",
-    exp.Rank: "rank", exp.Replace: "replace", exp.Round: "round", exp.RowNumber: "row_number", exp.Sign: "sign",
+    exp.Lag: "lag", exp.LastValue: "last_value", exp.Lead: "lead", exp.Least: "least", exp.Length: "length",
+    exp.Ln: "ln", exp.Log: "log", exp.Lower: "lower", exp.Max: "max", exp.Min: "min", exp.NthValue: "nth_value",
+    exp.Ntile: "ntile", exp.Nullif: "nullif", exp.PercentRank: "percent_rank", exp.PercentileCont: "percentile_cont",
+    exp.Pow: "power", exp.Rank: "rank", exp.Replace: "replace", exp.Round: "round", exp.RowNumber: "row_number", exp.Sign: "sign",
     exp.Sqrt: "sqrt", exp.Stddev: "stddev", exp.StrPosition: "strpos", exp.GroupConcat: "string_agg",
     exp.Substring: "substring", exp.Sum: "sum", exp.Trim: "trim", exp.Upper: "upper", exp.Variance: "variance",
 }  # fmt: skip
@@ -55,6 +56,7 @@ _ARGUMENTS: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
     exp.DataType: frozenset({"this", "nested"}),
     exp.Round: frozenset({"this", "decimals"}),
     exp.Escape: frozenset({"this", "expression"}),
+    **dict.fromkeys((exp.Log, exp.Max, exp.Min), frozenset({"this"})),
 }
 """Of some parts, all that may be said; `nested` is False wherever a type is not."""
 

@@ -70,7 +70,8 @@ def _outputs(query: exp.Expr, scope: _Scope) -> Columns:
     if isinstance(query, exp.Values):
         _sizes(query.expressions, scope, {})
         return {f"column{at + 1}": LONGEST // 10 for at in range(len(query.expressions[0].expressions))}
-    for cte in query.ctes:
+    with_ = query.args.get("with_")
+    for cte in with_.expressions if with_ else ():
         scope = replace(scope, queries={**scope.queries, **_of_cte(cte, scope)})
     if isinstance(query, exp.Subquery):
         found = _outputs(query.this, scope)
@@ -175,16 +176,19 @@ def _size(node: exp.Expr, sizes: Mapping[int, int], scope: _Scope, aliases: Colu
         return _column(node, scope, aliases)
     if isinstance(node, exp.Literal):
         return len(str(node.this))
-    inner = {id(child): sizes.get(id(child), 0) for child in node.iter_expressions()}
-    if isinstance(node, (exp.Like, exp.ILike)) and inner[id(node.expression)] > _PATTERN:
+    inner = {name: sizes.get(id(part), 0) for name, part in node.args.items() if isinstance(part, exp.Expr)}
+    return _size_of_made(node, inner, [sizes.get(id(part), 0) for part in node.iter_expressions()])
+
+
+def _size_of_made(node: exp.Expr, named: Mapping[str, int], parts: list[int]) -> int:
+    """The most characters of what is made of parts whose sizes are known."""
+    if isinstance(node, (exp.Like, exp.ILike)) and named["expression"] > _PATTERN:
         raise SqlError(f"the pattern of a LIKE may have more than {_PATTERN:,} characters: write it out")
     if isinstance(node, (exp.DPipe, exp.Concat)):
-        return sum(inner.values())
+        return sum(parts)
     if isinstance(node, exp.Replace):
-        return inner[id(node.this)] * max(inner.get(id(node.args.get("replacement")), 0), 1)
-    if isinstance(node, exp.GroupConcat):
-        return _GROWN
-    return max(inner.values(), default=_NUMBER)
+        return named["this"] * max(named.get("replacement", 0), 1)
+    return _GROWN if isinstance(node, exp.GroupConcat) else max(parts, default=_NUMBER)
 
 
 def _column(node: exp.Column, scope: _Scope, aliases: Columns) -> int:

@@ -1,22 +1,21 @@
 """A process that runs one statement on an SQLite file and can be killed: it is started by its path and imports nothing
 but the standard library, so it begins at once.
 
-Takes a dictionary by marshal from stdin. Gives on stdout, each with its length before it: the names of the columns, then
-lists of rows, then None; or the text of an error.
+It takes {"uri": …, "sql": …} from stdin, and gives a line of JSON each for the names of the columns, for some rows at a
+time, and for no rows at the end; or the text of an error.
 """
 
-import marshal
+import json
 import sqlite3
-import struct
 import sys
 from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_UP, Decimal
 from math import ceil, floor, log, log10, sqrt
-from typing import Any, BinaryIO
+from typing import Any
 
 MEMORY = 512 * 2**20
 """Bytes that SQLite may use."""
-_LENGTH, _PATTERN, _CHUNK = 1_000_000, 10_000, 256
+_LENGTH, _PATTERN, _CHUNK = 1_000_000, 10_000, 64
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _CLOSED = ("token", "alembic_version", "sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_sequence")
 _EXPONENT = 10**15
@@ -153,31 +152,31 @@ _AGGREGATES: tuple[tuple[str, int, Any], ...] = (
 )
 
 
-def _send(out: BinaryIO, value: object) -> None:
-    body = marshal.dumps(value)
-    out.write(struct.pack("<I", len(body)) + body)
-    out.flush()
+def _send(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
 
 
-def _run(uri: str, sql: str, out: BinaryIO) -> None:
+def _run(uri: str, sql: str) -> None:
     connection = opened(uri)
     connection.set_authorizer(None)
     connection.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
     connection.set_authorizer(_authorize)
     cursor = connection.execute(sql)
-    _send(out, [column[0] for column in cursor.description])
+    _send([column[0] for column in cursor.description])
     while rows := cursor.fetchmany(_CHUNK):
-        _send(out, rows)
-    _send(out, None)
+        _send(rows)
+    _send([])
+
+
+def _main() -> None:
+    asked = json.load(sys.stdin.buffer)
+    try:
+        _run(asked["uri"], asked["sql"])
+    except MemoryError:
+        _send("it needs too much memory")
+    except (sqlite3.Error, OverflowError) as error:
+        _send(str(error))
 
 
 if __name__ == "__main__":
-    asked = marshal.load(sys.stdin.buffer)  # noqa: S302 # from the process that started this one
-    try:
-        _run(asked["uri"], asked["sql"], sys.stdout.buffer)
-    except MemoryError:
-        _send(sys.stdout.buffer, "it needs too much memory")
-    except sqlite3.Error as error:
-        _send(sys.stdout.buffer, str(error))
-    except OverflowError:
-        _send(sys.stdout.buffer, "a number is too large")
+    _main()
