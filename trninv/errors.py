@@ -26,6 +26,7 @@ TrninvError
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
 ├── CostLimitError            COST_LIMIT
 ├── TimeLimitError            TIME_LIMIT
+├── BusyError                 BUSY
 ├── InternalError             INTERNAL
 ├── CatalogError              BAD_CATALOG
 │   └── UnknownWiringError    UNKNOWN_WIRING
@@ -42,6 +43,7 @@ from collections.abc import Iterable
 __all__ = [
     "AccessError",
     "AddressError",
+    "BusyError",
     "CatalogError",
     "ClusterExistsError",
     "CostLimitError",
@@ -239,6 +241,12 @@ class TimeLimitError(TrninvError):
     """A request or statement that took too long."""
 
     code = "TIME_LIMIT"
+
+
+class BusyError(TrninvError):
+    """As much of this is being done as may be at once."""
+
+    code = "BUSY"
 
 
 class InternalError(TrninvError):

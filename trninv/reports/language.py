@@ -33,9 +33,9 @@ FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.Lag: "lag", exp.LastValue: "last_value", exp.Lead: "lead", exp.Least: "least", exp.Length: "length",
     exp.Ln: "ln", exp.Log: "log", exp.Lower: "lower", exp.Max: "max", exp.Min: "min", exp.NthValue: "nth_value",
     exp.Ntile: "ntile", exp.Nullif: "nullif", exp.PercentRank: "percent_rank", exp.PercentileCont: "percentile_cont",
-    exp.Pow: "power", exp.Rank: "rank", exp.Replace: "replace", exp.Round: "round", exp.RowNumber: "row_number", exp.Sign: "sign",
-    exp.Sqrt: "sqrt", exp.Stddev: "stddev", exp.StrPosition: "strpos", exp.GroupConcat: "string_agg",
-    exp.Substring: "substring", exp.Sum: "sum", exp.Trim: "trim", exp.Upper: "upper", exp.Variance: "variance",
+    exp.Pow: "power", exp.Rank: "rank", exp.Replace: "replace", exp.Round: "round", exp.RowNumber: "row_number",
+    exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Stddev: "stddev", exp.StrPosition: "strpos",
+    exp.GroupConcat: "string_agg", exp.Substring: "substring", exp.Sum: "sum", exp.Trim: "trim", exp.Upper: "upper", exp.Variance: "variance",
 }  # fmt: skip
 """What may be called, and its name; what sqlglot knows no class for is in `OTHERS`."""
 OTHERS: Final = {"total": 1, "epoch": 1}
@@ -142,6 +142,11 @@ def _check_aggregate(node: exp.Expr) -> None:
         raise SqlError("percentile_cont takes a number, such as 0.5")
 
 
+def _check_percentile(node: exp.Expr) -> None:
+    if not isinstance(node.parent, exp.WithinGroup):
+        raise SqlError("percentile_cont goes with WITHIN GROUP (ORDER BY …)")
+
+
 def _check_alias(node: exp.Expr) -> None:
     if node.args.get("columns") and not isinstance(node.parent, exp.CTE):
         raise SqlError("columns of a table are named with AS in its query, not behind its alias")
@@ -155,6 +160,7 @@ _CHECKS: Final[Mapping[type[exp.Expr], Callable[[exp.Expr], object]]] = {
     exp.Intersect: _check_set,
     exp.Except: _check_set,
     exp.WithinGroup: _check_aggregate,
+    exp.PercentileCont: _check_percentile,
     exp.TableAlias: _check_alias,
 }
 

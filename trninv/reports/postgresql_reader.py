@@ -11,11 +11,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
+import psycopg.sql
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
-from sqlalchemy import Engine
+from sqlalchemy import Engine, make_url, text
 
 from trninv.errors import SqlError
+from trninv.inventory.database import failing
 
 ROLE = "trninv_read"
 FIRST = 64
@@ -42,8 +44,15 @@ class _Truth(Loader):
 
 
 @contextmanager
-def opened(engine: Engine, seconds: float, over: threading.Event) -> Iterator[Any]:
-    """A cursor; `over` is set once the time is up, and what it does then fails."""
+def opened(engine: Engine, seconds: float, over: threading.Event, *, is_login: bool = False) -> Iterator[Any]:
+    """A cursor; `over` is set once the time is up, and what it does then fails.
+
+    Raises
+    ------
+    SqlError
+        There is no role to read as; or this is the login of strangers, and it may do more than read.
+
+    """
     pooled = engine.connect()
     driver: psycopg.Connection[Any] = pooled.connection.driver_connection  # type: ignore[assignment] # psycopg's
     driver.adapters.register_loader("numeric", _Numbers)
@@ -51,6 +60,8 @@ def opened(engine: Engine, seconds: float, over: threading.Event) -> Iterator[An
     ended = threading.Event()
     try:
         driver.execute("SET TRANSACTION READ ONLY")
+        if is_login:
+            _check_harmless(driver)
         _take_role(driver)
         driver.execute(_SETTINGS.format(milliseconds=int(seconds * 1000) + 1000))
         threading.Thread(target=_watch, args=(driver, seconds, over, ended), daemon=True).start()
@@ -65,6 +76,42 @@ def opened(engine: Engine, seconds: float, over: threading.Event) -> Iterator[An
 _SETTINGS = """
 SET LOCAL statement_timeout = {milliseconds}; SET LOCAL standard_conforming_strings = on; SET LOCAL timezone = 'UTC';
 SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1"""
+
+
+_MAY_MORE = f"""
+SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
+    OR coalesce(has_table_privilege(oid, to_regclass('token'), 'SELECT'), false)
+    OR EXISTS (SELECT FROM pg_class WHERE relowner = login.oid)
+    OR EXISTS (SELECT FROM pg_auth_members WHERE member = login.oid AND roleid <> to_regrole('{ROLE}'))
+FROM pg_roles AS login WHERE rolname = session_user"""
+
+
+def _check_harmless(driver: psycopg.Connection[Any]) -> None:
+    """A statement that undid SET ROLE would be this login: it must be able to do no more than the role."""
+    if driver.execute(_MAY_MORE).fetchone() != (0,):
+        raise SqlError(
+            f"the login of TRNINV_SQL_URL owns something or may more than {ROLE}: give it nothing but "
+            f"CREATE ROLE … LOGIN PASSWORD '…' IN ROLE {ROLE}"
+        )
+
+
+def make_login(engine: Engine, url: str) -> None:
+    """Create the login of a URL, if there is none of its name.
+
+    Raises
+    ------
+    DatabaseError
+        Whoever migrates may not.
+
+    """
+    wanted = make_url(url)
+    with failing(engine), engine.begin() as connection:
+        known = connection.scalar(text("SELECT 1 FROM pg_roles WHERE rolname = :name"), {"name": wanted.username})
+        if wanted.username and not known:
+            driver: Any = connection.connection.driver_connection
+            name, password = psycopg.sql.Identifier(wanted.username), psycopg.sql.Literal(wanted.password)
+            made = psycopg.sql.SQL(f"CREATE ROLE {{}} LOGIN PASSWORD {{}} IN ROLE {ROLE}").format(name, password)
+            driver.execute(made)
 
 
 def _take_role(driver: psycopg.Connection[Any]) -> None:

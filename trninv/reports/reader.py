@@ -80,7 +80,7 @@ def find(
     if engine.dialect.name == "sqlite":
         opened: AbstractContextManager[Any] = sqlite_reader.apart(engine, seconds, over)
     else:
-        opened = postgresql_reader.opened(login or engine, seconds, over)
+        opened = postgresql_reader.opened(login or engine, seconds, over, is_login=login is not None)
     with _run(opened, over, sql, _FEW, seconds) as found:
         names = len(orjson.dumps(found.columns))
         for row in islice(found.rows, most + 1):

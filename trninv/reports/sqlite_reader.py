@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 from urllib.parse import quote
 
 from sqlalchemy import Engine
@@ -20,6 +20,10 @@ from sqlalchemy import Engine
 from trninv.errors import SqlError
 from trninv.inventory.database import file_of
 from trninv.reports import sqlite_process
+
+
+_COMMAND: Final = ["-I", "-S", str(Path(sqlite_process.__file__))]
+"""What the interpreter is told, to be a process for one statement."""
 
 
 def _uri(engine: Engine) -> str:
@@ -87,7 +91,7 @@ class Apart:
 def apart(engine: Engine, seconds: float, over: threading.Event) -> Iterator[Apart]:
     """A cursor in a process that is killed when its time is up, or when its rows are not wanted any more."""
     process = subprocess.Popen(  # noqa: S603 # this interpreter, a file of ours
-        [sys.executable, "-I", "-S", str(Path(sqlite_process.__file__))],
+        [sys.executable, *_COMMAND],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

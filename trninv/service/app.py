@@ -30,7 +30,7 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
-        shared.fleet.close()
+        shared.close()
 
     made = Starlette(
         routes=[route for of in (explorer, chips, health, graphql, reports, sql, export) for route in of.ROUTES],

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trninv.errors import (
+    BusyError,
     DatabaseError,
     ForbiddenError,
     InternalError,
@@ -25,6 +26,7 @@ _STATUS: Final[Mapping[type[TrninvError], int]] = {
     NotFoundError: 404,
     UsageError: 400,
     TimeLimitError: 503,
+    BusyError: 503,
 }
 CLIENT_LEFT: Final = 499
 

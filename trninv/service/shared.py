@@ -10,6 +10,7 @@ from starlette.types import Scope
 
 import trninv
 from trninv.graphql.api import Api
+from trninv.inventory.database import engine_of
 from trninv.service.telemetry import Metrics, count_statements, logger
 from trninv.settings import Settings
 
@@ -21,6 +22,8 @@ class Shared:
 
     Attributes
     ----------
+    login
+        On PostgreSQL, what a user's SQL connects with, if there is one.
     process
         Tells this process from every other, for what must not be taken for another's.
 
@@ -31,8 +34,19 @@ class Shared:
         self.fleet = trninv.open(url or settings.database_url, seconds=settings.request_seconds)
         self.api = Api(self.fleet, settings)
         self.metrics, self.log = Metrics(), logger(settings.log)
+        self.login = engine_of(settings.sql_url) if settings.sql_url and self._is_on_postgresql else None
         self.process = secrets.token_hex(8)
         count_statements(self.fleet.engine)
+
+    @property
+    def _is_on_postgresql(self) -> bool:
+        return self.fleet.engine.dialect.name == "postgresql"
+
+    def close(self) -> None:
+        """Close what is open."""
+        self.fleet.close()
+        if self.login is not None:
+            self.login.dispose()
 
     async def read(self, find: Callable[..., T], *arguments: Any) -> T:  # passed on
         """Run what reads the database in one of the threads that do."""
