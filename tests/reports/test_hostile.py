@@ -26,7 +26,7 @@ DIALECTS = ["sqlite", "postgresql"]
 COMPUTE = set(
     """abs avg btrim ceil ceiling char_length character_length concat count cume_dist dense_rank first_value floor lag
     last_value lead length like ln log lower ltrim max min mod now nth_value ntile percent_rank position pow power rank replace round
-    row_number rtrim sign sqrt stddev stddev_samp string_agg strpos substr substring sum upper var_samp variance""".split()  # noqa: SIM905
+    row_number rtrim sign sqrt stddev string_agg strpos substr substring sum upper var_samp variance""".split()  # noqa: SIM905
 )
 """Names of PostgreSQL's functions that a query may call."""
 

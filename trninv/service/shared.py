@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import anyio
 from anyio import to_thread
 from starlette.requests import Request
 from starlette.types import Scope
@@ -24,6 +25,8 @@ class Shared:
     ----------
     login
         On PostgreSQL, what a user's SQL connects with, if there is one.
+    exports
+        How many exports may begin besides those that run.
     process
         Tells this process from every other, for what must not be taken for another's.
 
@@ -35,6 +38,7 @@ class Shared:
         self.api = Api(self.fleet, settings)
         self.metrics, self.log = Metrics(), logger(settings.log)
         self.login = engine_of(settings.sql_url) if settings.sql_url and self._is_on_postgresql else None
+        self.exports = anyio.Semaphore(settings.exports, max_value=settings.exports)
         self.process = secrets.token_hex(8)
         count_statements(self.fleet.engine)
 
