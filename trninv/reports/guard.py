@@ -126,6 +126,7 @@ _ORDINALS: Mapping[str, Mapping[str, str]] = {
     "v_core": {**_IN_DOMAIN, "s": "server_ordinal", "c": "chip_ordinal", "nc": "ordinal"},
     "v_nic": {**_IN_DOMAIN, "s": "server_ordinal", "efa": "ordinal"},
     "v_switch": {**_IN_DOMAIN, "sw": "ordinal"},
+    "v_tray": {**_IN_DOMAIN, "s": "server_ordinal"},
     "v_link": {"d": "domain_ordinal"},
 }
 """Columns that hold the ordinals of an address, by the letters of its steps."""

@@ -21,7 +21,6 @@ from trninv.errors import SqlError
 from trninv.inventory.database import file_of
 from trninv.reports import sqlite_process
 
-
 _COMMAND: Final = ["-I", "-S", str(Path(sqlite_process.__file__))]
 """What the interpreter is told, to be a process for one statement."""
 
