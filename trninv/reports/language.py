@@ -34,8 +34,8 @@ FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.Ln: "ln", exp.Log: "log", exp.Lower: "lower", exp.Max: "max", exp.Min: "min", exp.NthValue: "nth_value",
     exp.Ntile: "ntile", exp.Nullif: "nullif", exp.PercentRank: "percent_rank", exp.PercentileCont: "percentile_cont",
     exp.Pow: "power", exp.Rank: "rank", exp.Replace: "replace", exp.Round: "round", exp.RowNumber: "row_number",
-    exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Stddev: "stddev", exp.StrPosition: "strpos",
-    exp.GroupConcat: "string_agg", exp.Substring: "substring", exp.Sum: "sum", exp.Trim: "trim", exp.Upper: "upper", exp.Variance: "variance",
+    exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Stddev: "stddev", exp.StrPosition: "strpos", exp.GroupConcat: "string_agg",
+    exp.Substring: "substring", exp.Sum: "sum", exp.Trim: "trim", exp.Upper: "upper", exp.Variance: "variance",
 }  # fmt: skip
 """What may be called, and its name; what sqlglot knows no class for is in `OTHERS`."""
 OTHERS: Final = {"total": 1, "epoch": 1}

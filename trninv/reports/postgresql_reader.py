@@ -78,17 +78,17 @@ SET LOCAL statement_timeout = {milliseconds}; SET LOCAL standard_conforming_stri
 SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1"""
 
 
-_MAY_MORE = f"""
+_MAY_MORE = """
 SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
     OR coalesce(has_table_privilege(oid, to_regclass('token'), 'SELECT'), false)
     OR EXISTS (SELECT FROM pg_class WHERE relowner = login.oid)
-    OR EXISTS (SELECT FROM pg_auth_members WHERE member = login.oid AND roleid <> to_regrole('{ROLE}'))
+    OR EXISTS (SELECT FROM pg_auth_members WHERE member = login.oid AND roleid <> to_regrole(%s))
 FROM pg_roles AS login WHERE rolname = session_user"""
 
 
 def _check_harmless(driver: psycopg.Connection[Any]) -> None:
     """A statement that undid SET ROLE would be this login: it must be able to do no more than the role."""
-    if driver.execute(_MAY_MORE).fetchone() != (0,):
+    if driver.execute(_MAY_MORE, [ROLE]).fetchone() != (0,):
         raise SqlError(
             f"the login of TRNINV_SQL_URL owns something or may more than {ROLE}: give it nothing but "
             f"CREATE ROLE … LOGIN PASSWORD '…' IN ROLE {ROLE}"
