@@ -68,8 +68,10 @@ class Rate(units.Bandwidth, Documented):
     """A bandwidth, and the fact that it rests on."""
 
 
+
 class Size(units.Capacity, Documented):
     """A capacity, and the fact that it rests on."""
+
 
 
 async def _fact(parent: strawberry.Parent[Documented], info: Info[Any, None]) -> Any:

@@ -36,7 +36,7 @@ class Spool:
         self._database, self._file = ExitStack(), cast("IO[bytes]", None)
         self._changed = threading.Condition()
         self._size, self._is_read, self._is_closed = 0, False, False
-        self._failure: TrninvError | None = None
+        self._failure: TrninvError | None = TrninvError("the export was broken off")
 
     def open(self) -> None:
         """Begin to read, so that a failure occurs here and not in the middle of the answer."""
@@ -48,16 +48,19 @@ class Spool:
     def _fill(self, found: Stream) -> None:
         with closing(self._file), self._database:
             try:
-                for piece in lines(found, self._style):
-                    if not self._add(piece):
-                        break
+                if all(map(self._add, lines(found, self._style))):
+                    self._failure = None
                 self._database.close()
-            except TrninvError as error:
-                self._failure = error
-            with self._changed:
-                self._is_read = True
-                self._changed.notify_all()
-                self._changed.wait_for(lambda: self._is_closed)
+            except (TrninvError, OSError) as error:
+                self._failure = TrninvError(f"the export was broken off: {error}")
+            finally:
+                self._wait_for_the_reader()
+
+    def _wait_for_the_reader(self) -> None:
+        with self._changed:
+            self._is_read = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._is_closed)
 
     def _add(self, piece: bytes) -> bool:
         """Keep a piece; whether anybody wants another."""
