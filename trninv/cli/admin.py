@@ -19,6 +19,8 @@ from trninv.inventory.layout import ORDER
 from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify as differences
 from trninv.reports import views
+from trninv.reports.postgresql_reader import make_login
+from trninv.settings import Settings
 from trninv.units import counted
 
 _TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
@@ -125,6 +127,8 @@ def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
             if not yes and (lost := migrations.losses(engine, to)):
                 raise UsageError(f"going to revision {to} would lose {', '.join(lost)}: back it up and add --yes")
             migrations.migrate(engine, to)
+            if engine.dialect.name == "postgresql" and (login := Settings.load().sql_url):
+                make_login(engine, login)
             with engine.connect() as connection:
                 click.echo(f"{display(database)} is at revision {migrations.current(connection) or 'base'}")
 

@@ -42,6 +42,7 @@ from trninv.graphql.limits import Cost
 from trninv.graphql.rows import values_of
 from trninv.graphql.statements import Statements
 from trninv.inventory.database import reading
+from trninv.inventory.schema import TOKEN_SCOPES_ALLOWED
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
 
@@ -167,7 +168,7 @@ class Api:
             operation = self.documents.operation(text, request.operation)
             if not operation.reads and reads_only:
                 raise MethodError("GET only reads: send a mutation by POST")
-            if not operation.reads and scope == "read":
+            if not operation.reads and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
                 raise ForbiddenError("a mutation wants a token of scope operate")
             variables = operation.variables(request.variables)
             cost = operation.cost(variables)

@@ -24,6 +24,11 @@ async def found(at: Shared, sql: str, style: object) -> Response:
     """
     if style not in MEDIA:
         raise RequestError(f"the format is one of {', '.join(MEDIA)}, not {str(style)[:20]!r}")
-    rows = await at.read(partial(find, at.fleet.engine, sql, seconds=at.settings.request_seconds))
-    body = as_json(rows) if style == "json" else as_text(rows, str(style)).encode()
-    return Response(body, headers={"X-Truncated": str(rows.truncated).lower()}, media_type=MEDIA[str(style)])
+    body, truncated = await at.read(partial(_body, at, sql, str(style)))
+    return Response(body, headers={"X-Truncated": str(truncated).lower()}, media_type=MEDIA[str(style)])
+
+
+def _body(at: Shared, sql: str, style: str) -> tuple[bytes, bool]:
+    seconds, most = at.settings.request_seconds, at.settings.answer_bytes
+    rows = find(at.fleet.engine, sql, seconds=seconds, most_bytes=most, login=at.login)
+    return as_json(rows) if style == "json" else as_text(rows, style).encode(), rows.truncated

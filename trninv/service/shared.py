@@ -5,7 +5,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final, TypeVar
 
-from anyio import fail_after
+from anyio import Semaphore, fail_after
 from sqlalchemy import Engine
 from starlette.requests import Request
 from starlette.types import Scope
@@ -30,6 +30,10 @@ class Shared:
 
     Attributes
     ----------
+    login
+        On PostgreSQL, what a user's SQL connects with, if there is one.
+    exports
+        How many exports may begin besides those that run.
     process
         Tells this process from every other, for what must not be taken for another's.
 
@@ -41,8 +45,14 @@ class Shared:
         self.api = Api(self.fleet, settings)
         self.metrics, self.log = Metrics(), logger(settings.log)
         self._watching, self._watched = Workers(1), engine_of(url or settings.database_url, _WATCH_SECONDS)
+        self.login = engine_of(settings.sql_url) if settings.sql_url and self._is_on_postgresql else None
+        self.exports = Semaphore(settings.exports, max_value=settings.exports)
         self.process = secrets.token_hex(8)
         count_statements(self.fleet.engine)
+
+    @property
+    def _is_on_postgresql(self) -> bool:
+        return self.fleet.engine.dialect.name == "postgresql"
 
     async def read(self, find: Callable[..., T], *arguments: Any) -> T:  # passed on
         """Run what reads the database in one of the threads that do, for no longer than the request may take.
@@ -68,9 +78,11 @@ class Shared:
             return await _in_time(self._watching, find, self._watched)
 
     def close(self) -> None:
-        """Close the database."""
+        """Close what is open."""
         self.fleet.close()
         self._watched.dispose()
+        if self.login is not None:
+            self.login.dispose()
 
     def note(self, scope: Scope, status: int, seconds: float, reference: str) -> None:
         """Log and count a request that was answered."""
