@@ -17,7 +17,7 @@ from psycopg.adapt import Loader
 from sqlalchemy import Engine, make_url, text
 
 from trninv.errors import SqlError
-from trninv.inventory.database import failing
+from trninv.inventory.database import failing, reaching
 
 ROLE = "trninv_read"
 FIRST = 64
@@ -53,7 +53,8 @@ def opened(engine: Engine, seconds: float, over: threading.Event, *, is_login: b
         There is no role to read as; or this is the login of strangers, and it may do more than read.
 
     """
-    pooled = engine.connect()
+    with reaching(engine):
+        pooled = engine.connect()
     driver: psycopg.Connection[Any] = pooled.connection.driver_connection  # type: ignore[assignment] # psycopg's
     driver.adapters.register_loader("numeric", _Numbers)
     driver.adapters.register_loader("bool", _Truth)
