@@ -158,7 +158,6 @@ def test_a_service_goes_on_with_the_promoted_standby_and_nothing_is_lost(pair: P
         paths = {
             "/readyz": client.get("/readyz"),
             "/reports/capacity.json": client.get("/reports/capacity.json"),
-            "/sql": client.post("/sql", json={"sql": "SELECT 1"}),
             "/export/rack.csv": client.get("/export/rack.csv"),
             "/graphql": client.post("/graphql", json={"query": "{ clusters { nodes { slug } } }"}),
         }
