@@ -179,7 +179,11 @@ def test_a_service_goes_on_with_the_promoted_standby_and_nothing_is_lost(pair: P
 def test_a_server_that_stops_before_a_reader_is_done_is_not_reachable(databases: Databases) -> None:
     """The last statement went well; closing the connection does not."""
     url = databases.seeded("postgresql")
-    with connect(url) as engine, connect(url) as other, pytest.raises(NotReachableError), reading(engine) as connection:
-        session = connection.scalar(text("SELECT pg_backend_pid()"))
-        with other.begin() as ending:
+
+    def read() -> None:
+        with connect(url) as engine, connect(url) as other, reading(engine) as connection, other.begin() as ending:
+            session = connection.scalar(text("SELECT pg_backend_pid()"))
             ending.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": session})
+
+    with pytest.raises(NotReachableError):
+        read()
