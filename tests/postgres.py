@@ -23,57 +23,74 @@ _SETTINGS = {
 
 
 class Server:
-    """A server below a directory with a short path; ``url`` lacks a database's name."""
+    """A server below a directory with a short path, which it has for itself.
 
-    def __init__(self, directory: Path, binaries: Path | None = None) -> None:
-        self._user = _ordinary_user()
+    Attributes
+    ----------
+    url
+        Its URL, with {} for the database.
+
+    """
+
+    def __init__(self, directory: Path, **settings: str) -> None:
+        self._settings = _SETTINGS | settings
+        self._user, self._directory = _ordinary_user(), directory
         directory.chmod(0o755)
-        self._binaries = binaries or _binaries(directory, copied=self._user is not None)
-        self._data, self.sockets = directory / "data", directory / "run"
-        for path in (self._data, self.sockets):
-            path.mkdir(mode=0o700)
+        self._binaries = _binaries(directory, copied=self._user is not None)
+        self.data, self.sockets = directory / "data", directory / "run"
+        for path in (self.data, self.sockets):
+            path.mkdir(mode=0o700 if path == self.data else 0o755)
             if self._user:
                 shutil.chown(path, self._user)
         self.url = f"postgresql://trninv@/{{}}?host={self.sockets}"
-        self._control: list[Path | str] = [self._binaries / "pg_ctl", "-D", self._data, "-w", "-t", "60"]
 
     def make(self) -> None:
-        """Make an empty cluster."""
-        initdb = self._binaries / "initdb"
-        _run([initdb, "-D", self._data, "-U", "trninv", "--auth=trust", "--encoding=UTF8", "--no-sync"], self._user)
+        """Make an empty database cluster."""
+        self._run("initdb", "-D", self.data, "-U", "trninv", "--auth=trust", "--encoding=UTF8", "--no-sync")
 
-    def standby(self, directory: Path) -> "Server":
-        """A server that follows this one."""
-        made = Server(directory, self._binaries)
-        backup: list[Path | str] = [self._binaries / "pg_basebackup", "-h", self.sockets, "-U", "trninv"]
-        _run([*backup, "-D", made._data, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"], self._user)
-        return made
+    def follow(self, primary: "Server") -> None:
+        """Make a standby of another server."""
+        self._run("pg_basebackup", "-h", primary.sockets, "-U", "trninv", "-D", self.data, "-R", "-c", "fast")
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = " ".join(f"-c {key}={value}" for key, value in _SETTINGS.items()) + f" -k {self.sockets}"
-        _run([*self._control, "-l", self._data / "log", "-o", options, "start"], self._user)
-
-    def promote(self) -> None:
-        """Make a standby take writes."""
-        _run([*self._control, "promote"], self._user)
+        options = " ".join(f"-c {key}={value}" for key, value in self._settings.items()) + f" -k {self.sockets}"
+        self._control("-l", self.data / "log", "-o", options, "start")
 
     def stop(self) -> None:
-        """End it as a crash would, if it runs."""
-        if (self._data / "postmaster.pid").exists():
-            _run([*self._control, "-m", "immediate", "stop"], self._user)
+        """Stop it as a crash does."""
+        self._control("-m", "immediate", "stop")
+
+    def promote(self) -> None:
+        """Make a standby the primary."""
+        self._control("promote")
+
+    def _control(self, *words: Path | str) -> None:
+        self._run("pg_ctl", "-D", self.data, "-w", "-t", "60", *words)
+
+    def _run(self, program: str, *words: Path | str) -> None:
+        _run([self._binaries / program, *words], self._user)
 
 
 @contextmanager
 def server(directory: Path) -> Iterator[str]:
     """Run a server below a directory with a short path; yields the URL without a database's name."""
-    running = Server(directory)
-    running.make()
-    running.start()
+    made = Server(directory)
+    made.make()
+    made.start()
     try:
-        yield running.url
+        yield made.url
     finally:
-        running.stop()
+        made.stop()
+
+
+def client(*command: str) -> str:
+    """Run psql, pg_dump or another of PostgreSQL's own clients, the first word of a command; gives what it prints."""
+    program = _binaries(Path(), copied=False) / command[0]
+    done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]}: {done.stderr}")
+    return done.stdout
 
 
 def _ordinary_user() -> str | None:

@@ -37,8 +37,11 @@ def test_links_lead_to_a_file_and_a_heading_of_it(page: Path) -> None:
 def test_files_that_a_page_names_exist(page: Path) -> None:
     fenceless = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for name in _NAMED.findall(fenceless):
-        if not name.startswith(AWAITED):
-            assert any(ROOT.glob(name.replace("NAME", "*").rstrip("/"))) or (page.parent / name).exists(), name
+        file, _, test = name.partition("::")
+        if not file.startswith(AWAITED):
+            assert any(ROOT.glob(file.replace("NAME", "*").rstrip("/"))) or (page.parent / file).exists(), name
+        if test:
+            assert f"def {test}(" in (ROOT / file).read_text(), name
 
 
 AWAITED = ("trninv/exporters/", "trninv/importers/")

@@ -29,4 +29,4 @@ def open(url: str | None = None, *, seconds: float | None = None) -> "Fleet":  #
     from trninv.routing.fleet import Fleet  # noqa: PLC0415
     from trninv.settings import Settings  # noqa: PLC0415
 
-    return Fleet(engine_of(url or Settings.load().database_url, seconds))
+    return Fleet(engine_of(Settings.load().database_url if url is None else url, seconds))

@@ -21,6 +21,10 @@ class Deadline:
         """The error that tells how long it might have taken."""
         return TimeLimitError(f"not answered within {self.seconds:g} s: ask for less, or of a smaller scope")
 
+    def lift(self) -> None:
+        """Let what is left of an answer take its time, if it came in time."""
+        self.end = inf if time.monotonic() <= self.end else -inf
+
     def cancel(self) -> None:
         """Stop now: nobody waits for the answer any more."""
         self.end = -inf
@@ -31,8 +35,10 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def limit(seconds: float) -> Iterator[Deadline]:
-    """Limit the time that the code in the context may take."""
-    deadline = Deadline(time.monotonic() + seconds, seconds)
+    """Limit the time that the code in the context may take, within the limit that it has already."""
+    outer = _current.get()
+    end = time.monotonic() + seconds
+    deadline = Deadline(end if outer is None else min(end, outer.end), seconds)
     token = _current.set(deadline)
     try:
         yield deadline

@@ -26,12 +26,14 @@ TrninvError
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
 ├── CostLimitError            COST_LIMIT
 ├── TimeLimitError            TIME_LIMIT
+├── BusyError                 BUSY
 ├── InternalError             INTERNAL
 ├── CatalogError              BAD_CATALOG
 │   └── UnknownWiringError    UNKNOWN_WIRING
 ├── WorkerError               WORKER_DIED
 └── DatabaseError             exit 1: the database is not as it must be
     ├── NotReachableError     DATABASE_NOT_REACHABLE
+    ├── ReadOnlyError         READ_ONLY
     ├── NotMigratedError      NOT_MIGRATED
     └── ClusterExistsError    CLUSTER_EXISTS
 """
@@ -42,6 +44,7 @@ from collections.abc import Iterable
 __all__ = [
     "AccessError",
     "AddressError",
+    "BusyError",
     "CatalogError",
     "ClusterExistsError",
     "CostLimitError",
@@ -55,6 +58,7 @@ __all__ = [
     "NotFoundError",
     "NotMigratedError",
     "NotReachableError",
+    "ReadOnlyError",
     "RequestError",
     "SamePlaceError",
     "ScopeTooLargeError",
@@ -241,6 +245,12 @@ class TimeLimitError(TrninvError):
     code = "TIME_LIMIT"
 
 
+class BusyError(TrninvError):
+    """As much of this is being done as may be at once; nothing of what was asked has been done."""
+
+    code = "BUSY"
+
+
 class InternalError(TrninvError):
     """A defect of trninv."""
 
@@ -275,6 +285,12 @@ class NotReachableError(DatabaseError):
     """No database answers."""
 
     code = "DATABASE_NOT_REACHABLE"
+
+
+class ReadOnlyError(DatabaseError):
+    """A change where the database can only be read: a standby, or a file that is write protected."""
+
+    code = "READ_ONLY"
 
 
 class NotMigratedError(DatabaseError):

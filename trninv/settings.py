@@ -17,7 +17,7 @@ class Settings:
     Attributes
     ----------
     database_url
-        Any SQLAlchemy URL of SQLite or PostgreSQL.
+        sqlite:///FILE, or postgresql:// with one host or several.
     bisection_seconds
         How long one bisection may search before it answers with proven bounds.
     request_seconds
@@ -41,6 +41,12 @@ class Settings:
         Directory of the user's own reports (NAME.sql).
     log
         How each request is logged on stderr: "json", "text" or "off".
+    sql_url
+        The URL of a PostgreSQL login that owns nothing, for POST /sql and reports.
+    answer_bytes
+        Bytes at most in an answer to SQL.
+    exports
+        How many exports run at once.
     compiled
         Whether plain inventory is compiled to SQL; otherwise everything is executed field by field.
 
@@ -59,6 +65,9 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     reports: Path | None = None
     log: str = "json"
+    sql_url: str = ""
+    answer_bytes: int = 64 * 2**20
+    exports: int = 4
     compiled: bool = True
 
     @classmethod
@@ -130,6 +139,9 @@ _READ: Mapping[str, Callable[[str, str], Any]] = {
     "cors_origins": _words,
     "reports": _directory,
     "log": _one_of("json", "text", "off"),
+    "sql_url": lambda _name, text: text,
+    "answer_bytes": _number,
+    "exports": _number,
     "compiled": _switch,
 }
 

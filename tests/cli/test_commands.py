@@ -69,7 +69,10 @@ def test_from_nothing_to_removed(run: Run, empty: str) -> None:
     refused = on("unseed", "lab")
     assert (refused[0], "add --yes" in refused[2]) == (2, True)
     assert on("unseed", "lab", "--yes")[1] == "removed lab\n"
-    assert on("migrate", "--to", "base")[0] == 0
+    refused = on("migrate", "--to", "base")
+    assert (refused[0], "would lose" in refused[2], "add --yes" in refused[2]) == (2, True, True)
+    assert on("status")[0] == 0
+    assert on("migrate", "--to", "base", "--yes")[0] == 0
     assert on("status")[0] == 1
 
 
@@ -298,6 +301,68 @@ def test_a_pipe_that_closes_is_no_error(lite: str) -> None:
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("subject")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["facts"], ["schema"], ["--help"], ["facts", "--help"], ["sql", "SELECT 1", "--format", "csv"]]
+)
+def test_output_that_goes_nowhere_is_one_line(lite: str, arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "trninv", "--database", lite, *arguments]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "trninv: the output: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", ["facts", "schema", "--help"])
+def test_a_reader_that_leaves_is_no_failure(lite: str, command: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trninv", "--database", lite, command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert (process.wait(60), process.stderr.read()) == (0, b"")
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("command", ["status", "migrate", "verify", "sql"])
+def test_a_file_that_cannot_be_looked_for_is_one_line(run: Run, tmp_path: Path, command: str) -> None:
+    query = ["SELECT 1"] if command == "sql" else []
+    status, _, error = run(command, *query, database=f"sqlite:///{tmp_path}/{'x' * 300}.db")
+    assert (status, error.count("\n")) == (1, 1)
+    assert error.startswith("trninv: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sql", "SELECT 1", "--limit", "9" * 30],
+        ["report", "capacity", "--limit", "9" * 30],
+        ["sql", "SELECT 1", "--seconds", "nan"],
+        ["sql", "SELECT 1", "--seconds", "inf"],
+        ["sql", "SELECT 1", "--seconds", "0"],
+    ],
+)
+def test_a_number_beyond_all_measure_is_refused(run: Run, arguments: list[str]) -> None:
+    status, _, error = run(*arguments)
+    assert (status, "Traceback" in error) == (2, False)
+    assert "Invalid value" in error
+
+
+def test_an_empty_url_is_not_the_default(run: Run) -> None:
+    status, _, error = run("status", database="")
+    assert (status, "not a database URL" in error) == (2, True)
+
+
+def test_who_may_not_read_is_told_so(run: Run, databases: Databases) -> None:
+    url = databases.seeded("postgresql")
+    with connect(url) as engine, engine.begin() as connection:
+        connection.exec_driver_sql("DROP ROLE IF EXISTS stranger")
+        connection.exec_driver_sql("CREATE ROLE stranger LOGIN")
+    status, _, error = run("status", database=url.replace("trninv@", "stranger@"))
+    assert (status, error.count("\n")) == (1, 1)
+    assert "permission denied" in error
+    assert "no tables" not in error
 
 
 def test_up_migrates_seeds_and_answers(run: Run, empty: str) -> None:

@@ -58,6 +58,6 @@ def test_trays_hold_every_chip_that_documents_place(ask: Ask) -> None:
         '{ resolve(address: "u-trn2x64/d0/s3") { ... on Server { trays { ordinal kind rackUnits } '
         "chips { nodes { tray } } } } }"
     )["data"]["resolve"]
-    assert [tray["kind"] for tray in found["trays"]] == ["head"] + ["compute"] * 8
+    assert [tray["kind"] for tray in found["trays"]] == ["HEAD"] + ["COMPUTE"] * 8
     assert {tray["rackUnits"] for tray in found["trays"]} == {2}
     assert sorted(chip["tray"] for chip in found["chips"]["nodes"]) == sorted([*range(1, 9)] * 2)

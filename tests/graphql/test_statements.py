@@ -62,7 +62,7 @@ def _lists() -> list[tuple[str, str]]:
         for name, field in of.fields.items()
         if get_named_type(field.type).name.endswith("Connection")
         and "orderBy" in field.args
-        and of.name not in ("BisectionAnswer", "BandwidthAnswer")
+        and not of.name.endswith("Answer")
     ]
 
 

@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import Engine, select, update
+from sqlalchemy import Engine, select, text, update
 
 from trninv.errors import LimitError, UnauthenticatedError, UnknownTokenError
-from trninv.inventory import access
+from trninv.inventory import access, migrate
 from trninv.inventory.database import reading, writing
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import TABLES, TOKEN_SCOPES
 
 
 def test_a_token_is_known_by_its_digest_alone(engine: Engine) -> None:
@@ -55,6 +55,25 @@ def test_names_are_unique_and_known(engine: Engine) -> None:
             access.revoke(connection, "ab")
 
 
-def test_a_scope_may_do_what_those_before_it_may() -> None:
-    assert access.Holder("a", "operate").may("read")
-    assert not access.Holder("a", "operate").may("admin")
+@pytest.mark.parametrize(
+    ("scope", "allowed"),
+    [
+        ("read", {"read"}),
+        ("sql", {"read", "sql"}),
+        ("operate", {"read", "operate"}),
+        ("admin", {"read", "sql", "operate", "admin"}),
+    ],
+)
+def test_what_a_scope_allows(scope: str, allowed: set[str]) -> None:
+    assert {each for each in TOKEN_SCOPES if access.Holder("a", scope).may(each)} == allowed
+
+
+def test_a_token_of_scope_sql_survives_the_migration_that_knows_none(engine: Engine) -> None:
+    with writing(engine) as connection:
+        token = access.create(connection, "analyst", "sql", None)
+    migrate.migrate(engine, "0007")
+    with engine.connect() as connection:
+        assert connection.scalar(text("SELECT scope FROM token")) == "read"
+    migrate.migrate(engine)
+    with reading(engine) as connection:
+        assert access.holder(connection, token) == access.Holder("analyst", "read")

@@ -1,8 +1,10 @@
 """Migrations: up, down and up again, with data in the tables, to the declared schema."""
 
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
+import postgres
 from conftest import Databases, seed_everything
 from trninv.errors import NotMigratedError, NotReachableError, UsageError
 from trninv.inventory import migrate
 from trninv.inventory.database import connect, newest_revision, reading
 from trninv.inventory.schema import METADATA, TABLES
+from trninv.reports import views
+from trninv.reports.reader import find
 from trninv.settings import bundle
 
 REVISIONS = [
@@ -95,6 +100,42 @@ def test_sql_is_printed_for_either_backend() -> None:
             printed = migrate.sql(engine)
         assert column in printed
         assert re.search(r"UPDATE alembic_version SET version_num='0003'", printed)
+
+
+def test_what_is_printed_runs_as_a_script_and_makes_what_migrate_makes(empty: str, tmp_path: Path) -> None:
+    script = tmp_path / "trninv.sql"
+    with connect(empty) as engine:
+        script.write_text(migrate.sql(engine))
+        if engine.dialect.name == "postgresql":
+            postgres.client("psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", f"--file={script}", empty)
+        else:
+            with closing(sqlite3.connect(empty.removeprefix("sqlite:///"))) as lite:
+                lite.executescript(script.read_text())
+        assert migrate.check(engine) is None
+        with reading(engine) as connection:
+            assert views.check(connection) is None
+    seed_everything(empty)
+    with connect(empty) as engine:
+        assert find(engine, "SELECT count(*) FROM v_chip", seconds=60).rows == [(305,)]
+
+
+def test_going_back_names_what_would_be_lost(engine: Engine) -> None:
+    assert migrate.losses(engine, "head") == migrate.losses(engine, newest_revision()) == []
+    assert any(lost.startswith("fact.in_conflict (") for lost in migrate.losses(engine, "0006"))
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE node SET state = 'degraded', factor_ppm = 5 WHERE id = 1"))
+        connection.execute(text("INSERT INTO token VALUES (1, 'a', 'b', 'read', '', NULL, NULL)"))
+    lost = migrate.losses(engine, "0002")
+    assert {"token (1 row)", "node.factor_ppm (1 value)", "server.state (47 values)"} <= set(lost)
+    assert not any("state_event" in each or "own_state" in each for each in lost)
+    assert "chip (305 rows)" in migrate.losses(engine, "base")
+
+
+def test_an_empty_database_has_nothing_to_lose(empty: str) -> None:
+    with connect(empty) as engine:
+        assert migrate.losses(engine, "base") == []
+        migrate.migrate(engine)
+        assert migrate.losses(engine, "base") == []
 
 
 def test_an_unknown_revision_is_refused(seeded: str) -> None:

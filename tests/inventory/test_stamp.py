@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, select, text
+from sqlalchemy.schema import CreateTable
 
 from conftest import BACKENDS, SYSTEMS, Databases
 from trninv.catalog.facts import catalog
@@ -181,6 +182,7 @@ def test_a_cluster_of_many_domains_with_its_fabric(engine: Engine) -> None:
             stamp.unseed(connection, resolve(connection, slug).id)
     assert _everything(engine) == before
     assert migrate.check(engine) is None
+    assert "CONSTRAINT fk_link_a_id" in str(CreateTable(TABLES["link"]))  # what is declared stays declared
 
 
 def test_clusters_of_other_sizes_are_told_apart(engine: Engine) -> None:

@@ -119,8 +119,8 @@ def test_a_lost_link_costs_all_gather_a_fifth_and_bisection_nothing(fleet: Fleet
     assert lost.bisection("u-trn2x64").upper == 2_048 * GB
 
 
-def test_rings_pass_every_chip_and_share_no_link(fleet: Fleet) -> None:
-    graph = domain(fleet, "trn2-16.48xlarge")
+def test_rings_pass_every_chip_and_share_no_link(lite_fleet: Fleet) -> None:
+    graph = domain(lite_fleet, "trn2-16.48xlarge")
     chips = chips_in(graph)
     cycles = rings(graph, chips)
     used = [frozenset(edge) for cycle in cycles for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
@@ -129,10 +129,10 @@ def test_rings_pass_every_chip_and_share_no_link(fleet: Fleet) -> None:
     assert ring_rate(graph, cycles) == 512 * GB
 
 
-def test_a_chain_reduces_faster_than_it_gathers(fleet: Fleet) -> None:
+def test_a_chain_reduces_faster_than_it_gathers(lite_fleet: Fleet) -> None:
     """Three chips in a row: the ends stream into the middle, which adds and streams back, at a link's full rate."""
     server = "trn2-16.48xlarge/d0/s0"
-    found = fleet.what_if([f"{server}/c{chip}" for chip in range(3, 16)]).collectives("trn2-16.48xlarge")
+    found = lite_fleet.what_if([f"{server}/c{chip}" for chip in range(3, 16)]).collectives("trn2-16.48xlarge")
     assert (found.all_gather.upper, found.all_gather.exact) == (128 * GB, True)
     assert (found.all_reduce_algorithm.lower, found.all_reduce_algorithm.upper) == (96 * GB, 128 * GB)
 

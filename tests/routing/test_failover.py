@@ -50,7 +50,8 @@ def _pair() -> Iterator[tuple[Server, Server]]:
         with psycopg.connect(primary.url.format("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {NAME}".encode())
         seed_everything(primary.url.format(NAME))
-        standby = primary.standby(places[1])
+        standby = Server(places[1])
+        standby.follow(primary)
         stop.callback(standby.stop)
         standby.start()
         written = _asked(primary.url.format(NAME), "SELECT pg_current_wal_flush_lsn()::text")

@@ -67,9 +67,9 @@ def test_reach(graph: Graph, data: st.DataObject) -> None:
     ("scope", "ports"),
     [("trn1.32xlarge", 192), ("trn2-16.48xlarge", 512), ("u-trn2x64", 640), ("trn3-gen1", 704), ("trn3-gen2", 704)],
 )
-def test_the_worst_connected_chips_have_all_their_ports(fleet: Fleet, scope: str, ports: int) -> None:
+def test_the_worst_connected_chips_have_all_their_ports(lite_fleet: Fleet, scope: str, ports: int) -> None:
     """Gomory-Hu of a healthy domain: every pair of chips gets the ports of one chip."""
-    graph = domain(fleet, scope)
+    graph = domain(lite_fleet, scope)
     chips = chips_in(graph)
     for chip in chips[1::9]:
         assert minimum_cut(graph, chips[:1], [chip])[0] == ports * GB
@@ -84,8 +84,8 @@ def test_a_place_that_is_down_gets_nothing(fleet: Fleet) -> None:
     assert hops_from(graph, [chip]) == {}
 
 
-def test_agrees_with_a_second_flow_algorithm(fleet: Fleet) -> None:
-    graph = domain(fleet, "trn3-gen2")
+def test_agrees_with_a_second_flow_algorithm(lite_fleet: Fleet) -> None:
+    graph = domain(lite_fleet, "trn3-gen2")
     chips = chips_in(graph)
     one, other = chips[:4], chips[-8:]
     joined = graph.copy()

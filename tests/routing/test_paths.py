@@ -58,8 +58,8 @@ def test_answers_do_not_depend_on_the_order_of_rows(graph: Graph, data: st.DataO
 
 
 @pytest.mark.parametrize("scope", ["trn1.32xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"])
-def test_agrees_with_networkx_on_seeded_systems(fleet: Fleet, scope: str) -> None:
-    graph = domain(fleet, scope)
+def test_agrees_with_networkx_on_seeded_systems(lite_fleet: Fleet, scope: str) -> None:
+    graph = domain(lite_fleet, scope)
     chips = chips_in(graph)
     distance = dict(nx.all_pairs_shortest_path_length(graph))
     widest_tree = nx.maximum_spanning_tree(graph, weight="capacity")

@@ -1,8 +1,11 @@
 """What is remembered of a database is bounded, never stale, and forgotten in the order of its use."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 import trninv
 from conftest import BACKENDS, Databases
@@ -25,9 +28,12 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
     monkeypatch.setattr(wiring, "MAX_DOMAINS", KEPT)
     read: list[int] = []
     real = wiring.load
-    monkeypatch.setattr(
-        wiring, "load", lambda connection, ids, **how: read.append(*ids) or real(connection, ids, **how)
-    )
+
+    def noted(connection: Connection, ids: Sequence[int], **how: Any) -> object:
+        read.extend(ids)
+        return real(connection, ids, **how)
+
+    monkeypatch.setattr(wiring, "load", noted)
     with connect(seed_clusters(databases.empty("sqlite"), {"trn1": 5})) as engine:
         wirings = Wirings(engine)
 
@@ -47,16 +53,16 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
 def test_an_answer_across_domains_follows_a_change_in_either(databases: Databases, backend: str, changed: int) -> None:
     """The path between two chips goes round a chip's own NIC once that is down in its domain, and comes back."""
     url = seed_clusters(databases.empty(backend), {"trn2-16.48xlarge": 2})
-    chips = [f"c-trn2-16.48xlarge/d{domain}/s0/c0" for domain in (0, 1)]
+    source, target = (f"c-trn2-16.48xlarge/d{domain}/s0/c0" for domain in (0, 1))
     nic = f"c-trn2-16.48xlarge/d{changed}/s0/efa0"
     with trninv.open(url) as fleet:
         for by in ("hops", "bandwidth"):
-            before = fleet.path(*chips, by)
+            before = fleet.path(source, target, by=by)
             assert nic in [step.address for step in before.paths[0].steps]
             for state, expected in (("down", False), ("up", True)):
                 with connect(url) as engine, writing(engine) as connection:
                     set_state(connection, [nic], Condition(state), why="test", who="test")
-                now = fleet.path(*chips, by)
+                now = fleet.path(source, target, by=by)
                 assert (nic in [step.address for step in now.paths[0].steps]) == expected
                 assert (now == before) == expected
 

@@ -102,18 +102,18 @@ def test_distances_across_a_fabric_are_those_of_the_whole_graph(databases: Datab
             assert answer.unreachable == len(chips) * (len(chips) - 1) // 2 - hops.total()
 
 
-def test_placements_hold_what_was_asked_for_with_the_fewest_chips(fleet: Fleet) -> None:
-    here = fleet.placement(f"{U}/s1/c5", "1,000 GiB")
+def test_placements_hold_what_was_asked_for_with_the_fewest_chips(lite_fleet: Fleet) -> None:
+    here = lite_fleet.placement(f"{U}/s1/c5", "1,000 GiB")
     assert (len(here.chips), here.memory.gibibytes, here.radius, here.enough) == (11, 1_056, 2, True)
     assert here.chips[0] == f"{U}/s1/c5"
-    damaged = fleet.what_if([f"{U}/s0/c1", f"{U}/s0/c4"])
+    damaged = lite_fleet.what_if([f"{U}/s0/c1", f"{U}/s0/c4"])
     best = damaged.placement("u-trn2x64", "672 GiB", best=True)
     assert (best.radius, len(best.chips), best.tried) == (1, 7, 62)
     assert best.place not in (f"{U}/s0/c0", f"{U}/s0/c5")  # they lost neighbours
-    most = fleet.placement("trn1.32xlarge", "1,000 GiB", best=True)
+    most = lite_fleet.placement("trn1.32xlarge", "1,000 GiB", best=True)
     assert (most.enough, most.memory.gibibytes) == (False, 512)
     with pytest.raises(LimitError):
-        fleet.placement(U, 0)
+        lite_fleet.placement(U, 0)
 
 
 def test_what_is_of_one_domain_says_so(databases: Databases) -> None:

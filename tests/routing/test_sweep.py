@@ -49,8 +49,8 @@ def _plain(answer: SweepAnswer) -> list[tuple[tuple[str, ...], int, int | None, 
 @pytest.mark.parametrize(
     ("scope", "order"), [("trn2-16.48xlarge", 5), ("u-trn2x64", 7), ("trn3-gen1", 100), ("trn3-gen2", 100)]
 )
-def test_symmetries_keep_every_link_and_its_capacity(fleet: Fleet, scope: str, order: int) -> None:
-    graph = domain(fleet, scope)
+def test_symmetries_keep_every_link_and_its_capacity(lite_fleet: Fleet, scope: str, order: int) -> None:
+    graph = domain(lite_fleet, scope)
     found = symmetries(graph)
     carries = {frozenset((a, b)): c for a, b, c in capacities(graph)}
     assert len(found) >= order
@@ -69,20 +69,20 @@ def test_symmetries_keep_every_link_and_its_capacity(fleet: Fleet, scope: str, o
         ("trn3-gen2", "switch", [2, 36]),
     ],
 )
-def test_how_many_kinds_of_failures_there_are(fleet: Fleet, scope: str, fail: str, sizes: list[int]) -> None:
-    answer = fleet.sweep(scope, fail, "diameter", executor=Inline())
+def test_how_many_kinds_of_failures_there_are(lite_fleet: Fleet, scope: str, fail: str, sizes: list[int]) -> None:
+    answer = lite_fleet.sweep(scope, fail, "diameter", executor=Inline())
     assert sorted(row.count for row in answer.classes) == sizes
     assert answer.failures == sum(sizes)
 
 
 @pytest.mark.parametrize("measure", ["bisection", "all_gather", "worst_flow", "diameter"])
-def test_what_is_solved_once_holds_for_every_one_of_its_class(fleet: Fleet, measure: str) -> None:
+def test_what_is_solved_once_holds_for_every_one_of_its_class(lite_fleet: Fleet, measure: str) -> None:
     """On a damaged server, each failure on its own."""
-    damaged = fleet.what_if(
+    damaged = lite_fleet.what_if(
         ["trn2-16.48xlarge/d0/s0/c5"], {"trn2-16.48xlarge/d0/s0/c1--trn2-16.48xlarge/d0/s0/c2": 0.5}
     )
     answer = damaged.sweep("trn2-16.48xlarge", "link", measure, executor=Inline())
-    graph = domain(fleet, "trn2-16.48xlarge")
+    graph = domain(lite_fleet, "trn2-16.48xlarge")
     name = dict(graph.nodes(data="address"))
     down = {name[5 + min(graph)]}
     rest = damaged.graph("trn2-16.48xlarge")

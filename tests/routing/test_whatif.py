@@ -80,18 +80,18 @@ def test_a_whole_rack_can_be_supposed_down(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_more_capacity_never_carries_less(fleet: Fleet, seed: int) -> None:
+def test_more_capacity_never_carries_less(lite_fleet: Fleet, seed: int) -> None:
     """Derating harder lowers no flow, widest path or NOMINAL bisection the other way."""
     chance = random.Random(seed)
     links = sorted(
-        f"{a}--{b}" for a, b, of in fleet.graph("trn2-16.48xlarge").edges(data=True) if of["technology"] != "EFA"
+        f"{a}--{b}" for a, b, of in lite_fleet.graph("trn2-16.48xlarge").edges(data=True) if of["technology"] != "EFA"
     )
     chosen = chance.sample(links, 5)
-    mild = fleet.what_if(derate=dict.fromkeys(chosen, 0.75))
-    hard = fleet.what_if(derate=dict.fromkeys(chosen, 0.25))
+    mild = lite_fleet.what_if(derate=dict.fromkeys(chosen, 0.75))
+    hard = lite_fleet.what_if(derate=dict.fromkeys(chosen, 0.25))
     a, b = (f"trn2-16.48xlarge/d0/s0/c{chip}" for chip in chance.sample(range(16), 2))
     values = []
-    for asked in (fleet, mild, hard):
+    for asked in (lite_fleet, mild, hard):
         flow = asked.bandwidth(a, b)
         assert flow.widest is not None
         assert flow.widest.bandwidth is not None

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from serving import serving
 from trninv.service.app import app
+from trninv.service.arrival import MAX_BODY
 from trninv.service.explorer import WEB
-from trninv.service.wire import MAX_BODY
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def test_get_reads_with_variables_and_does_not_write(client: TestClient) -> None
         "/graphql",
         params={"query": 'mutation { setState(input: {addresses: [], state: UP, why: "x"}) { clientMutationId } }'},
     )
-    assert (written.status_code, written.json()["errors"][0]["extensions"]["code"]) == (405, "BAD_REQUEST")
+    assert (written.status_code, written.json()["errors"][0]["extensions"]["code"]) == (405, "METHOD_NOT_ALLOWED")
 
 
 def test_a_get_is_cached_until_the_database_changes(databases: Any, serve: Serve) -> None:
@@ -237,7 +237,7 @@ def test_a_failure_has_a_number_that_is_in_the_log(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("password=hunter2")
 
-    monkeypatch.setattr(Fleet, "bisection", broken)
+    monkeypatch.setattr(Fleet, "ask", broken)
     with serve(databases.seeded("sqlite"), log="json") as client:
         failed = post(client, {"query": '{ bisection(of: "trn1.2xlarge") { exact } }'})
         assert failed.status_code == 500
@@ -305,7 +305,7 @@ def questions_without_end(monkeypatch: pytest.MonkeyPatch) -> tuple[Event, Event
         finally:
             ended.set()
 
-    monkeypatch.setattr(Fleet, "bisection", slow)
+    monkeypatch.setattr(Fleet, "ask", slow)
     return began, ended
 
 
@@ -325,8 +325,8 @@ def test_a_statement_that_takes_too_long_is_stopped(databases: Any, serve: Serve
     """Every link with every other: minutes, were it not for the limit."""
     cross = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*), 'x' FROM c"
     with serve(databases.seeded(backend), request_seconds=0.5) as client:
-        service = client.app.routes[-2].endpoint.__self__.service  # type: ignore[attr-defined]
-        service._statements.one = lambda _sql, _bound, _real=service._statements.one: _real(cross, {})
+        statements = client.app.state.shared.api._statements  # type: ignore[attr-defined]
+        statements.one = lambda _sql, _bound, _real=statements.one: _real(cross, {})
         start = time.monotonic()
         late = post(client, ASK)
         assert late.json()["errors"][0]["extensions"]["code"] == "TIME_LIMIT"

@@ -178,7 +178,7 @@ def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
 
     asked = '{ layout(of: "wheel/d0") { wiring turns wrapping places { address x y } } domains { nodes { wiring } } }'
     data = json.loads(_told(cli, "query", asked))["data"]
-    assert data["domains"]["nodes"] == [{"wiring": "wheel"}]
+    assert data["domains"]["nodes"] == [{"wiring": "WHEEL"}]
     layout = data["layout"]
     assert (layout["wiring"], layout["turns"], layout["wrapping"]) == ("wheel", False, [])
     places = {each["address"]: (round(each["x"]), round(each["y"])) for each in layout["places"]}

@@ -19,6 +19,8 @@ from trninv.inventory.layout import ORDER
 from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify as differences
 from trninv.reports import views
+from trninv.reports.postgresql_reader import make_login
+from trninv.settings import Settings
 from trninv.units import counted
 
 _TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
@@ -101,8 +103,9 @@ def status(database: str, style: str) -> None:
 @click.option("--to", default="head", show_default=True, metavar="REV", help="Revision to go to; base removes all.")
 @click.option("--check", is_flag=True, help="Only say whether the database is as the schema wants it.")
 @click.option("--sql", is_flag=True, help="Print the DDL instead of running it.")
+@click.option("--yes", is_flag=True, help="Go to an older revision although it has no place for what would be lost.")
 @click.pass_obj
-def migrate(database: str, to: str, check: bool, sql: bool) -> None:
+def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
     """Bring the database's schema to a revision.
 
     \b
@@ -121,7 +124,11 @@ def migrate(database: str, to: str, check: bool, sql: bool) -> None:
             if wrong:
                 raise click.exceptions.Exit(1)
         else:
+            if not yes and (lost := migrations.losses(engine, to)):
+                raise UsageError(f"going to revision {to} would lose {', '.join(lost)}: back it up and add --yes")
             migrations.migrate(engine, to)
+            if engine.dialect.name == "postgresql" and (login := Settings.load().sql_url):
+                make_login(engine, login)
             with engine.connect() as connection:
                 click.echo(f"{display(database)} is at revision {migrations.current(connection) or 'base'}")
 

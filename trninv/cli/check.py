@@ -43,6 +43,8 @@ class Probe:
         Bytes that the body must contain.
     body
         What to POST, as JSON; None for a GET.
+    status
+        The answer's.
 
     """
 
@@ -51,6 +53,7 @@ class Probe:
     media: str
     wanted: bytes
     body: Mapping[str, str] | None = None
+    status: int = HTTPStatus.OK
 
 
 def check(database: str) -> int:
@@ -77,7 +80,7 @@ def check(database: str) -> int:
     """
     wanted = probes(database)
     host = f"{secrets.token_hex(16)}.localhost"
-    settings = Settings(database_url=database, allowed_hosts=(host,), log="off")
+    settings = Settings(database_url=database, allowed_hosts=(host,), log="off", sql_url=Settings.load().sql_url)
     with _served(settings) as port:
         failures = [f"{probe.route}: {failure}" for probe in wanted if (failure := _failure(probe, port, host))]
     if failures:
@@ -97,6 +100,7 @@ def probes(database: str) -> tuple[Probe, ...]:
     with connect(database) as engine, reading(engine) as connection:
         slugs = connection.scalars(select(TABLES["cluster"].c.slug).order_by(TABLES["cluster"].c.id)).all()
         own = overview(connection, slugs[0])
+    is_without_login = engine.dialect.name == "postgresql" and not Settings.load().sql_url
     ok, rows = _json({"status": "ok"}), [{"slug": slug} for slug in slugs]
     document = {"query": f'{{ resolve(address: "{own.cluster}") {{ address }} }}'}
     sql = {"sql": "SELECT slug FROM cluster ORDER BY id"}
@@ -110,7 +114,9 @@ def probes(database: str) -> tuple[Probe, ...]:
         Probe("/chips/{cluster}", f"/chips/{own.cluster}", "application/octet-stream", own.packed()),
         Probe("/reports", "/reports", _JSON, b'"name":"capacity"'),
         Probe("/reports/{name}", "/reports/capacity.json", _JSON, b'"cluster":' + _json(own.cluster)),
-        Probe("/sql", "/sql", _JSON, b'"rows":' + _json(rows), sql),
+        Probe("/sql", "/sql", _JSON, b"TRNINV_SQL_URL", sql, HTTPStatus.BAD_REQUEST)
+        if is_without_login
+        else Probe("/sql", "/sql", _JSON, b'"rows":' + _json(rows), sql),
         Probe("/export/{name}", file, "text/csv", table),
         Probe("/healthz", "/healthz", _JSON, ok),
         Probe("/readyz", "/readyz", _JSON, ok),
@@ -156,7 +162,7 @@ def _failure(probe: Probe, port: int, host: str) -> str | None:
     finally:
         connection.close()
     media = answer.headers.get_content_type()
-    if answer.status != HTTPStatus.OK:
+    if answer.status != probe.status:
         return f"status {answer.status}"
     if media != probe.media:
         return f"{media} instead of {probe.media}"

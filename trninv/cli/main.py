@@ -1,10 +1,12 @@
 """The command ``trninv``: its commands by name, and what becomes of errors."""
 
+import contextlib
 import gc
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
@@ -21,6 +23,7 @@ _COMMANDS = {
     "seed": "admin",
     "unseed": "admin",
     "verify": "admin",
+    "copy": "transfer",
     "set": "state",
     "events": "state",
     "show": "show",
@@ -39,7 +42,27 @@ _COMMANDS = {
 """Command and the module of `trninv.cli` that has it; a question's is made from its declaration."""
 
 
+class _ReaderLeftError(Exception):
+    """The reader of our pipe has gone. Of a BrokenPipeError click itself would make exit status 1."""
+
+
+@contextlib.contextmanager
+def _while_read() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise _ReaderLeftError from None
+
+
 class _Lazy(click.Group):
+    def make_context(self, *given: Any, **more: Any) -> click.Context:
+        with _while_read():  # --help and --version print here
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _while_read():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 # click's signature
         return [*_COMMANDS, *(name for name in questions.commands() if name not in _COMMANDS)]
 
@@ -64,7 +87,13 @@ def trninv(context: click.Context, database: str | None, debug: bool) -> None:  
     trninv migrate && trninv seed
     trninv path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
     """
-    context.obj = database or Settings.load().database_url
+    context.obj = Settings.load().database_url if database is None else database
+
+
+def _say_no_more() -> None:
+    """Let what is still to be printed go nowhere, rather than fail once more when Python ends."""
+    with contextlib.suppress(OSError, ValueError):  # a stream in memory has no number
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -85,8 +114,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         click.echo(f"trninv: {error}", err=True)
         status = error.exit_status
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our pipe has gone
+    except _ReaderLeftError:
+        _say_no_more()
         status = 0
+    except OSError as error:
+        if "--debug" in words:
+            raise
+        _say_no_more()
+        click.echo(f"trninv: {error.filename or 'the output'}: {error.strerror or error}", err=True)
+        status = 1
     gc.freeze()  # a last look at every module for what to collect would take a tenth of a short command's time
     sys.exit(status if isinstance(status, int) else 0)

@@ -9,10 +9,14 @@ from typing import Any, Self
 
 import click
 
+from trninv.choice import Choice
 from trninv.inventory.pinned import AsOf
 from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, Table, size_of
 from trninv.routing.shown import shown
 from trninv.units import Bandwidth, Capacity, Duration
+
+MOST = 1_000_000_000
+"""What any command may be asked for at most, which every database can count to."""
 
 format_option = click.option(
     "--format",
@@ -33,7 +37,7 @@ def show(style: str, value: Any, table: Callable[[], None]) -> None:
 
 
 def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
-    """Print a table; cells are printed as they are, without guessing at numbers."""
+    """Print a table; cells are printed as `str` gives them."""
     from tabulate import tabulate  # noqa: PLC0415 # JSON does without
 
     shown = [["" if cell is None else str(cell) for cell in line] for line in lines]
@@ -104,6 +108,11 @@ def encode(value: Any) -> Any:
 @encode.register
 def _(value: str | int | float | None) -> str | float | None:
     return value
+
+
+@encode.register
+def _(value: Choice) -> str:
+    return value.name
 
 
 @encode.register(list)

@@ -9,7 +9,7 @@ from trninv.cli.output import format_option, show, tell, tell_state
 from trninv.cli.supposing import asking, supposing
 from trninv.routing.question import Parameter, Question
 from trninv.routing.questions import every
-from trninv.units import Quantity
+from trninv.units import Capacity
 
 
 def commands() -> dict[str, Question]:
@@ -45,11 +45,11 @@ def made(question: Question, run: Callable[..., None], *more: click.Parameter) -
 
 
 def values(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was written, as the question takes it; a number alone is one of base units."""
+    """What was written, as the question takes it; memory may be a number of bytes alone."""
     found = {}
     for each in question.parameters:
         value = given[each.name]
-        if issubclass(each.form, Quantity) and value is not None:
+        if issubclass(each.form, Capacity) and value is not None:
             value = int(value) if value.strip().isdecimal() else value
         found[each.name] = each.default if value is None and not each.required else value
     return found

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from trninv.cli.output import Progress, rows
+from trninv.cli.output import MOST, Progress, rows
 from trninv.errors import LimitError, UsageError
 from trninv.inventory.database import connect
 from trninv.reports.export import export as exported
@@ -25,9 +25,20 @@ _format = click.option(
     help="How to print; parquet needs a file or a pipe.",
 )
 _limit = click.option(
-    "--limit", type=click.IntRange(1), default=MOST_ROWS, show_default=True, help="At most this many rows."
+    "--limit", type=click.IntRange(1, MOST), default=MOST_ROWS, show_default=True, help="At most this many rows."
 )
-_seconds = click.option("--seconds", type=float, default=60.0, show_default=True, help="How long it may take.")
+
+
+def _within_a_day(_context: click.Context, _option: click.Parameter, seconds: float) -> float:
+    if not 0 < seconds <= _DAY:  # nor is it nan
+        raise click.BadParameter(f"give a number of seconds above 0, {_DAY:,} at most")
+    return seconds
+
+
+_DAY = 86_400
+_seconds = click.option(
+    "--seconds", type=float, default=60.0, show_default=True, callback=_within_a_day, help="How long it may take."
+)
 _folder = click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

@@ -21,6 +21,8 @@ from trninv.settings import Settings
 
 APP = "trninv.service.app:app"
 """Where uvicorn finds the function that makes the application."""
+CONNECTION = "trninv.service.connections:Connection"
+"""Where it finds what reads a connection."""
 
 
 @click.command()
@@ -48,7 +50,9 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
     os.environ["TRNINV_DATABASE_URL"] = database  # workers read it
     if unguarded:
         os.environ.setdefault("TRNINV_ALLOWED_HOSTS", "*")
-    config = uvicorn.Config(APP, factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none")
+    config = uvicorn.Config(
+        APP, factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none", http=CONNECTION
+    )
     with listening(host, port) as listener:
         told = f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {display(database)}"
         click.echo(told, err=True)

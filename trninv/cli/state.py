@@ -4,7 +4,7 @@ import getpass
 
 import click
 
-from trninv.cli.output import format_option, rows, show
+from trninv.cli.output import MOST, format_option, rows, show
 from trninv.errors import LimitError, UsageError
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import STATES
@@ -64,8 +64,8 @@ def events(database: str, address: str | None, last: int, style: str) -> None:
     \b
     trninv events u-trn2x64/d0/s1/c5
     """
-    if last < 1:
-        raise LimitError(f"--last {last}: ask for 1 or more")
+    if not 1 <= last <= MOST:
+        raise LimitError(f"--last {last}: ask for 1 to {MOST:,}")
     with connect(database) as engine, reading(engine) as connection:
         found = [
             {

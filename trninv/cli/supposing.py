@@ -21,14 +21,14 @@ _OPTIONS = (
 
 
 def supposing(command: click.Command) -> click.Command:
-    """A command that takes these options too."""
+    """Add the options of a scenario to a command."""
     command.params.extend(_OPTIONS)
     return command
 
 
 @contextmanager
 def asking(database: str, down: Sequence[str], derate: Sequence[str]) -> Iterator[Fleet]:
-    """The fleet, or what it would be."""
+    """Open the fleet, or the scenario that the options describe."""
     with trninv.open(database) as fleet:
         if not (down or derate):
             yield fleet

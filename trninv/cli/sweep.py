@@ -52,7 +52,7 @@ sweep = made(
 
 @contextmanager
 def _executor(scheduler: str | None) -> Iterator[Executor | None]:
-    """A Dask cluster's executor; None stands for processes of one's own."""
+    """A Dask cluster's executor, or None for local processes."""
     if scheduler is None:
         yield None
         return

@@ -1,9 +1,9 @@
 """Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from math import inf
 from typing import Any
 
 import orjson
@@ -20,11 +20,13 @@ from graphql.execution.values import VariableValues
 
 from trninv import deadline
 from trninv.errors import (
+    BusyError,
     DatabaseError,
     ForbiddenError,
     InternalError,
     MethodError,
     NotReachableError,
+    ReadOnlyError,
     RequestError,
     TimeLimitError,
     TrninvError,
@@ -37,9 +39,11 @@ from trninv.graphql.arguments import At
 from trninv.graphql.compile import Outline
 from trninv.graphql.context import Context, Threads
 from trninv.graphql.documents import Documents, Faults, Operation
+from trninv.graphql.limits import Cost
 from trninv.graphql.rows import values_of
 from trninv.graphql.statements import Statements
 from trninv.inventory.pinned import AsOf
+from trninv.inventory.schema import TOKEN_SCOPES_ALLOWED
 from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
 
@@ -104,6 +108,22 @@ class Response:
     failures: tuple[BaseException, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request that may be answered."""
+
+    operation: Operation
+    variables: VariableValues
+    cost: Cost
+    outline: Outline
+
+
+class _Refused(Exception):  # noqa: N818 # carries the answer
+    def __init__(self, response: Response) -> None:
+        super().__init__(response)
+        self.response = response
+
+
 class Api:
     """A fleet's GraphQL API; lives as long as its process."""
 
@@ -119,14 +139,7 @@ class Api:
         self._dialect, self._statements = _named_parameters(fleet), Statements(fleet.engine, fleet.watched)
 
     async def run(
-        self,
-        request: Request,
-        *,
-        reads_only: bool = False,
-        who: str = "",
-        scope: str = "admin",
-        reference: str = "",
-        while_waited_for: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+        self, request: Request, *, reads_only: bool = False, who: str = "", scope: str = "admin", reference: str = ""
     ) -> Response:
         """Answer a request; every expected failure is an answer too.
 
@@ -134,71 +147,70 @@ class Api:
         ----------
         reference
             The request's id, told instead of what must not be.
-        while_waited_for
-            Entered around what may take long; it cancels that when nobody waits any more.
 
         """
+        asked: _Asked | None = None
+        with deadline.limit(self.settings.request_seconds) as clock:
+            try:
+                with fail_after(deadline.remaining(inf) + _GRACE):
+                    asked = await self.threads.preparing.run(self._asked, request, scope, reads_only)
+                    response = await self._answer(asked, request, (who, scope), reference)
+            except _Refused as refused:
+                return refused.response
+            except BusyError as error:
+                return _refused(error)
+            except (TrninvError, TimeoutError) as error:
+                response = _failed(error if isinstance(error, TrninvError) else clock.late(), reference)
+            finally:
+                clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
+        return self._completed(response, asked.cost.value) if asked else response
+
+    def _asked(self, request: Request, scope: str, reads_only: bool) -> "_Asked":
+        """What a request asks, if it may; in a thread."""
         try:
             text = self.documents.named(request.document) if request.document is not None else request.query or ""
             operation = self.documents.operation(text, request.operation)
             if not operation.reads and reads_only:
-                return _refused(MethodError("GET only reads: send a mutation by POST"))
-            if not operation.reads and scope == "read":
+                raise MethodError("GET only reads: send a mutation by POST")
+            if not operation.reads and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
                 raise ForbiddenError("a mutation wants a token of scope operate")
             variables = operation.variables(request.variables)
             cost = operation.cost(variables)
             cost.check(self.settings.max_cost)
+            return _Asked(operation, variables, cost, operation.outline(variables))
         except Faults as faults:
-            return _faulty(faults.errors, faults.kind.code)
+            raise _Refused(_faulty(faults.errors, faults.kind.code)) from None
         except GraphQLError as error:  # of a variable that is null where an argument must not be
-            return _faulty([error], VariablesError.code)
+            raise _Refused(_faulty([error], VariablesError.code)) from None
         except TrninvError as error:
-            return _refused(error)
+            raise _Refused(_refused(error)) from None
         except RecursionError:
-            return _refused(UsageError("the request is nested too deeply"))
-        fleet = self.fleet.in_one_state()
-        with deadline.limit(self.settings.request_seconds) as clock:
-            try:
-                response = await self._answer(
-                    fleet, operation, request, variables, (who, scope), reference, while_waited_for
-                )
-            except (TrninvError, TimeoutError) as error:
-                known = error if isinstance(error, TrninvError) else clock.late()
-                told = _told(known, reference)
-                response = Response(orjson.dumps({"data": None, "errors": [told]}), code=told["extensions"]["code"])
-                response.failures = (known,) if isinstance(known, DatabaseError) else ()
-            finally:
-                clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
-        response.cost = cost.value
-        spent = {"cost": {"spent": cost.value, "limit": self.settings.max_cost}}
+            raise _Refused(_refused(UsageError("the request is nested too deeply"))) from None
+
+    def _completed(self, response: Response, cost: int) -> Response:
+        """With what it cost, and of which state it is."""
+        response.cost = cost
+        spent = {"cost": {"spent": cost, "limit": self.settings.max_cost}}
         read = {"asOf": response.as_of.fields()} if response.as_of else {}
         response.body = response.body[:-1] + b',"extensions":' + orjson.dumps(spent | read) + b"}"
         return response
 
-    async def _answer(
-        self,
-        fleet: Fleet,
-        operation: Operation,
-        request: Request,
-        variables: VariableValues,
-        who: tuple[str, str],
-        reference: str,
-        while_waited_for: Callable[[], AbstractAsyncContextManager[object]],
-    ) -> Response:
-        outline = operation.outline(variables)
-        if self.settings.compiled and len(outline.plain) == len(outline.roots):
-            compiled = await self._compiled(outline, variables, None)
+    async def _answer(self, asked: "_Asked", request: Request, who: tuple[str, str], reference: str) -> Response:
+        outline, fleet = asked.outline, self.fleet.in_one_state()
+        compiles = self.settings.compiled and bool(outline.plain)
+        if compiles and len(outline.plain) == len(outline.roots):
+            compiled = await self._compiled(asked, None)
             if compiled:
                 return Response(_merged(outline, compiled[0], {}), as_of=compiled[1])
+            compiles = False
         plain: dict[str, str] = {}
-        with fail_after(self.settings.request_seconds + _GRACE):
-            async with while_waited_for(), self._one_state(fleet):
-                if self.settings.compiled and 0 < len(outline.plain) < len(outline.roots):
-                    plain, _ = await self._compiled(outline, variables, fleet) or ({}, None)
-                context = Context(fleet, self.settings, self.threads, *who)
-                rest = await self._executed(operation, outline, plain, request, context)
-                if not operation.reads and not rest.errors and not fleet.as_of():
-                    await to_thread.run_sync(fleet.revision, limiter=self.threads.reading)
+        async with self._one_state(fleet):
+            if compiles:
+                plain, _ = await self._compiled(asked, fleet) or ({}, None)
+            context = Context(fleet, self.settings, self.threads, *who)
+            rest = await self._executed(asked, plain, request, context)
+            if not asked.operation.reads and not rest.errors and not fleet.as_of():
+                await self.threads.reading.run(fleet.revision)
         errors = [self._masked(error, reference) for error in rest.errors or ()]
         failures = tuple(filter(None, map(_cause, rest.errors or ())))
         tail = b',"errors":' + orjson.dumps(errors) if errors else b""
@@ -209,32 +221,27 @@ class Api:
     @asynccontextmanager
     async def _one_state(self, fleet: Fleet) -> AsyncIterator[None]:
         """Let a fleet of one state go at the end."""
-        async with self.threads.states:
+        async with self.threads.states.one():
             try:
                 yield
             finally:
                 with CancelScope(shield=True):
                     await to_thread.run_sync(fleet.close)
 
-    async def _compiled(
-        self, outline: Outline, variables: VariableValues, fleet: Fleet | None
-    ) -> tuple[dict[str, str], AsOf | None] | None:
+    async def _compiled(self, asked: "_Asked", fleet: Fleet | None) -> tuple[dict[str, str], AsOf | None] | None:
         """The JSON of the compiled fields by response key, and of which state it is, that of a fleet or the newest.
 
         None where the executor says what is wrong as the schema does, with its place.
         """
-        run = partial(self._run_compiled, outline, variables, fleet)
         try:
-            return await to_thread.run_sync(run, limiter=self.threads.reading, abandon_on_cancel=True)
-        except (DatabaseError, TimeLimitError):
+            return await self.threads.reading.run(self._run_compiled, asked, fleet)
+        except (BusyError, DatabaseError, TimeLimitError):
             raise
         except TrninvError:
             return None
 
-    def _run_compiled(
-        self, outline: Outline, variables: VariableValues, fleet: Fleet | None
-    ) -> tuple[dict[str, str], AsOf | None]:
-        plan, parameters = outline.plan(self._dialect, variables)
+    def _run_compiled(self, asked: "_Asked", fleet: Fleet | None) -> tuple[dict[str, str], AsOf | None]:
+        plan, parameters = asked.outline.plan(self._dialect, asked.variables)
         if fleet is None and not any(isinstance(value, At) for value in parameters.values()):
             row, revision = self._statements.one(plan.sql, parameters)
             return dict(zip(plan.keys, row, strict=True)), AsOf.now(revision)
@@ -244,10 +251,11 @@ class Api:
             return dict(zip(plan.keys, found, strict=True)), one.as_of()
 
     async def _executed(
-        self, operation: Operation, outline: Outline, plain: Mapping[str, str], request: Request, context: Context
+        self, asked: "_Asked", plain: Mapping[str, str], request: Request, context: Context
     ) -> ExecutionResult:
         """What the executor makes of the fields that are not compiled."""
-        left = [node for key, nodes in outline.roots.items() if key not in plain for node in nodes]
+        operation = asked.operation
+        left = [node for key, nodes in asked.outline.roots.items() if key not in plain for node in nodes]
         node = operation.node
         rest = OperationDefinitionNode(
             operation=node.operation,
@@ -264,6 +272,7 @@ class Api:
                 document,
                 context_value=context,
                 variable_values=request.variables,
+                hide_suggestions=not self.settings.introspection,
             )
             return result if isinstance(result, ExecutionResult) else await result
 
@@ -293,9 +302,10 @@ def _told(error: BaseException, reference: str) -> dict[str, Any]:
     if isinstance(error, GraphQLError):
         return {"message": error.message, "extensions": {"code": "BAD_DOCUMENT"}}
     if isinstance(error, DatabaseError):
-        known = NotReachableError if isinstance(error, NotReachableError) else DatabaseError
+        known = next((kind for kind in (NotReachableError, ReadOnlyError) if isinstance(error, kind)), DatabaseError)
+        said = "can only be read here" if known is ReadOnlyError else "did not answer"
         return {
-            "message": f"the database did not answer: see the server's log for request {reference}",
+            "message": f"the database {said}: see the server's log for request {reference}",
             "extensions": {"code": known.code, "requestId": reference},
         }
     if isinstance(error, TrninvError):
@@ -304,6 +314,13 @@ def _told(error: BaseException, reference: str) -> dict[str, Any]:
         "message": f"internal error: see the server's log for request {reference}",
         "extensions": {"code": InternalError.code, "requestId": reference},
     }
+
+
+def _failed(error: TrninvError, reference: str) -> Response:
+    """The answer to what went wrong before there were data."""
+    told = _told(error, reference)
+    failures = (error,) if isinstance(error, DatabaseError) else ()
+    return Response(orjson.dumps({"data": None, "errors": [told]}), code=told["extensions"]["code"], failures=failures)
 
 
 def _faulty(errors: list[GraphQLError], code: str) -> Response:

@@ -78,9 +78,9 @@ class Asked:
         Raises
         ------
         FilterError
-            A test of something that the kind is not within, or of a value that there is not.
+            The filter tests a place that the kind has none of, or a value that does not exist.
         LimitError
-            A page that can't be, or a cursor that is not of this list in this order.
+            The page is impossible, or its cursor belongs to another list or order.
 
         """
         tests: list[Any] = []
@@ -204,7 +204,7 @@ def level_of(address: str) -> str:
     Raises
     ------
     AddressError
-        It is none.
+        The address is malformed.
 
     """
     return "link" if "--" in address else parse(address).level

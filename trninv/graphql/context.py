@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-from anyio import CapacityLimiter, to_thread
 from sqlalchemy import Connection, select
 from strawberry.dataloader import DataLoader
 from strawberry.types import Info
@@ -16,6 +15,7 @@ from strawberry.types import Info
 from trninv.graphql import rows
 from trninv.graphql.arguments import Asked
 from trninv.graphql.rows import Row
+from trninv.graphql.workers import PREPARING, READING, ROUTING, STATES, Places, Workers
 from trninv.inventory.fields import Kind, Many
 from trninv.inventory.fields import rows as rows_of
 from trninv.inventory.kinds import KINDS
@@ -25,22 +25,13 @@ from trninv.settings import Settings
 
 T = TypeVar("T")
 
-MAX_THREADS = 4
-"""Threads of one process that read the inventory; each holds a connection, as each that routes, of a pool of 15."""
-
-MAX_ROUTING_THREADS = 4
-
-MAX_STATES = 8
-"""Documents of one process that are executed at a time; each keeps a connection of the pool."""
-
 
 class Threads:
-    """Where a process runs what blocks: a slow question leaves room for look-ups."""
+    """The threads of a process: a slow question leaves room for look-ups, and both for what is yet to be checked."""
 
     def __init__(self) -> None:
-        self.reading = CapacityLimiter(MAX_THREADS)
-        self.routing = CapacityLimiter(MAX_ROUTING_THREADS)
-        self.states = CapacityLimiter(MAX_STATES)
+        self.reading, self.routing, self.preparing = Workers(READING), Workers(ROUTING), Workers(PREPARING)
+        self.states = Places(STATES)
 
 
 class Context:
@@ -57,7 +48,7 @@ class Context:
     async def ask(self, question: Callable[..., T], *args: Any, **named: Any) -> T:
         """Run a routing question in a thread; it stops at its next look at the clock when nobody waits any more."""
         asked = partial(question, *args, **named)
-        return await to_thread.run_sync(asked, limiter=self._threads.routing, abandon_on_cancel=True)
+        return await self._threads.routing.run(asked)
 
     async def write(self, change: Callable[[], T]) -> T:
         """Run what writes in a thread, to its end; what is read afterwards has it."""
@@ -67,7 +58,7 @@ class Context:
             return change()
 
         self._loaders.clear()
-        return await to_thread.run_sync(run, limiter=self._threads.reading)
+        return await self._threads.reading.run(run, to_end=True)
 
     async def read(self, query: Callable[..., T], *args: Any) -> T:
         """Run what reads through a connection in a thread."""
@@ -76,7 +67,7 @@ class Context:
             with self.fleet.reading() as connection:
                 return query(connection, *args)
 
-        return await to_thread.run_sync(run, limiter=self._threads.reading, abandon_on_cancel=True)
+        return await self._threads.reading.run(run)
 
     async def row(self, kind: str, key: int) -> Row:
         """A thing by its kind and id."""

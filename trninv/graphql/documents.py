@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from graphql import (
-    ASTValidationRule,
+    DocumentNode,
     FragmentDefinitionNode,
     GraphQLError,
     GraphQLSchema,
@@ -17,25 +17,29 @@ from graphql import (
     NoSchemaIntrospectionCustomRule,
     OperationDefinitionNode,
     OperationType,
+    OverlappingFieldsCanBeMergedRule,
     ValidationContext,
     parse,
     specified_rules,
     validate,
 )
 from graphql.execution.values import VariableValues, get_variable_values
-from strawberry.extensions.max_aliases import create_validator as alias_rule
-from strawberry.extensions.query_depth_limiter import create_validator as depth_rule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from trninv.errors import DocumentError, RequestError, UnknownDocumentError, UsageError, VariablesError
 from trninv.graphql.compile import Outline
 from trninv.graphql.limits import Cost, cost
+from trninv.graphql.size import MAX_TOKENS, check
 
-MAX_DEPTH = 14
-MAX_ALIASES = 50
-MAX_TOKENS = 5_000
 CACHED = 256
 """Documents that a process remembers."""
+CACHED_CHARACTERS = 1_000_000
+"""Of all of them together; what is parsed takes some hundred times as many bytes."""
+MAX_CHARACTERS = 100_000
+"""Of a document; long values are variables."""
+MAX_COMPARISONS = 50_000
+"""Steps in which fields of the same name are compared; a field with a field is two."""
+_MOST_ERRORS = 20
 _MOST_OUTLINES = 64
 
 
@@ -54,6 +58,7 @@ class Operation:
     schema: GraphQLSchema
     node: OperationDefinitionNode
     fragments: Mapping[str, FragmentDefinitionNode]
+    hide_names: bool
     _outlines: dict[tuple[Any, ...], Outline] = field(default_factory=dict)
     _cost: Cost | None = None
 
@@ -71,7 +76,8 @@ class Operation:
             One is missing, or of another type.
 
         """
-        found = get_variable_values(self.schema, self.node.variable_definitions or (), given, max_errors=10)
+        wanted = self.node.variable_definitions or ()
+        found = get_variable_values(self.schema, wanted, given, max_errors=10, hide_suggestions=self.hide_names)
         if isinstance(found, list):
             raise Faults(VariablesError, found)
         return found
@@ -102,7 +108,8 @@ class Documents:
     ) -> None:
         self._schema, self._only, self._lock = schema, only, Lock()
         self._known: OrderedDict[str, Mapping[str, Operation] | Faults] = OrderedDict()
-        self._rules = [*specified_rules, _once_valid(depth_rule(MAX_DEPTH, None)), alias_rule(MAX_ALIASES)]
+        self._characters, self._hide_names = 0, not introspection
+        self._rules = [_Overlapping if rule is OverlappingFieldsCanBeMergedRule else rule for rule in specified_rules]
         self._rules.append(OneOfInputValidationRule)
         self._rules += [] if introspection else [NoSchemaIntrospectionCustomRule]
         self._persisted = _persisted(persisted)
@@ -142,10 +149,7 @@ class Documents:
                 self._known.move_to_end(text)
         if found is None:
             found = self._read(text)
-            with self._lock:
-                self._known[text] = found
-                while len(self._known) > CACHED:
-                    self._known.popitem(last=False)
+            self._remember(text, found)
         if isinstance(found, Faults):
             raise found
         if name is None and len(found) == 1:
@@ -155,32 +159,53 @@ class Documents:
             raise DocumentError(f"operationName: there is no {name!r} in the document; it has {named or 'none'}")
         return found[name]
 
+    def _remember(self, text: str, found: Mapping[str, Operation] | Faults) -> None:
+        with self._lock:
+            self._characters += 0 if text in self._known else len(text)
+            self._known[text] = found
+            while len(self._known) > CACHED or self._characters > CACHED_CHARACTERS:
+                self._characters -= len(self._known.popitem(last=False)[0])
+
     def _read(self, text: str) -> Mapping[str, Operation] | Faults:
+        if len(text) > MAX_CHARACTERS:
+            long = f"the document has {len(text):,} characters of {MAX_CHARACTERS:,} at most: send values as variables"
+            return Faults(DocumentError, [GraphQLError(long)])
         try:
             document = parse(text, max_tokens=MAX_TOKENS)
-            errors = validate(self._schema, document, self._rules, max_errors=20)
+            check(document)
+            errors = validate(
+                self._schema, document, self._rules, max_errors=_MOST_ERRORS, hide_suggestions=self._hide_names
+            )
         except GraphQLSyntaxError as error:
             return Faults(DocumentError, [error])
+        except DocumentError as error:
+            return Faults(DocumentError, [GraphQLError(str(error))])
         except RecursionError:
             return Faults(DocumentError, [GraphQLError("the document is nested too deeply")])
-        if errors:
-            return Faults(DocumentError, errors)
+        return Faults(DocumentError, [_worded(each) for each in errors]) if errors else self._operations(document)
+
+    def _operations(self, document: DocumentNode) -> Mapping[str, Operation]:
         fragments = {each.name.value: each for each in document.definitions if isinstance(each, FragmentDefinitionNode)}
-        operations = [each for each in document.definitions if isinstance(each, OperationDefinitionNode)]
-        return {each.name.value if each.name else "": Operation(self._schema, each, fragments) for each in operations}
+        return {
+            each.name.value if each.name else "": Operation(self._schema, each, fragments, self._hide_names)
+            for each in document.definitions
+            if isinstance(each, OperationDefinitionNode)
+        }
 
 
-def _once_valid(rule: type[ASTValidationRule]) -> type[ASTValidationRule]:
-    """A rule that leaves an unknown fragment to the rule of the GraphQL specification."""
+class _Overlapping(OverlappingFieldsCanBeMergedRule):
+    """The rule that compares fields of the same name each with each, for no longer than it may."""
 
-    class Rule(rule):  # type: ignore[misc, valid-type] # a class made by strawberry
-        def __init__(self, context: ValidationContext) -> None:
-            try:
-                super().__init__(context)
-            except KeyError:
-                ASTValidationRule.__init__(self, context)
+    def __init__(self, context: ValidationContext) -> None:
+        super().__init__(context)
+        self.rule_context.remaining_complexity_budget = MAX_COMPARISONS
 
-    return Rule
+
+def _worded(error: GraphQLError) -> GraphQLError:
+    """graphql-core's errors, of which one does not say why."""
+    if error.message != "Validation aborted.":
+        return error
+    return GraphQLError("the document selects the same fields too often: merge them, or ask in several requests")
 
 
 def _persisted(directory: Path | None) -> dict[str, str]:

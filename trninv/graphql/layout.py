@@ -16,7 +16,7 @@ OfDomain = Annotated[Address, strawberry.argument(description="A domain.")]
 @strawberry.type(description="A place in space about a domain's middle.")
 class Solid:
     x: float = strawberry.field(description="To the right.")
-    y: float = strawberry.field(description="Down.")
+    y: float = strawberry.field(description="Towards the bottom.")
     z: float = strawberry.field(description="Towards the reader.")
 
 
@@ -47,7 +47,7 @@ class Layout:
         WrongLevelError
             The address is not of a domain.
         UnknownWiringError
-            The database has it wired by a pattern that there is not.
+            The database names a wiring pattern that does not exist.
 
         """
         place = resolve(connection, address)

@@ -19,9 +19,9 @@ Offered = tuple[str, Any, str]
 """Name, type and description of an argument."""
 
 PAGE_ARGUMENTS: Final = (
-    ("first", int, "At most so many items; 100 if neither first nor last is given, 1,000 at most."),
+    ("first", int, "At most this many items; 100 if neither first nor last is given, 1,000 at most."),
     ("after", str, "Only items after the one with this cursor."),
-    ("last", int, "At most so many items, counted from the end."),
+    ("last", int, "At most this many items, counted from the end."),
     ("before", str, "Only items before the one with this cursor."),
 )
 """Name, type and description of the arguments of every connection."""
@@ -73,7 +73,7 @@ class Listing(Generic[T]):
         Raises
         ------
         LimitError
-            A page that can't be, or a cursor of nothing in the list.
+            The page is impossible, or its cursor is of nothing in the list.
 
         """
         size, backwards = size_of(given)

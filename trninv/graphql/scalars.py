@@ -68,10 +68,8 @@ class Rate(units.Bandwidth, Documented):
     """A bandwidth, and the fact that it rests on."""
 
 
-
 class Size(units.Capacity, Documented):
     """A capacity, and the fact that it rests on."""
-
 
 
 async def _fact(parent: strawberry.Parent[Documented], info: Info[Any, None]) -> Any:

@@ -8,7 +8,7 @@ from sqlalchemy import Engine, PoolProxiedConnection
 from sqlalchemy.exc import DBAPIError
 
 from trninv.errors import DatabaseError
-from trninv.inventory.database import failing, file_of, reading
+from trninv.inventory.database import exists, failing, file_of, reaching, reading
 from trninv.inventory.postgresql import SNAPSHOT
 from trninv.inventory.revision import Revision, of_snapshot
 
@@ -34,10 +34,11 @@ class Statements:
             It failed, or the database is not one of this revision.
 
         """
-        if not self._checked or (self._file and not self._file.exists()):
+        if not self._checked or (self._file and not exists(self._file)):
             with reading(self._engine):
                 self._checked = True
-        pooled = self._engine.raw_connection()
+        with reaching(self._engine):
+            pooled = self._engine.raw_connection()
         try:
             with failing(self._engine):
                 found = self._row(pooled, sql, parameters)

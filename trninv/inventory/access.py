@@ -12,7 +12,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from trninv.errors import LimitError, UnauthenticatedError, UnknownTokenError, nearest
 from trninv.inventory.record import next_id
-from trninv.inventory.schema import TABLES, TOKEN_SCOPES
+from trninv.inventory.schema import TABLES, TOKEN_SCOPES_ALLOWED
 
 PREFIX = "trninv_"
 """Every token starts with it, so that leaked tokens can be found."""
@@ -31,7 +31,7 @@ class Holder:
 
     def may(self, scope: str) -> bool:
         """Whether its scope allows what needs another."""
-        return TOKEN_SCOPES.index(self.scope) >= TOKEN_SCOPES.index(scope)
+        return scope in TOKEN_SCOPES_ALLOWED[self.scope]
 
 
 def create(connection: Connection, name: str, scope: str, expires: str | None) -> str:

@@ -44,11 +44,11 @@ def bulk(connection: Connection, rows: int, others: int) -> Iterator[None]:
         connection.execute(text(f"SET LOCAL {setting} = '256MB'"))
     yield
     for constraint in keys:
-        connection.execute(AddConstraint(constraint))
+        connection.execute(AddConstraint(constraint, isolate_from_table=False))
     for index in indexes:
         index.create(connection)
     for constraint in foreign:
-        connection.execute(AddConstraint(constraint))
+        connection.execute(AddConstraint(constraint, isolate_from_table=False))
 
 
 def size(connection: Connection) -> int:

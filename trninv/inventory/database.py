@@ -6,20 +6,36 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
-from sqlalchemy.exc import DatabaseError as SqlDatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.deadline import check
-from trninv.errors import DatabaseError, NotMigratedError, NotReachableError, TimeLimitError, UsageError
+from trninv.errors import (
+    DatabaseError,
+    NotMigratedError,
+    NotReachableError,
+    ReadOnlyError,
+    TimeLimitError,
+    UsageError,
+)
 from trninv.inventory import sqlite
 from trninv.inventory.postgresql import know_server
 from trninv.inventory.schema import narrow_on_postgresql
+from trninv.inventory.urls import parsed, written
 from trninv.settings import bundle
 
 _CANCELED = "57014"
 """PostgreSQL's error code for a cancelled statement."""
+_NO_TABLE = "42P01"
+_READ_ONLY = "25006"
+"""For a change in a transaction that only reads, as all of a standby do."""
+_GONE = ("08", "57P")
+"""How those begin that say that the server ended the connection."""
+_SECONDS_A_HOST = 5
+"""How long a host of PostgreSQL may take to accept a connection."""
+_POOL: dict[str, Any] = {"pool_size": 5, "max_overflow": 15}
+"""Room for what `trninv.graphql.workers` lets run at a time."""
 _SECRETS = ("password", "sslpassword", "passfile")
 
 
@@ -33,18 +49,20 @@ def engine_of(url: str, seconds: float | None = None) -> Engine:
 
     """
     try:
-        parsed = make_url(url)
-        backend = parsed.get_backend_name()
+        read = parsed(url)
+        backend = read.get_backend_name()
         if backend == "postgresql":
             narrow_on_postgresql()
-            engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+            waits = {} if "connect_timeout" in read.query else {"connect_timeout": _SECONDS_A_HOST}
+            there = read.set(drivername="postgresql+psycopg")
+            engine = create_engine(there, pool_pre_ping=True, connect_args=waits, **_POOL)
             event.listen(engine, "connect", know_server)
             if seconds is not None:
                 event.listen(engine, "connect", partial(_limit_statements, seconds))
             return engine
-        if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
-            raise UsageError(f"{parsed.drivername} is not supported: use sqlite:///FILE or postgresql://…")
-        engine = create_engine(parsed, connect_args={"timeout": sqlite.WAIT / 1000})
+        if read.drivername not in ("sqlite", "sqlite+pysqlite"):
+            raise UsageError(f"{read.drivername} is not supported: use sqlite:///FILE or postgresql://…")
+        engine = create_engine(read, connect_args={"timeout": sqlite.WAIT / 1000}, **_POOL)
     except (ArgumentError, ValueError):  # not repeating the URL, which may hold a password
         raise UsageError("not a database URL: write sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
     sqlite.prepare(engine, file_of(engine))
@@ -61,10 +79,10 @@ def connect(url: str) -> Iterator[Engine]:
         engine.dispose()
 
 
-def display(url: str) -> str:
+def display(url: str | URL) -> str:
     """The URL without its passwords."""
-    parsed = make_url(url)
-    return parsed.difference_update_query(_SECRETS).render_as_string(hide_password=True)
+    read = parsed(url) if isinstance(url, str) else url
+    return written(read.difference_update_query(_SECRETS))
 
 
 @contextmanager
@@ -82,12 +100,12 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
     """
     file = file_of(engine)
-    if file and not file.exists():  # SQLite would create an empty one
+    if file and not exists(file):  # SQLite would create an empty one
         raise NotMigratedError(f"{file} does not exist yet: run trninv migrate")
     level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
     with reaching(engine):
         connection = engine.connect().execution_options(**level)
-    with connection, failing(engine):
+    with failing(engine), connection:  # closing rolls back, which fails too where the server has stopped
         _check_revision(connection)
         yield connection
 
@@ -97,12 +115,13 @@ def _check_revision(connection: Connection) -> None:
     try:
         found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     except (ProgrammingError, OperationalError) as error:
-        if "alembic_version" not in str(error.orig):
+        missing = getattr(error.orig, "sqlstate", _NO_TABLE) == _NO_TABLE
+        if not missing or "alembic_version" not in str(error.orig):
             raise
         found = None
     if found == needed:
         return
-    where = display(str(connection.engine.url))
+    where = display(connection.engine.url)
     if found is None:
         raise NotMigratedError(f"{where} has no tables yet: run trninv migrate")
     do = "run trninv migrate" if str(found) < needed else "it was made by a newer trninv: upgrade"
@@ -120,8 +139,8 @@ def reaching(engine: Engine) -> Iterator[None]:
     """Say in one line why a database does not answer."""
     try:
         yield
-    except SqlDatabaseError as error:
-        raise NotReachableError(f"no database at {display(str(engine.url))}: {_reason(error)}") from error
+    except DBAPIError as error:
+        raise NotReachableError(f"no database at {display(engine.url)}: {_reason(error)}") from error
 
 
 @contextmanager
@@ -133,7 +152,24 @@ def failing(engine: Engine) -> Iterator[None]:
         check()
         if getattr(error.orig, "sqlstate", None) == _CANCELED:
             raise TimeLimitError("the database stopped a statement that took too long: ask for less") from error
-        raise DatabaseError(f"{display(str(engine.url))} refused: {_reason(error)}") from error
+        where = display(engine.url)
+        kind = kind_of(error.orig)
+        if kind is ReadOnlyError:
+            raise ReadOnlyError(f"{where} can only be read here ({_reason(error)}): change its primary") from error
+        verb = "is gone" if kind is NotReachableError else "refused"
+        raise kind(f"{where} {verb}: {_reason(error)}") from error
+
+
+def kind_of(error: BaseException | None) -> type[DatabaseError]:
+    """What an error of a driver, in a statement, means."""
+    code = getattr(error, "sqlstate", "")
+    if code == _READ_ONLY or getattr(error, "sqlite_errorname", "").startswith("SQLITE_READONLY"):
+        return ReadOnlyError
+    if code is None:  # it is not the server's
+        gone = any(kind.__name__ in ("OperationalError", "InterfaceError") for kind in type(error).__mro__)
+    else:
+        gone = code.startswith(_GONE)
+    return NotReachableError if gone else DatabaseError
 
 
 def _reason(error: DBAPIError) -> str:
@@ -162,12 +198,27 @@ def file_of(engine: Engine) -> Path | None:
 
 def keep_log(engine: Engine) -> None:
     """Let readers and a writer of an SQLite file not wait for each other, where it can have a write-ahead log."""
-    if (file := file_of(engine)) and file.exists():
+    if (file := file_of(engine)) and exists(file):
         pooled = engine.raw_connection()
         try:
             sqlite.keep_log(pooled.driver_connection)
         finally:
             pooled.close()
+
+
+def exists(file: Path) -> bool:
+    """Whether there is such a file.
+
+    Raises
+    ------
+    NotReachableError
+        That can't be told, such as in a directory without permission.
+
+    """
+    try:
+        return file.exists()
+    except OSError as error:
+        raise NotReachableError(f"can't look for {file}: {error.strerror}") from None
 
 
 def make_directory(engine: Engine) -> None:

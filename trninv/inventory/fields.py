@@ -157,7 +157,7 @@ class Kind:
 
     @property
     def members(self) -> tuple[Field | One | Many, ...]:
-        """All that it may be asked for."""
+        """Everything that may be asked of it."""
         return (*self.fields, *self.ones, *self.lists)
 
     @property

@@ -33,6 +33,7 @@ from sqlalchemy import (
 
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
+from trninv.inventory.inline import inline, only_reads
 from trninv.inventory.record import model_ids
 from trninv.inventory.schema import TABLES
 from trninv.topology.clos import Fabric
@@ -95,15 +96,20 @@ ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "n
 @contextmanager
 def staged(connection: Connection, catalog: Catalog, system: System, cluster: Mapping[Any, Any]) -> Iterator["Wanted"]:
     """What a cluster must have; valid while the context lasts."""
-    _META.create_all(connection)  # an error rolls them back with the caller's transaction
     rows = _blueprint(connection, catalog, system) | _fabric(connection, catalog, system)
-    for table, listed in rows.items():
-        if listed:
-            connection.execute(insert(table), listed)
     per_domain = {table.name.removeprefix("blueprint_"): len(listed) for table, listed in rows.items()}
     per_domain |= Counter(row["kind"] for row in rows[_NODE])
     layout = _Layout(cluster, system, system.fabric(catalog), per_domain)
-    yield Wanted(layout.selects(connection, catalog), layout.sizes())
+    selects, sizes = layout.selects(connection, catalog), layout.sizes()
+    if only_reads(connection):
+        given = [inline(table, listed) for table, listed in rows.items()]
+        yield Wanted({name: query.add_cte(*given) for name, query in selects.items()}, sizes)
+        return
+    _META.create_all(connection)  # an error rolls them back with the caller's transaction
+    for table, listed in rows.items():
+        if listed:
+            connection.execute(insert(table), listed)
+    yield Wanted(selects, sizes)
     _META.drop_all(connection)
 
 

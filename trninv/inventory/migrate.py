@@ -9,11 +9,12 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Select, column, func, inspect, select, table
 
 from trninv.errors import DatabaseError, NotMigratedError, UsageError
-from trninv.inventory.database import failing, make_directory, newest_revision, reaching
+from trninv.inventory.database import connect, exists, failing, file_of, make_directory, newest_revision, reaching
 from trninv.settings import bundle
+from trninv.units import counted
 
 _REVISIONS = "trninv migrate --to head, base, or a revision in migrations/"
 
@@ -54,6 +55,56 @@ def migrate(engine: Engine, to: str = "head") -> None:
                 raise UsageError(f"{error}: {_REVISIONS}") from None
             _check_foreign_keys(connection)
             connection.commit()
+
+
+def make(engine: Engine) -> None:
+    """Give a database that has none of trninv's tables all of them; any other is left as it is."""
+    make_directory(engine)
+    with reaching(engine), engine.connect() as connection:
+        now = current(connection)
+    if now is None:
+        migrate(engine)
+
+
+def losses(engine: Engine, to: str) -> list[str]:
+    """What a database would lose by going to a revision: its tables and columns that have rows and go.
+
+    Which go is seen from an empty database that does the same, so that this one need not be locked to be asked.
+    """
+    file = file_of(engine)
+    if file and not exists(file):
+        return []
+    with reaching(engine), engine.connect() as connection:
+        now = current(connection)
+        if now is None or now > newest_revision():
+            return []
+        with connect("sqlite://") as trial:
+            migrate(trial, now)
+            before = _columns(trial)
+            migrate(trial, to)
+            after = _columns(trial)
+        return list(_lost(connection, before, after))
+
+
+def _columns(engine: Engine) -> dict[str, set[str]]:
+    with engine.connect() as connection:
+        found = inspect(connection).get_multi_columns()
+    return {table: {each["name"] for each in columns} for (_, table), columns in found.items()}
+
+
+def _lost(connection: Connection, before: dict[str, set[str]], after: dict[str, set[str]]) -> Iterator[str]:
+    for name in sorted(before.keys() - {"alembic_version"}):
+        if name not in after:
+            yield from _if_any(connection, name, select(func.count()).select_from(table(name)), "row")
+            continue
+        for gone in sorted(before[name] - after[name]):
+            values = select(func.count(column(gone))).select_from(table(name))
+            yield from _if_any(connection, f"{name}.{gone}", values, "value")
+
+
+def _if_any(connection: Connection, name: str, query: Select[int], thing: str) -> Iterator[str]:
+    if size := connection.scalar(query):
+        yield f"{name} ({counted(size, thing)})"
 
 
 @contextmanager

@@ -52,12 +52,19 @@ STATES = tuple(STATE_MEANINGS)
 CARRYING = ("up", "degraded")
 
 TOKEN_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
-    "read": "May ask anything.",
-    "operate": "May also run mutations.",
+    "read": "May ask anything, but not in SQL.",
+    "sql": "May also ask in SQL.",
+    "operate": "May ask anything, but not in SQL, and run mutations.",
     "admin": "May do everything that the service offers.",
 }
 TOKEN_SCOPES = tuple(TOKEN_SCOPE_MEANINGS)
-"""Each may also do what those before it may."""
+TOKEN_SCOPES_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
+    "read": frozenset({"read"}),
+    "sql": frozenset({"read", "sql"}),
+    "operate": frozenset({"read", "operate"}),
+    "admin": frozenset(TOKEN_SCOPES),
+}
+"""What wants one of these scopes is allowed to a token of which."""
 
 NODE_KINDS = ("chip", "switch", "nic", "network_node")
 LINK_SCOPE_MEANINGS: Final[Mapping[str, str]] = {

@@ -66,13 +66,13 @@ def kind_of(name: str, column: str) -> Kind:
     if name in TABLES:
         of = TABLES[name].c[column].type
         return bool if isinstance(of, Boolean) else int if isinstance(of, Integer) else str
-    if column == "factor" or column.endswith(("_gb_per_s", "_tflops")):
+    if column.startswith("factor") or column.endswith(("_gb_per_s", "_tflops")):
         return float
     return int if column in _WHOLE or column.endswith(_WHOLE_ENDS) else str
 
 
 _WHOLE = frozenset(
-    {"ordinal", "domains", "servers", "chips", "cores", "cables", "lanes", "tray", "vcpus", "facts", "exact"}
+    {"ordinal", "domains", "servers", "chips", "cores", "cables", "lanes", "tray", "vcpus", "facts", "exact", "tier"}
 )
 _WHOLE_ENDS = ("_ordinal", "_gib", "_exact", "_units", "_bytes_per_s")
 

@@ -5,6 +5,7 @@ The text that runs is generated from what was checked. Independently of that, th
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -12,16 +13,16 @@ from sqlglot.errors import SqlglotError
 
 from trninv.errors import AddressError, SqlError, nearest
 from trninv.inventory.address import parse
-from trninv.reports.views import READABLE, VIEWS
+from trninv.inventory.schema import TABLES
+from trninv.reports import names
+from trninv.reports.language import check_part, with_times
+from trninv.reports.portable import rewritten
+from trninv.reports.views import READABLE, VIEWS, definition
 
 MAX_LENGTH = 20_000
 
-_FUNCTIONS = frozenset(
-    """abs and array_agg avg case cast ceil char_length coalesce concat count cume_dist dense_rank exists first_value
-    floor greatest group_concat if ifnull iif lag last_value lead least length like ln log lower ltrim max min mod
-    nth_value ntile nullif or percent_rank percentile_cont power rank replace round row_number rtrim sign sqrt stddev
-    strpos string_agg substr substring sum total trim try_cast upper variance xor""".split()  # noqa: SIM905
-)
+_READ = "postgres"
+"""The dialect that a user writes, whatever the database."""
 _WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock, exp.Pragma, exp.Set, exp.Attach, exp.Detach, exp.Copy)
 
 
@@ -38,21 +39,43 @@ def checked(text: str, dialect: str, values: Mapping[str, str | int | float] | N
         raise SqlError(f"a query has at most {MAX_LENGTH:,} characters")
     name = {"postgresql": "postgres"}.get(dialect, dialect)
     try:
-        found = [tree for tree in sqlglot.parse(text, read=name) if tree is not None]
-    except (SqlglotError, RecursionError) as error:
-        line = str(error).partition("\n")[0].partition("\x1b")[0]
-        raise SqlError(f"not a query: {line or 'nested too deeply'}") from None
-    if len(found) != 1:
-        raise SqlError(f"write exactly one query, not {len(found)}")
-    (tree,) = found
-    try:
-        _check(tree)
+        tree = _parsed(text)
         for place in list(tree.find_all(exp.Placeholder)):
             place.replace(_literal(place, values or {}))
+        tree = with_times(tree)
+        _check(tree)
+        names.check(tree, _schema())
         _narrow(tree)
-        return tree.sql(dialect=name, comments=False)
+        return rewritten(tree, name).sql(dialect=name, comments=False)
     except RecursionError:
         raise SqlError("the query is nested too deeply") from None
+
+
+def _parsed(text: str) -> exp.Expr:
+    if "\0" in text:
+        raise SqlError("a query has no character 0")
+    try:
+        found = [tree for tree in sqlglot.parse(text, read=_READ) if tree is not None]
+    except SqlglotError as error:
+        line = str(error).partition("\n")[0].partition("\x1b")[0]
+        raise SqlError(f"not a query: {line}") from None
+    if len(found) != 1:
+        raise SqlError(f"write exactly one query, not {len(found)}")
+    return found[0]
+
+
+@lru_cache(maxsize=1)
+def _schema() -> Mapping[str, names.Columns]:
+    """The columns of what may be read."""
+    of_views = {name: _columns(name) for name in VIEWS}
+    of_tables = {name: tuple(TABLES[name].columns.keys()) for name in READABLE - set(VIEWS)}
+    return names.schema({**of_tables, **of_views})
+
+
+def _columns(view: str) -> tuple[str, ...]:
+    text = definition(view, "sqlite").partition(" AS\n")[2]
+    first = sqlglot.parse_one(text, read="sqlite").find(exp.Select)
+    return tuple(first.named_selects) if first else ()
 
 
 def _check(tree: exp.Expr) -> None:
@@ -61,17 +84,13 @@ def _check(tree: exp.Expr) -> None:
             raise SqlError(f"{node.key.upper()} is refused: only a SELECT is run")
     if not isinstance(tree, exp.Query):
         raise SqlError(f"{tree.key.upper()} is refused: only a SELECT is run")
-    named = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
-    if taken := sorted(name for name in named if name in READABLE or _is_closed(name)):
+    named = {names.named(cte.args["alias"].this) for cte in tree.find_all(exp.CTE)}
+    if taken := sorted(name for name in named if name.lower() in READABLE or _is_closed(name.lower())):
         raise SqlError(f"WITH {taken[0]} is refused: it is the name of a table")  # outside its scope it is
     for table in tree.find_all(exp.Table):
         _check_table(table, named)
-    for function in tree.find_all(exp.Func):
-        called = function.name.lower() if isinstance(function, exp.Anonymous) else function.sql_name().lower()
-        if called not in _FUNCTIONS:
-            raise SqlError(f"the function {called} is refused: it is not one that only computes")
-    if tree.find(exp.Parameter, exp.SessionParameter):
-        raise SqlError("a session's parameters are refused")
+    for node in tree.walk():
+        check_part(node)
 
 
 def _is_closed(name: str) -> bool:
@@ -79,13 +98,13 @@ def _is_closed(name: str) -> bool:
 
 
 def _check_table(table: exp.Table, named: set[str]) -> None:
-    name = table.name.lower()
+    name = names.named(table.this) if isinstance(table.this, exp.Identifier) else ""
     if not isinstance(table.this, exp.Identifier):
         raise SqlError(f"{table.sql()} is refused: a query reads tables and views")
     if table.args.get("db") or table.args.get("catalog"):
         raise SqlError(f"{table.sql()} is refused: name tables without their schema")
     if name not in READABLE and name not in named:
-        if _is_closed(name):
+        if _is_closed(name.lower()):
             raise SqlError(f"the table {name} is refused")
         raise SqlError(f"there is no table or view {name[:60]}: {nearest(name, READABLE)}")
 
@@ -107,6 +126,7 @@ _ORDINALS: Mapping[str, Mapping[str, str]] = {
     "v_core": {**_IN_DOMAIN, "s": "server_ordinal", "c": "chip_ordinal", "nc": "ordinal"},
     "v_nic": {**_IN_DOMAIN, "s": "server_ordinal", "efa": "ordinal"},
     "v_switch": {**_IN_DOMAIN, "sw": "ordinal"},
+    "v_tray": {**_IN_DOMAIN, "s": "server_ordinal"},
     "v_link": {"d": "domain_ordinal"},
 }
 """Columns that hold the ordinals of an address, by the letters of its steps."""

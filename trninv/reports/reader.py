@@ -1,36 +1,33 @@
-"""A connection that can only read, and only for a limited time; rows come in pieces, so any number fits any memory.
+"""A query that can only read, and only for a limited time; rows come in pieces, so any number fits any memory.
 
-SQLite: the file is opened with mode=ro, an authorizer refuses all but reading its tables, and a progress handler
-enforces the time limit. PostgreSQL: a read-only transaction as the role trninv_read, which is granted SELECT and
-nothing else; a timer on this side cancels it; the session is reset and closed afterwards.
+`trninv.reports.sqlite_reader` and `trninv.reports.postgresql_reader` say how each database is held to that.
 """
 
 import sqlite3
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from threading import Event
 from typing import Any
-from urllib.parse import quote
 
+import orjson
 import psycopg
-from psycopg.abc import Buffer
-from psycopg.adapt import Loader
 from sqlalchemy import Engine
 
-from trninv.errors import DatabaseError, SqlError, TimeLimitError
-from trninv.inventory.database import file_of, reading
+from trninv.errors import SqlError, TimeLimitError
+from trninv.inventory.database import kind_of, reading
+from trninv.reports import postgresql_reader, sqlite_reader
+from trninv.reports.names import LONGEST
 
-ROLE = "trninv_read"
 MOST_ROWS = 10_000
 """Rows at most in an answer that is not streamed."""
+MOST_BYTES = 64 * 2**20
+"""Bytes at most in an answer that is not streamed, as JSON."""
 
 _CHUNK = 5_000
-_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-_STOPS = 50_000
-"""SQLite's virtual machine instructions between two checks of the clock."""
+_FEW = 64
+"""Rows of a user's statement at a time, since each may be large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +51,21 @@ class Stream:
     rows: Iterator[tuple[Any, ...]]
 
 
-def find(engine: Engine, sql: str, *, seconds: float, most: int = MOST_ROWS) -> Found:
-    """Up to the given number of rows of a checked query.
+def find(
+    engine: Engine,
+    sql: str,
+    *,
+    seconds: float,
+    most: int = MOST_ROWS,
+    most_bytes: int = MOST_BYTES,
+    login: Engine | None = None,
+) -> Found:
+    """Up to the given number of rows, and bytes, of a checked query.
+
+    Parameters
+    ----------
+    login
+        On PostgreSQL, whose connection the query runs on, if not one of the engine's own.
 
     Raises
     ------
@@ -65,115 +75,75 @@ def find(engine: Engine, sql: str, *, seconds: float, most: int = MOST_ROWS) -> 
         The database refuses the query.
 
     """
-    with stream(engine, sql, seconds=seconds) as found:
-        rows = list(islice(found.rows, most + 1))
-    return Found(found.columns, rows[:most], len(rows) > most)
+    rows, size, over = list[tuple[Any, ...]](), 0, Event()
+    _check(engine)
+    if engine.dialect.name == "sqlite":
+        opened: AbstractContextManager[Any] = sqlite_reader.apart(engine, seconds, over)
+    else:
+        opened = postgresql_reader.opened(login or engine, seconds, over, is_login=login is not None)
+    with _run(opened, over, sql, _FEW, seconds) as found:
+        names = len(orjson.dumps(found.columns))
+        for row in islice(found.rows, most + 1):
+            size += names + _bytes(row)
+            if len(rows) == most or size > most_bytes:
+                return Found(found.columns, rows, truncated=True)
+            rows.append(row)
+    return Found(found.columns, rows, truncated=False)
+
+
+def _bytes(row: tuple[Any, ...]) -> int:
+    """The length of a row in JSON.
+
+    Raises
+    ------
+    SqlError
+        A text in it is too long, or it can't be written in JSON.
+
+    """
+    if any(isinstance(value, str) and len(value) > LONGEST for value in row):
+        raise SqlError(f"the query makes a text of more than {LONGEST:,} characters: make it of fewer rows")
+    try:
+        return len(orjson.dumps(row))
+    except TypeError:
+        raise SqlError("the query makes a value that is neither a text nor a number: cast it to TEXT") from None
 
 
 @contextmanager
 def stream(engine: Engine, sql: str, *, seconds: float) -> Iterator[Stream]:
-    """A checked query's rows, while the context lasts."""
+    """The rows of a checked query of trninv's own, while the context lasts."""
+    _check(engine)
+    over, of = Event(), sqlite_reader if engine.dialect.name == "sqlite" else postgresql_reader
+    with _run(of.opened(engine, seconds, over), over, sql, _CHUNK, seconds) as found:
+        yield found
+
+
+def _check(engine: Engine) -> None:
     with reading(engine):
         pass  # fails if the database does not exist or has another revision
-    with _sqlite(engine, seconds) if engine.dialect.name == "sqlite" else _postgresql(engine, seconds) as cursor:
-        try:
+
+
+@contextmanager
+def _run(opened: AbstractContextManager[Any], over: Event, sql: str, chunk: int, seconds: float) -> Iterator[Stream]:
+    try:
+        with opened as cursor:
             cursor.execute(sql)
-            yield Stream(tuple(column[0] for column in cursor.description), _rows(cursor))
-        except (sqlite3.Error, psycopg.Error) as error:
-            raise _worded(error, seconds) from error
+            yield Stream(tuple(column[0] for column in cursor.description), _rows(cursor, chunk))
+    except (sqlite3.Error, psycopg.Error) as error:
+        raise _worded(error, seconds, is_over=over.is_set()) from error
 
 
-def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:
-    while some := cursor.fetchmany(_CHUNK):
+def _rows(cursor: Any, chunk: int) -> Iterator[tuple[Any, ...]]:
+    while some := cursor.fetchmany(chunk):
         yield from some
 
 
-class _Numbers(Loader):
-    """PostgreSQL's numeric as an integer if it is whole, because sums of integers are numeric there."""
-
-    def load(self, data: Buffer) -> int | float:
-        text = bytes(data).decode()
-        return float(text) if "." in text or not text.lstrip("-").isdigit() else int(text)
-
-
-def _worded(error: Exception, seconds: float) -> Exception:
-    late = isinstance(error, psycopg.errors.QueryCanceled) or "interrupted" in str(error)
-    if late:
+def _worded(error: Exception, seconds: float, *, is_over: bool) -> Exception:
+    if is_over or isinstance(error, psycopg.errors.QueryCanceled):
         return TimeLimitError(f"the query took more than {seconds:g} s: narrow it, or raise the limit")
-    if isinstance(error, psycopg.OperationalError):
-        return DatabaseError(f"the database refused: {_line(error)}")
+    if isinstance(error, psycopg.OperationalError) and not isinstance(error, psycopg.errors.ProgramLimitExceeded):
+        return kind_of(error)(f"the database refused: {_line(error)}")
     return SqlError(f"the database refuses: {_line(error)}")
 
 
 def _line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
-
-
-@contextmanager
-def _sqlite(engine: Engine, seconds: float) -> Iterator[sqlite3.Cursor]:
-    file = file_of(engine)
-    if file is None:
-        raise SqlError("a database in memory can't be opened for reading only: use a file")
-    connection = sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=ro", uri=True, check_same_thread=False)
-    try:
-        end = time.monotonic() + seconds
-        connection.execute("PRAGMA query_only = ON")
-        connection.set_progress_handler(lambda: time.monotonic() > end, _STOPS)
-        connection.set_authorizer(_authorize)
-        yield connection.cursor()
-    finally:
-        connection.close()
-
-
-def _authorize(action: int, one: str | None, _other: str | None, _database: str | None, _inner: str | None) -> int:
-    if action not in _ALLOWED:
-        return sqlite3.SQLITE_DENY
-    # a subquery in FROM is read without a name, or under a name that is not a table's
-    if action == sqlite3.SQLITE_READ and (one or "").lower() in ("token", "alembic_version", "sqlite_master"):
-        return sqlite3.SQLITE_DENY
-    return sqlite3.SQLITE_OK
-
-
-@contextmanager
-def _postgresql(engine: Engine, seconds: float) -> Iterator[Any]:
-    pooled = engine.connect()
-    driver: psycopg.Connection[Any] = pooled.connection.driver_connection  # type: ignore[assignment] # psycopg's
-    driver.adapters.register_loader("numeric", _Numbers)
-    timer = threading.Timer(seconds, driver.cancel)
-    timer.daemon = True
-    try:
-        driver.execute("SET TRANSACTION READ ONLY")
-        try:
-            driver.execute(f"SET LOCAL ROLE {ROLE}")
-        except psycopg.Error:
-            raise SqlError(
-                f"the role {ROLE} that can only read is not there, or not granted to you: an administrator runs "
-                f"CREATE ROLE {ROLE}; GRANT {ROLE} TO you; GRANT SELECT ON the tables and v_ views TO {ROLE}"
-            ) from None
-        driver.execute(f"SET LOCAL statement_timeout = {int(seconds * 1000) + 1000}")
-        timer.start()
-        with driver.cursor(name="trninv_read") as cursor:
-            yield _Named(cursor)
-    finally:
-        timer.cancel()
-        pooled.invalidate()  # end the session, and its role and settings with it
-        pooled.close()
-
-
-class _Named:
-    """A server-side cursor that knows its columns before the first row is fetched."""
-
-    def __init__(self, cursor: Any) -> None:
-        self._cursor, self._first = cursor, list[tuple[Any, ...]]()
-
-    @property
-    def description(self) -> Any:
-        return self._cursor.description
-
-    def execute(self, sql: str) -> None:
-        self._cursor.execute(sql)
-        self._first = self._cursor.fetchmany(_CHUNK)  # errors of the query occur here
-
-    def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
-        first, self._first = self._first, []
-        return first or self._cursor.fetchmany(size)

@@ -1,20 +1,30 @@
-"""A table or view, streamed over HTTP: the next piece is read once the last one has been sent."""
+"""A table or view over HTTP: read at the database's speed into a file, and sent from there at the reader's.
 
+So no export holds a lock or a connection of the database for longer than reading takes, however slowly it is read.
+"""
+
+import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from typing import IO, cast
 
 from sqlalchemy import Engine
 from sqlglot import exp
 
+from trninv.errors import TrninvError
 from trninv.reports.guard import checked
 from trninv.reports.output import lines
-from trninv.reports.reader import stream
+from trninv.reports.reader import Stream, stream
 
+MOST_BYTES = 8 * 2**30
+"""Bytes at most of one export."""
 _SECONDS = 3600.0
+_PIECE = 2**18
 
 
-class Pieces:
-    """An iterator of bytes that closes its connection at the end, or when the client stops reading."""
+class Spool:
+    """The bytes of an export: `open` begins to read, a thread of its own goes on, `pieces` gives what is there."""
 
     def __init__(self, engine: Engine, name: str, style: str, columns: str = "*", cluster: str | None = None) -> None:
         names = [exp.column(each.strip()) if each.strip() != "*" else exp.Star() for each in columns.split(",")]
@@ -22,16 +32,80 @@ class Pieces:
         if cluster is not None:
             column = "address" if name == "v_cluster" else "cluster"
             query = query.where(exp.EQ(this=exp.column(column), expression=exp.Literal.string(cluster)))
-        self._engine, self._style, self._query = engine, style, query.sql()
-        self._stack = ExitStack()
-        self._lines: Iterator[bytes] = iter(())
+        self._engine, self._style, self._query = engine, style, query.sql(dialect="postgres")
+        self._database, self._file = ExitStack(), cast("IO[bytes]", None)
+        self._changed = threading.Condition()
+        self._size, self._is_read, self._is_closed = 0, False, False
+        self._failure: TrninvError | None = TrninvError("the export was broken off")
 
     def open(self) -> None:
         """Begin to read, so that a failure occurs here and not in the middle of the answer."""
         query = checked(self._query, self._engine.dialect.name)
-        found = self._stack.enter_context(stream(self._engine, query, seconds=_SECONDS))
-        self._lines = lines(found, self._style)
+        found = self._database.enter_context(stream(self._engine, query, seconds=_SECONDS))
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 # the thread closes it
+        threading.Thread(target=self._fill, args=(found,), name="trninv-export", daemon=True).start()
 
-    def __iter__(self) -> Iterator[bytes]:
-        with self._stack:
-            yield from self._lines
+    def _fill(self, found: Stream) -> None:
+        with closing(self._file), self._database:
+            try:
+                if all(map(self._add, lines(found, self._style))):
+                    self._failure = None
+                self._database.close()
+            except (TrninvError, OSError) as error:
+                self._failure = TrninvError(f"the export was broken off: {error}")
+            finally:
+                self._wait_for_the_reader()
+
+    def _wait_for_the_reader(self) -> None:
+        with self._changed:
+            self._is_read = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._is_closed)
+
+    def _add(self, piece: bytes) -> bool:
+        """Keep a piece; whether anybody wants another."""
+        with self._changed:
+            if self._size + len(piece) > MOST_BYTES:
+                self._failure = TrninvError("the export is too large")
+                return False
+            if not self._is_closed:
+                self._file.seek(self._size)
+                self._file.write(piece)
+                self._size += len(piece)
+                self._changed.notify_all()
+            return not self._is_closed
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes, waiting for those that have not been read yet.
+
+        Raises
+        ------
+        TrninvError
+            Reading failed on the way: the answer must not end as if it were whole.
+
+        """
+        at = 0
+        while piece := self._piece(at):
+            at += len(piece)
+            yield piece
+        if self._failure is not None:
+            raise self._failure
+
+    def _piece(self, at: int) -> bytes:
+        with self._changed:
+            self._changed.wait_for(lambda: self._size > at or self._is_read or self._is_closed)
+            if self._is_closed or self._size == at:
+                return b""
+            self._file.seek(at)
+            return self._file.read(min(_PIECE, self._size - at))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the database has given everything, and is needed no more."""
+        return self._is_read
+
+    def close(self) -> None:
+        """Stop reading and throw the bytes away."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()

@@ -52,7 +52,7 @@ class Balance(Choice):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A part of an answer as rows for people; cells are printed as they read."""
+    """A part of an answer as a table for people; cells are printed as `str` gives them."""
 
     headers: Sequence[str]
     rows: Iterable[Iterable[object]]
@@ -94,8 +94,8 @@ class Difference:
 
     hops: Annotated[int | None, "Of the best path."] = None
     bytes_per_second: Annotated[Exact | None, "Of path, flow or bisection (its upper bound); one direction."] = None
-    chips: Annotated[int | None, "Of a memory pool."] = None
-    bytes: Annotated[Exact | None, "Of a memory pool."] = None
+    chips: Annotated[int | None, "Chips of a memory pool."] = None
+    bytes: Annotated[Exact | None, "Memory of a memory pool."] = None
 
     @property
     def gigabytes_per_second(self) -> float | None:
@@ -137,16 +137,16 @@ class Answer(ABC):
         return None if self.baseline is None else self.less(self.baseline)
 
     def less(self, other: Self) -> Difference:  # noqa: ARG002 # answers that can be compared say how
-        """What this answer has more than another of its kind."""
+        """The difference from another answer of the class, field by field."""
         return Difference()
 
     def succeeded(self) -> bool:
-        """Whether what was asked for is there; a command ends with status 1 where it is not."""
+        """Whether the answer is the one hoped for; a command ends with status 1 if not."""
         return True
 
     @abstractmethod
     def told(self) -> Told:
-        """What the answer is, for people."""
+        """The answer as lines and tables for people."""
 
     def compared(self) -> Told:
         """Against the wiring as it is, where a scenario was asked about."""

@@ -38,7 +38,7 @@ class Ends:
         ------
         AddressError, UnknownAddressError
         WrongLevelError
-            A place that nothing begins or ends at: a NIC, a network node, a cluster.
+            A place that can not be an endpoint: a NIC, a network node, a cluster.
 
         """
         connection = reader.connection

@@ -90,7 +90,7 @@ class Parameter:
 
     @property
     def words(self) -> tuple[Choice, ...]:
-        """All that it may be, of words."""
+        """Its possible values, if it is an enumeration; otherwise empty."""
         return tuple(self.form) if issubclass(self.form, Choice) else ()
 
     def read(self, value: Any) -> Any:  # of any form

@@ -85,7 +85,7 @@ class Changes:
         return min(self.links.get(key, PPM), self.nodes.get(a, PPM), self.nodes.get(b, PPM))
 
     def add(self, connection: Connection, address: str, factor: int) -> None:
-        """Suppose that all that an address names or holds carries only so many millionths."""
+        """Suppose that everything an address names or contains carries only this many millionths."""
         if "--" in address:
             link = TABLES["link"]
             key = resolve_link(connection, address).id

@@ -3,6 +3,7 @@
 from starlette.requests import Request
 
 from trninv.errors import ForbiddenError, UnauthenticatedError
+from trninv.graphql import workers
 from trninv.inventory import access
 from trninv.inventory.database import reading
 from trninv.service.shared import shared
@@ -37,4 +38,5 @@ async def holder(request: Request, scope: str) -> access.Holder:
     if not found.may(scope):
         raise ForbiddenError(f"{request.url.path} wants a token of scope {scope}")
     request.state.who = found.name
+    workers.client.set(f"token {found.name}")
     return found

@@ -4,15 +4,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import ClientDisconnect
 
 from trninv.errors import TrninvError
 from trninv.service import chips, explorer, export, failures, graphql, health, reports, sql
-from trninv.service.middleware import Guard
+from trninv.service.arrival import Arrival
+from trninv.service.middleware import Guard, Hosts
 from trninv.service.shared import Shared
 from trninv.settings import Settings
 
@@ -30,14 +30,14 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
-        shared.fleet.close()
+        shared.close()
 
     made = Starlette(
         routes=[route for of in (explorer, chips, health, graphql, reports, sql, export) for route in of.ROUTES],
         middleware=[Middleware(Guard, note=shared.note), *_middleware(settings)],
         exception_handlers={
             TrninvError: failures.refused,
-            ClientDisconnect: failures.left,
+            HTTPException: failures.not_served,
             Exception: failures.broken,
         },
         lifespan=lifespan,
@@ -51,7 +51,8 @@ def _middleware(settings: Settings) -> list[Middleware]:
     origins = settings.cors_origins
     cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
     return [
+        Middleware(Arrival, seconds=settings.request_seconds),
         *([cors] if origins else []),
-        Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
+        Middleware(Hosts, names=hosts),
         Middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=5),
     ]

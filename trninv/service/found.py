@@ -25,8 +25,12 @@ async def found(at: Shared, sql: str, style: object) -> Response:
     """
     if style not in MEDIA:
         raise RequestError(f"the format is one of {', '.join(MEDIA)}, not {str(style)[:20]!r}")
-    read = partial(find, at.fleet.engine, sql, seconds=at.settings.request_seconds)
-    rows, state = await at.read(at.fleet.stamped, read)
-    body = as_json(rows) if style == "json" else as_text(rows, str(style)).encode()
-    headers = {"X-Truncated": str(rows.truncated).lower()} | as_of(state)
+    (body, truncated), state = await at.read(at.fleet.stamped, partial(_body, at, sql, str(style)))
+    headers = {"X-Truncated": str(truncated).lower()} | as_of(state)
     return Response(body, headers=headers, media_type=MEDIA[str(style)])
+
+
+def _body(at: Shared, sql: str, style: str) -> tuple[bytes, bool]:
+    seconds, most = at.settings.request_seconds, at.settings.answer_bytes
+    rows = find(at.fleet.engine, sql, seconds=seconds, most_bytes=most, login=at.login)
+    return as_json(rows) if style == "json" else as_text(rows, style).encode(), rows.truncated

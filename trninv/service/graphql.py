@@ -34,7 +34,6 @@ async def graphql(request: Request) -> Response:
             who=who.name,
             scope=who.scope,
             reference=request.state.request_id,
-            while_waited_for=lambda: wire.while_waited_for(request),
         )
         request.state.cost, request.state.statements = answer.cost, (counted.get() or [0])[0]
     finally:

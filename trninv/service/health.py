@@ -1,6 +1,6 @@
 """/healthz, /readyz and /metrics: what watches the service."""
 
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -19,14 +19,13 @@ async def healthz(_request: Request) -> Response:
 
 async def readyz(request: Request) -> Response:
     """The database answers."""
-    at = shared(request)
 
-    def ask() -> None:
-        with reading(at.fleet.engine) as connection:
+    def ask(engine: Engine) -> None:
+        with reading(engine) as connection:
             connection.execute(text("SELECT count(*) FROM cluster"))
 
     try:
-        await at.read(ask)
+        await shared(request).watch(ask)
     except (TrninvError, SQLAlchemyError):
         return JSONResponse({"status": "the database does not answer"}, status_code=503)
     return JSONResponse({"status": "ok"})

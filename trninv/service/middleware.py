@@ -1,14 +1,15 @@
-"""What every request passes through: a limit to its body, headers of its answer, and a note of how it went."""
+"""What every request passes through: the name that it addresses, headers of its answer, a note of how it went."""
 
+import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trninv.service.wire import MAX_BODY
+from trninv.errors import RequestError
+from trninv.service import wire
 
 Note = Callable[[Scope, int, float, str], None]
 """Told of each request: its scope, the status of its answer, the seconds it took, its id."""
@@ -21,7 +22,7 @@ _OWN_FILES_ONLY = (
 
 
 class Guard:
-    """ASGI middleware: bodies of at most MAX_BODY bytes in; headers, a log line and metrics out."""
+    """ASGI middleware: headers, a log line and metrics out."""
 
     def __init__(self, app: ASGIApp, note: Note) -> None:
         self._app, self._note = app, note
@@ -30,17 +31,9 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        received, status, start = 0, 500, time.perf_counter()
+        status, start = 500, time.perf_counter()
         reference = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = reference
-
-        async def read() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > MAX_BODY:
-                raise HTTPException(413, f"a request has at most {MAX_BODY:,} bytes")
-            return message
 
         async def write(message: Message) -> None:
             nonlocal status
@@ -53,6 +46,26 @@ class Guard:
             await send(message)
 
         try:
-            await self._app(scope, read, write)
+            await self._app(scope, receive, write)
         finally:
             self._note(scope, status, time.perf_counter() - start, reference)
+
+
+class Hosts:
+    """ASGI middleware: only requests that address the service by one of its names."""
+
+    def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
+        self._app, self._names = app, names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or any(_names(name, Headers(scope=scope).get("host", "")) for name in self._names):
+            await self._app(scope, receive, send)
+            return
+        refused = RequestError("the Host is none of this server's names: use one of TRNINV_ALLOWED_HOSTS")
+        await wire.refusal(refused, 400)(scope, receive, send)
+
+
+def _names(name: str, host: str) -> bool:
+    """Whether an allowed name (NAME, *.DOMAIN or *) is that of a Host, whatever its port."""
+    bare = re.sub(r":\d*$", "", host).lower()
+    return name in ("*", bare) or (name.startswith("*.") and bare.endswith(name[1:]))

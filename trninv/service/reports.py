@@ -23,7 +23,7 @@ async def one(request: Request) -> Response:
     at = shared(request)
     name, _, style = request.path_params["name"].rpartition(".")
     wanted = report(name or style, at.settings.reports)
-    sql = wanted.sql(at.fleet.engine.dialect.name, dict(request.query_params))
+    sql = await at.read(wanted.sql, at.fleet.engine.dialect.name, dict(request.query_params))
     return await found(at, sql, style if name else "")
 
 

@@ -4,8 +4,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from trninv.errors import RequestError
+from trninv.errors import RequestError, SqlError
 from trninv.reports.guard import checked
+from trninv.reports.postgresql_reader import ROLE
 from trninv.service import wire
 from trninv.service.access import holder
 from trninv.service.found import found
@@ -16,11 +17,19 @@ _EXAMPLE = '{"sql": "SELECT count(*) FROM v_chip"}'
 
 async def sql(request: Request) -> Response:
     """The rows of {"sql": "…", "format": "json"}."""
-    await holder(request, "read")
+    await holder(request, "sql")
     at, given = shared(request), wire.json_object(request, await request.body(), _EXAMPLE)
     if not isinstance(given.get("sql"), str):
         raise RequestError(f"the request has no sql: send {_EXAMPLE}")
-    return await found(at, checked(given["sql"], at.fleet.engine.dialect.name), given.get("format", "json"))
+    dialect = at.fleet.engine.dialect.name
+    if dialect == "postgresql" and at.login is None:
+        raise SqlError(_NO_LOGIN)
+    return await found(at, await at.read(checked, given["sql"], dialect), given.get("format", "json"))
 
+
+_NO_LOGIN = (
+    "on PostgreSQL, POST /sql runs as a login of its own: set TRNINV_SQL_URL to one that is only in the role "
+    f"{ROLE}, then run trninv migrate, which makes it"
+)
 
 ROUTES = [Route("/sql", sql, methods=["POST"])]

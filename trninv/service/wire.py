@@ -6,23 +6,29 @@ whether a document was executed; application/json, for older clients, is 200 whe
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import Hashable
+from http import HTTPStatus
 from typing import Any
 
-import anyio
 import orjson
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from trninv.errors import RequestError, TrninvError
 from trninv.graphql.api import Request as DocumentRequest
 from trninv.graphql.api import Response as DocumentResponse
 
-MAX_BODY = 1_000_000
 GRAPHQL = "application/graphql-response+json"
-_REFUSED = {"UNAUTHENTICATED": 401, "FORBIDDEN": 403, "UNKNOWN_DOCUMENT": 404, "METHOD_NOT_ALLOWED": 405}
+_REFUSED = {
+    "UNAUTHENTICATED": 401,
+    "FORBIDDEN": 403,
+    "UNKNOWN_DOCUMENT": 404,
+    "METHOD_NOT_ALLOWED": 405,
+    "READ_ONLY": 409,
+    "BUSY": 503,
+    "DATABASE_NOT_REACHABLE": 503,
+}
 
 
 async def asked(request: Request) -> DocumentRequest:
@@ -97,7 +103,7 @@ def sent(answer: DocumentResponse, *, graphql: bool, etag: str | None = None) ->
     """An answer as an HTTP response."""
     media = GRAPHQL if graphql else "application/json"
     status = status_of(answer, graphql=graphql)
-    headers = validators(etag, vary="Accept, Authorization")
+    headers = validators(etag, vary="Accept, Authorization") | _again(status)
     return Response(answer.body, status, headers, media_type=f"{media}; charset=utf-8")
 
 
@@ -117,7 +123,12 @@ def refusal(error: TrninvError, status: int, *, graphql: bool = False) -> Respon
     """An error as the whole answer."""
     body = orjson.dumps({"errors": [{"message": str(error), "extensions": error.extensions}]})
     media = GRAPHQL if graphql else "application/json"
-    return Response(body, status, media_type=f"{media}; charset=utf-8")
+    return Response(body, status, _again(status), media_type=f"{media}; charset=utf-8")
+
+
+def _again(status: int) -> dict[str, str]:
+    """When to ask again, where the service was too busy."""
+    return {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
 
 
 def etag_of(
@@ -137,29 +148,3 @@ def etag_of(
         graphql,
     ]
     return f'"{hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:32]}"'
-
-
-@asynccontextmanager
-async def while_waited_for(request: Request) -> AsyncIterator[None]:
-    """Cancels what runs within when the client leaves.
-
-    Raises
-    ------
-    ClientDisconnect
-        It did.
-
-    """
-    ended = False
-    async with anyio.create_task_group() as tasks:
-
-        async def watch() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-            tasks.cancel_scope.cancel()
-
-        tasks.start_soon(watch)
-        yield
-        ended = True
-        tasks.cancel_scope.cancel()
-    if not ended:
-        raise ClientDisconnect

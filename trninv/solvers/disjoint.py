@@ -10,7 +10,7 @@ from trninv.solvers.paths import Links, NodePath
 def disjoint(
     links: Links, sources: Collection[int], targets: Collection[int], *, nodes: bool, most: int
 ) -> list[NodePath]:
-    """Up to ``most`` paths that share no link, or no node but their ends; together as short as so many can be.
+    """Up to ``most`` paths that share no link, or no node but their ends; of the least total length.
 
     Ends of several nodes are joined, so that paths may begin and end at different ones. A flow of least cost over unit
     capacities (Menger 1927; Suurballe, Networks 4, 1974).

@@ -38,12 +38,12 @@ def below(graph: Graph, ends: Sequence[int], root: int | None) -> Counts:
 
 
 def across(leaves: Mapping[int, Sequence[Counts]], above: Mapping[int, int]) -> Iterator[Counts]:
-    """Pairs of endpoints in different groups that hang on a tree: those that meet at each of its nodes.
+    """Pairs of endpoints in different groups below a tree, counted at the node where their paths meet.
 
     Parameters
     ----------
     leaves
-        For a node of the tree the groups that hang on it, each by its endpoints' hops from the node.
+        For a node of the tree, the groups attached to it, each by its endpoints' hops from the node.
     above
         The node above each node but the root; its id is the higher one.
 

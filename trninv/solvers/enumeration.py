@@ -39,7 +39,7 @@ def hubs(graph: Graph, ends: Sequence[int]) -> list[int] | None:
 
 
 def profile(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> list[int]:
-    """For each number of endpoints the least capacity that parts so many from the rest."""
+    """For each number of endpoints, the least capacity that separates that many from the rest."""
     best = np.full(len(ends) + 1, _FAR)
     for table, _, _ in _tables(graph, ends, hubs, list(product((0, 1), repeat=len(hubs)))):
         best = np.minimum(best, table.min(axis=0))
@@ -92,7 +92,7 @@ def bisect(graph: Graph, ends: Sequence[int], hubs: Sequence[int], low: int, hig
 
 
 def _chosen(hubs: Sequence[int], side: Ints, joined: "Sequence[_Joined]", row: int, count: int) -> set[int]:
-    """Nodes of side 1 of the least cut with so many endpoints there."""
+    """Nodes on side 1 of the least cut that has this many endpoints there."""
     chosen = {hub for hub, at in zip(hubs, side, strict=True) if at}
     for each in reversed(joined):
         taken = int(each.pick[row, count])

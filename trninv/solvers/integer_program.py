@@ -1,6 +1,6 @@
 """Balanced cuts as an integer program (HiGHS through SciPy): x says the side of a node, y whether an edge is cut.
 
-Trees of `trninv.solvers.packing` hold it up from below.
+Trees of `trninv.solvers.packing` give it cuts that raise its lower bound.
 """
 
 import ctypes

@@ -219,7 +219,7 @@ class _Search:
 
 
 def time_of(links: Links, path: NodePath, message: int) -> Fraction:
-    """Nanoseconds that a message of so many bytes takes: the links' latencies, and its bytes over the bottleneck."""
+    """Nanoseconds that ``message`` bytes take: the links' latencies, and the bytes over the bottleneck."""
     travelled = [links[a][b] for a, b in pairwise(path)]
     if not travelled:
         return Fraction(0)

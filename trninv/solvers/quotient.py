@@ -223,7 +223,7 @@ def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient
 
 
 def _cheapest(kinds: Sequence[tuple[Island, int]], chips: int) -> Fraction:
-    """Least Σ λ·a for so many chips: the fractional knapsack."""
+    """Least Σ λ·a for a number of chips: the fractional knapsack."""
     total, left = Fraction(0), chips
     for island, number in sorted(kinds, key=lambda kind: kind[0].ratio):
         taken = min(left, island.size * number)

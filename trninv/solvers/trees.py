@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 def network(ends: Ints, prices: Floats, count: int) -> csr_array:
-    """A graph of so many nodes by its edges (edges × 2) and their prices, in both directions."""
+    """A sparse matrix of the edges' prices (``count`` × ``count``), from edges (edges × 2), in both directions."""
     a, b = ends.T
     return csr_array((np.r_[prices, prices], (np.r_[a, b], np.r_[b, a])), shape=(count, count))
 

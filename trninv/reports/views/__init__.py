@@ -21,7 +21,7 @@ from sqlalchemy import ColumnElement, Connection, literal_column, make_url, text
 from trninv.inventory.address import LEVELS, address_of, address_of_node
 from trninv.inventory.schema import METADATA, TABLES
 from trninv.inventory.state import carried_in_sql
-from trninv.reports.reader import ROLE
+from trninv.reports.postgresql_reader import ROLE
 
 _FOLDER: Final = Path(__file__).parent
 _NAMED: Final = re.compile(r"\{\{ (\w+) \}\}")

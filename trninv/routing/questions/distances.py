@@ -27,7 +27,7 @@ _DEFINED = "links travelled on a shortest path between each pair of the scope's 
 
 @dataclass(frozen=True, slots=True)
 class HopCount:
-    """Pairs of chips that are so many hops apart."""
+    """Pairs of chips that are this many hops apart."""
 
     hops: Annotated[int, "Links of a shortest path."]
     pairs: Annotated[Exact, "How many pairs."]

@@ -41,8 +41,8 @@ class LinkShare:
     """A link of the best paths, in the direction travelled."""
 
     link: Annotated[LinkRef, "The link."]
-    source: Annotated[At, "From."]
-    target: Annotated[At, "To."]
+    source: Annotated[At, "The end it leaves."]
+    target: Annotated[At, "The end it reaches."]
     paths: Annotated[int, "How many of the best paths take it."]
     share: Annotated[float, "Its part of the traffic under equal-cost multipath."]
 

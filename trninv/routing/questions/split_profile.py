@@ -20,7 +20,7 @@ _DEFINED = (
 
 @dataclass(frozen=True, slots=True)
 class SplitCost:
-    """What parts so many chips from the others, one direction."""
+    """The least capacity between this many chips and the rest, one direction."""
 
     chips: Annotated[int, "How many."]
     lower: Annotated[Bandwidth, "Proven: no less."]

@@ -1,0 +1,175 @@
+"""Copying a database: between both kinds and back, whole or not at all, never over what nobody gave up."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, select, text
+
+from conftest import BACKENDS, Databases, wear
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import DatabaseError, UsageError
+from trninv.inventory import access, migrate, stamp
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.schema import TABLES
+from trninv.inventory.transfer import transfer
+from trninv.inventory.verify import verify
+
+
+@pytest.fixture
+def used(databases: Databases, request: pytest.FixtureRequest) -> str:
+    """URL of a database with clusters, states, events and a token."""
+    url = databases.seeded(request.param)
+    wear(url)
+    with connect(url) as engine, writing(engine) as connection:
+        access.create(connection, "grafana", "read", "90d")
+    return url
+
+
+def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
+    with engine.connect() as connection:
+        return {
+            name: [tuple(row) for row in connection.execute(select(table).order_by(table.c.id))]
+            for name, table in TABLES.items()
+        }
+
+
+def _copy(source: Engine, target: Engine, *, replace: bool = False) -> int:
+    migrate.make(target)
+    with reading(source) as found, writing(target) as made:
+        return transfer(found, made, replace=replace)
+
+
+@pytest.mark.parametrize("used", BACKENDS, indirect=True)
+def test_a_copy_has_every_row_and_so_has_the_copy_of_it(used: str, databases: Databases) -> None:
+    with connect(used) as first:
+        before = _everything(first)
+        assert all(before[name] for name in ("fact", "cluster", "link", "state_event", "token"))
+        for backend in BACKENDS:
+            with connect(databases.empty(backend)) as second, connect(databases.empty("sqlite")) as third:
+                assert _copy(first, second) == _copy(second, third) == sum(map(len, before.values()))
+                assert _everything(second) == _everything(third) == before
+                assert migrate.check(second) is None
+
+
+@pytest.mark.parametrize("used", ["sqlite"], indirect=True)
+def test_a_copy_goes_on_as_its_original(used: str, empty: str) -> None:
+    with connect(used) as source, connect(empty) as target:
+        _copy(source, target)
+        with writing(target) as connection:
+            assert stamp.seed(connection, catalog(), systems().get("trn1"), "lab")
+            access.revoke(connection, "grafana")
+        with reading(target) as connection:
+            assert list(verify(connection, catalog(), systems())) == []
+        with pytest.raises(Exception, match="append only"), target.begin() as connection:
+            connection.execute(text("DELETE FROM state_event"))
+
+
+@pytest.mark.parametrize("used", ["sqlite"], indirect=True)
+def test_rows_that_are_there_are_removed_only_if_told(used: str, seeded: str) -> None:
+    wear(seeded)
+    with connect(used) as source, connect(seeded) as target:
+        before = _everything(target)
+        with pytest.raises(UsageError, match=r"has [\d,]+ rows: name an empty database, or add --replace"):
+            _copy(source, target)
+        assert _everything(target) == before
+        _copy(source, target, replace=True)
+        assert _everything(target) == _everything(source) != before
+        with pytest.raises(Exception, match="append only"), target.begin() as connection:
+            connection.execute(text("DELETE FROM state_event"))
+
+
+def test_a_database_is_not_copied_to_itself(seeded: str) -> None:
+    with connect(seeded) as source, connect(seeded) as target:
+        before = _everything(source)
+        with pytest.raises(UsageError, match="both FROM and TO"):
+            _copy(source, target, replace=True)
+        assert _everything(source) == before
+
+
+_CHANGING = {
+    "sqlite": ["CREATE TRIGGER t AFTER INSERT ON rack BEGIN UPDATE rack SET rack_units = 1 WHERE id = new.id; END"],
+    "postgresql": [
+        "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN new.rack_units = 1; RETURN new; END'",
+        "CREATE TRIGGER t BEFORE INSERT ON rack FOR EACH ROW EXECUTE FUNCTION f()",
+    ],
+}
+
+
+@pytest.mark.parametrize("used", ["sqlite"], indirect=True)
+def test_a_row_that_differs_afterwards_undoes_everything(used: str, empty: str) -> None:
+    with connect(used) as source, connect(empty) as target:
+        migrate.migrate(target)
+        with target.begin() as connection:
+            for statement in _CHANGING[target.dialect.name]:
+                connection.execute(text(statement))
+        with pytest.raises(DatabaseError, match="did not keep the rows of rack"):
+            _copy(source, target)
+        assert not any(_everything(target).values())
+
+
+def test_a_row_that_the_target_cannot_hold_undoes_everything(databases: Databases) -> None:
+    with (
+        connect(databases.seeded("sqlite")) as source,
+        connect(databases.empty("postgresql")) as target,
+    ):
+        with source.begin() as connection:
+            connection.execute(text("UPDATE source SET title = 'a' || char(0) WHERE id = 1"))
+        with pytest.raises(DatabaseError, match="refused rows of source"):
+            _copy(source, target)
+        assert not any(_everything(target).values())
+
+
+_KILLED = """
+import sys, time
+from trninv.inventory import transfer
+from trninv.inventory.database import connect, reading, writing
+
+def pause(doing, done, total):
+    if doing == sys.argv[3]:
+        print("half way", flush=True)
+        time.sleep(60)
+
+with connect(sys.argv[1]) as one, connect(sys.argv[2]) as other, reading(one) as source, writing(other) as target:
+    transfer.transfer(source, target, pause)
+"""
+
+
+@pytest.mark.parametrize("at", ["writing fact", "writing link", "comparing token"])
+@pytest.mark.parametrize("used", ["sqlite"], indirect=True)
+def test_a_kill_leaves_nothing_and_the_next_copy_is_whole(used: str, empty: str, at: str) -> None:
+    with connect(empty) as target:
+        migrate.migrate(target)
+    child = subprocess.Popen(
+        [sys.executable, "-c", _KILLED, used, empty, at],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"half way\n"
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    with connect(used) as source, connect(empty) as target:
+        assert not any(_everything(target).values())
+        _copy(source, target)
+        assert _everything(target) == _everything(source)
+
+
+def test_many_rows_are_loaded_before_their_keys_are_made(databases: Databases) -> None:
+    with connect(databases.empty("sqlite")) as source, connect(databases.empty("postgresql")) as target:
+        migrate.migrate(source)
+        with writing(source) as connection:
+            stamp.seed(connection, catalog(), systems().get("rainier").resized(60), "large")
+        progress: list[tuple[str, int, int]] = []
+        migrate.make(target)
+        with reading(source) as found, writing(target) as made:
+            rows = transfer(found, made, lambda *at: progress.append(at))
+        assert rows > 50_000
+        assert progress[-1][1:] == (2 * rows, 2 * rows)
+        assert [done for _, done, _ in progress] == sorted(done for _, done, _ in progress)
+        assert migrate.check(target) is None
+        assert _everything(target) == _everything(source)

@@ -1,0 +1,62 @@
+"""What a database URL says: a file by its very name, several hosts of PostgreSQL, never a password."""
+
+from pathlib import Path
+
+import psycopg.conninfo
+import pytest
+from sqlalchemy import make_url
+
+from trninv.errors import UsageError
+from trninv.inventory import migrate
+from trninv.inventory.database import connect, display, engine_of, reading
+from trninv.inventory.urls import parsed
+
+
+@pytest.mark.parametrize("name", ["a?b.db", "p%41.db", "a#b.db", "a b+c.db", "ä:@.db", "?", "%"])
+def test_a_file_is_the_one_that_is_named(tmp_path: Path, name: str) -> None:
+    url = f"sqlite:///{tmp_path}/{name}"
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        with reading(engine):
+            pass
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    assert display(url) == display(parsed(url)) == url
+
+
+def test_a_file_has_no_options(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"write sqlite:///x.db, or sqlite:///file:x.db\?mode=ro&uri=true"):
+        engine_of("sqlite:///x.db?mode=ro")
+    file = tmp_path / "a?b%.db"
+    with connect(f"sqlite:///{file}") as engine:
+        migrate.migrate(engine)
+    named = str(file).replace("%", "%25").replace("?", "%3F")
+    with connect(f"sqlite:///file:{named}?mode=ro&uri=true") as engine, reading(engine):
+        pass
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("url", ["", " ", "x", "sqlite", "postgresql://h:x,i/d", "postgresql://h:1:2,i/d"])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="not a database URL"):
+        engine_of(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted"),
+    [
+        ("postgresql://h1,h2/d", {"host": "h1,h2", "dbname": "d"}),
+        ("postgresql://u:p@h1:1,h2:2/d", {"host": "h1,h2", "port": "1,2", "user": "u", "password": "p"}),
+        ("postgresql://h1,h2:2/d?target_session_attrs=any", {"host": "h1,h2", "port": ",2"}),
+        ("postgresql://[::1]:1,[::2]/d", {"host": "::1,::2", "port": "1,"}),
+        ("postgresql://u:a,b@h1/d", {"host": "h1", "password": "a,b"}),
+    ],
+)
+def test_hosts_are_read_as_libpq_reads_them(url: str, wanted: dict[str, str]) -> None:
+    with connect(url) as engine:
+        _, given = engine.dialect.create_connect_args(engine.url)
+    said = psycopg.conninfo.conninfo_to_dict(url)
+    del given["context"]
+    assert {"port": ",", **said} == {"port": ",", **given}
+    assert wanted.items() <= given.items()
+    assert ":p@" not in display(url)
+    assert make_url(display(url)).database == "d"

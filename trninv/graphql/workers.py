@@ -1,0 +1,127 @@
+"""Where a process runs what blocks: threads of several kinds, each with a queue in which nobody waits in vain.
+
+Waiting counts into the deadline, who leaves is taken out of the queue, and one client holds at most half of a kind. A
+thread counts as busy until it ends, also where nobody waits for its answer any more.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from contextvars import ContextVar, copy_context
+from functools import partial
+from math import inf
+from typing import Any, Final, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
+
+from anyio import CancelScope, CapacityLimiter, move_on_after
+
+from trninv import deadline
+from trninv.errors import BusyError
+
+T = TypeVar("T")
+
+READING: Final = 4
+"""Threads of one process that read the inventory; each may hold a connection, as each that routes may."""
+ROUTING: Final = 4
+PREPARING: Final = 2
+"""Threads that parse and check documents."""
+STATES: Final = 8
+"""Documents that are executed at a time; each keeps a connection besides those of the threads."""
+
+client: ContextVar[str | None] = ContextVar("client", default=None)
+"""Who asks: a token's name, else an address; None is the process itself, which may use every worker."""
+
+
+class _Place(NamedTuple):
+    """What work holds while it runs."""
+
+    holder: object
+    limiters: tuple[CapacityLimiter, ...]
+
+    def leave(self) -> None:
+        for limiter in self.limiters:
+            limiter.release_on_behalf_of(self.holder)
+
+
+class Places:
+    """Room for so many at a time, half of it at most for one client."""
+
+    def __init__(self, most: int) -> None:
+        self._all, self._share = CapacityLimiter(most), max(most // 2, 1)
+        self._clients = WeakValueDictionary[str, CapacityLimiter]()
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """A place, once one is free.
+
+        Raises
+        ------
+        BusyError
+            None was before the deadline.
+
+        """
+        place = await self._place()
+        try:
+            yield
+        finally:
+            place.leave()
+
+    async def _place(self) -> _Place:
+        with move_on_after(deadline.remaining(inf)):
+            return await self._queued()
+        raise BusyError("no worker was free in time: ask again later, or for less at a time")
+
+    async def _queued(self) -> _Place:
+        holder, taken = object(), list[CapacityLimiter]()
+        try:
+            for limiter in self._limiters():
+                await limiter.acquire_on_behalf_of(holder)
+                taken.append(limiter)
+        except BaseException:
+            _Place(holder, tuple(taken)).leave()
+            raise
+        return _Place(holder, tuple(taken))
+
+    def _limiters(self) -> list[CapacityLimiter]:
+        who = client.get()
+        return [self._all] if who is None else [self._clients.setdefault(who, CapacityLimiter(self._share)), self._all]
+
+
+class Workers(Places):
+    """Threads of one kind."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self._pool = ThreadPoolExecutor(most)
+
+    async def run(self, work: Callable[..., T], *given: Any, to_end: bool = False) -> T:
+        """Run something in a thread, once one is free.
+
+        Parameters
+        ----------
+        to_end
+            Whether to wait for it even if the client has left meanwhile.
+
+        Raises
+        ------
+        BusyError
+            No thread was free before the deadline.
+
+        """
+        place = await self._place()
+        loop = asyncio.get_running_loop()
+        running = self._pool.submit(copy_context().run, partial(work, *given))
+        running.add_done_callback(lambda _: _soon(loop, place.leave))
+        answer = asyncio.wrap_future(running)
+        if to_end:
+            with CancelScope(shield=True):
+                await asyncio.wait([answer])
+        return await answer
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    try:
+        loop.call_soon_threadsafe(call)
+    except RuntimeError:  # the loop has ended, so nobody waits
+        call()

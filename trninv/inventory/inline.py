@@ -1,0 +1,21 @@
+"""Rows within a statement, where no table can be made for them: on a standby of PostgreSQL."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import CTE, JSON, Connection, Table, Text, cast, column, func, literal, select
+
+
+def only_reads(connection: Connection) -> bool:
+    """Whether not even a temporary table can be made, as on a standby."""
+    if connection.dialect.name != "postgresql":
+        return False
+    return connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on"
+
+
+def inline(table: Table, rows: Sequence[Mapping[str, Any]]) -> CTE:
+    """Rows that a statement finds under the name of a table that does not exist."""
+    given = func.json_to_recordset(cast(literal(json.dumps(rows), Text), JSON))
+    columns = (column(each.name, each.type) for each in table.c)
+    return select(given.table_valued(*columns).render_derived(with_types=True)).cte(table.name)

@@ -1,0 +1,133 @@
+"""Everything of one database into another, of either kind: the same rows under the same keys, in one transaction."""
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, cast
+
+from sqlalchemy import Connection, Table, delete, func, insert, select, text
+
+from trninv.errors import DatabaseError, UsageError
+from trninv.inventory.bulk import bulk
+from trninv.inventory.database import display
+from trninv.inventory.schema import METADATA, TABLES
+
+_BATCH = 5_000
+_TABLES = METADATA.sorted_tables
+Progress = Callable[[str, int, int], None]
+"""Called with what is done to which table, the number of rows done, and the number of rows in all."""
+
+
+def transfer(
+    source: Connection, target: Connection, progress: Progress = lambda *_: None, *, replace: bool = False
+) -> int:
+    """Write every row of a database into another and compare both, row for row, within the target's transaction.
+
+    Parameters
+    ----------
+    replace
+        Whether rows that the target has are removed first; otherwise it must have none.
+
+    Returns
+    -------
+    int
+        How many rows were written, and found to be the same.
+
+    Raises
+    ------
+    UsageError
+        Both are one database, or the target has rows and they are not to be replaced.
+    DatabaseError
+        The target does not take a row, or does not give it back as it was.
+
+    """
+    where = display(target.engine.url)
+    if _is_same(source, target):
+        raise UsageError(f"{where} is both FROM and TO: name another database")
+    before, total = _size(target), _size(source)
+    if before and not replace:
+        raise UsageError(f"{where} has {before:,} rows: name an empty database, or add --replace to remove them")
+    done = 0
+
+    def count(doing: str, rows: int) -> None:
+        nonlocal done
+        done += rows
+        progress(doing, done, 2 * total)
+
+    with bulk(target, max(before, total), 0):
+        if before:
+            _clear(target)
+        for table in _TABLES:
+            for rows in _batches(source, table):
+                _insert(target, table, rows)
+                count(f"writing {table.name}", len(rows))
+        progress("keys and indexes", done, 2 * total)
+    for table in _TABLES:
+        for ours, theirs in zip_longest(_batches(source, table), _batches(target, table)):
+            if ours != theirs:
+                raise DatabaseError(f"{where} did not keep the rows of {table.name} as they were: nothing was copied")
+            count(f"comparing {table.name}", len(ours))
+    return total
+
+
+def _is_same(source: Connection, target: Connection) -> bool:
+    if source.dialect.name != target.dialect.name:
+        return False
+    if source.dialect.name == "sqlite":
+        one, other = (each.exec_driver_sql("PRAGMA database_list").all()[0].file for each in (source, target))
+        return bool(one and other) and Path(one).samefile(other)
+    key = {"key": secrets.randbits(62)}  # a lock that nobody else takes, and that only one database knows of
+    source.execute(text("SELECT pg_advisory_xact_lock(:key)"), key)
+    return not target.scalar(text("SELECT pg_try_advisory_xact_lock(:key)"), key)
+
+
+def _size(connection: Connection) -> int:
+    return sum(connection.scalar(select(func.count()).select_from(table)) or 0 for table in _TABLES)
+
+
+def _batches(connection: Connection, table: Table) -> Iterator[Sequence[tuple[Any, ...]]]:
+    query = select(table).order_by(table.c.id)
+    with connection.execute(query, execution_options={"yield_per": _BATCH}) as found:
+        for rows in found.partitions():
+            yield [tuple(row) for row in rows]
+
+
+def _insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(str(insert(table).compile(connection)), list(rows))
+        return
+    quote, cursor = connection.dialect.identifier_preparer.quote, cast("Any", connection.connection.cursor())
+    columns = ", ".join(quote(column.name) for column in table.c)
+    try:
+        with cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copied:
+            for row in rows:
+                copied.write_row(row)
+    except connection.dialect.loaded_dbapi.Error as error:  # SQLAlchemy, which would word it, knows no COPY
+        reason = str(error).partition("\n")[0]
+        raise DatabaseError(f"{display(connection.engine.url)} refused rows of {table.name}: {reason}") from error
+
+
+def _clear(connection: Connection) -> None:
+    with _events_may_go(connection):
+        for table in reversed(_TABLES):
+            connection.execute(delete(table))
+
+
+@contextmanager
+def _events_may_go(connection: Connection) -> Iterator[None]:
+    """Lift what else forbids that recorded changes of state are removed."""
+    event = TABLES["state_event"].name
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"ALTER TABLE {event} DISABLE TRIGGER USER")
+        yield
+        connection.exec_driver_sql(f"ALTER TABLE {event} ENABLE TRIGGER USER")
+        return
+    query = text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :event")
+    triggers = connection.execute(query, {"event": event}).all()
+    for trigger in triggers:
+        connection.exec_driver_sql(f"DROP TRIGGER {trigger.name}")
+    yield
+    for trigger in triggers:
+        connection.exec_driver_sql(trigger.sql)

@@ -1,0 +1,201 @@
+"""The SQL that a user may write: which parts of a query, functions and types there are, all by name.
+
+It is read as PostgreSQL's, whatever the database. A part that is not listed is refused: what is missed here can't run.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from math import isfinite
+from typing import Final
+
+from sqlglot import exp
+
+from trninv.errors import SqlError
+
+_QUERY: Final = (
+    exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.With, exp.CTE, exp.From, exp.Join, exp.Table,
+    exp.TableAlias, exp.Values, exp.Tuple, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered, exp.Limit,
+    exp.Offset, exp.Distinct, exp.Alias, exp.Column, exp.Identifier, exp.Star, exp.Window, exp.WindowSpec, exp.Filter,
+    exp.WithinGroup,
+)  # fmt: skip
+_VALUES: Final = (
+    exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.DataType, exp.In, exp.Between, exp.Like, exp.ILike, exp.Escape,
+    exp.Is, exp.Not, exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ,
+    exp.NullSafeNEQ, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe,
+)  # fmt: skip
+PARTS: Final = frozenset({*_QUERY, *_VALUES})
+"""What a tree may be made of, besides functions; exactly these classes, none that are derived from them."""
+
+FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Abs: "abs", exp.Avg: "avg", exp.Case: "case", exp.Cast: "cast", exp.Ceil: "ceil", exp.Coalesce: "coalesce",
+    exp.Concat: "concat", exp.Count: "count", exp.CumeDist: "cume_dist", exp.DenseRank: "dense_rank",
+    exp.Exists: "exists", exp.FirstValue: "first_value", exp.Floor: "floor", exp.Greatest: "greatest", exp.If: "if",
+    exp.Lag: "lag", exp.LastValue: "last_value", exp.Lead: "lead", exp.Least: "least", exp.Length: "length",
+    exp.Ln: "ln", exp.Log: "log", exp.Lower: "lower", exp.Max: "max", exp.Min: "min", exp.NthValue: "nth_value",
+    exp.Ntile: "ntile", exp.Nullif: "nullif", exp.PercentRank: "percent_rank", exp.PercentileCont: "percentile_cont",
+    exp.Pow: "power", exp.Rank: "rank", exp.Replace: "replace", exp.Round: "round", exp.RowNumber: "row_number",
+    exp.Sign: "sign", exp.Sqrt: "sqrt", exp.Stddev: "stddev", exp.StrPosition: "strpos", exp.GroupConcat: "string_agg",
+    exp.Substring: "substring", exp.Sum: "sum", exp.Trim: "trim", exp.Upper: "upper", exp.Variance: "variance",
+}  # fmt: skip
+"""What may be called, and its name; what sqlglot knows no class for is in `OTHERS`."""
+OTHERS: Final = {"total": 1, "epoch": 1}
+"""Functions of trninv's own, and how many arguments they take."""
+
+_TYPES: Final = {
+    **dict.fromkeys((exp.DType.TEXT, exp.DType.VARCHAR), "text"),
+    **dict.fromkeys((exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT), "bigint"),
+    **dict.fromkeys((exp.DType.FLOAT, exp.DType.DOUBLE, exp.DType.DECIMAL), "double"),
+    exp.DType.DATE: "date",
+}
+_MOST: Final = 2**63
+_ARGUMENTS: Final[Mapping[type[exp.Expr], frozenset[str]]] = {
+    exp.Table: frozenset({"this", "alias"}),
+    exp.Distinct: frozenset({"expressions"}),
+    exp.Subquery: frozenset({"this", "alias", "with_", "order", "limit", "offset"}),
+    exp.Cast: frozenset({"this", "to"}),
+    exp.DataType: frozenset({"this", "nested"}),
+    exp.Round: frozenset({"this", "decimals"}),
+    exp.Escape: frozenset({"this", "expression"}),
+    **dict.fromkeys((exp.Log, exp.Max, exp.Min), frozenset({"this"})),
+}
+"""Of some parts, all that may be said; `nested` is False wherever a type is not."""
+
+
+def check_part(node: exp.Expr) -> None:
+    """Refuse a part of a query that is not of this language.
+
+    Raises
+    ------
+    SqlError
+        It is not.
+
+    """
+    kind = type(node)
+    if kind is exp.Anonymous:
+        if OTHERS.get(node.name.lower()) != len(node.expressions):
+            raise _refused(node.name)
+    elif kind not in PARTS and kind not in FUNCTIONS:
+        if isinstance(node, exp.Func):
+            raise _refused(node.sql_name())
+        raise SqlError(f"{_words(node)} is refused: it is not a part of the SQL that docs/reference/sql.md describes")
+    if wrong := next((name for name in _said(node) - _ARGUMENTS.get(kind, _said(node))), None):
+        raise SqlError(f"{_words(node)} is refused: {kind.__name__.upper()} takes no {wrong} here")
+    if check := _CHECKS.get(kind):
+        check(node)
+
+
+def _said(node: exp.Expr) -> frozenset[str]:
+    return frozenset(name for name, value in node.args.items() if value)
+
+
+def _refused(function: str) -> SqlError:
+    return SqlError(f"the function {function.lower()[:60]} is refused: it is not one that only computes")
+
+
+def _words(node: exp.Expr) -> str:
+    return node.sql(dialect="postgres", comments=False)[:60]
+
+
+def type_of(cast: exp.Expr) -> str:
+    """What a cast leads to: text, bigint, double or date.
+
+    Raises
+    ------
+    SqlError
+        It leads to something else.
+
+    """
+    to = cast.args["to"]
+    if not isinstance(to, exp.DataType) or to.this not in _TYPES:
+        raise SqlError(f"a cast to {_words(to)} is refused: cast to TEXT, BIGINT, DOUBLE PRECISION or DATE")
+    return _TYPES[to.this]
+
+
+def _check_number(node: exp.Expr) -> None:
+    text = str(node.this)
+    if not node.args.get("is_string") and not (text.isdigit() and int(text) < _MOST) and not _is_small(text):
+        raise SqlError(f"the number {text[:40]} is refused: it is beyond what both databases can hold")
+
+
+def _is_small(text: str) -> bool:
+    try:
+        return not text.isdigit() and isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _check_join(node: exp.Expr) -> None:
+    method = (node.args.get("method") or "").upper()
+    if method not in ("", "NATURAL") or _said(node) & {"global_", "hint", "match_condition", "directed", "pivots"}:
+        raise SqlError(f"{_words(node)} is refused: a join is INNER, LEFT, RIGHT, FULL or CROSS")
+
+
+def _check_set(node: exp.Expr) -> None:
+    if _said(node) & {"by_name", "side", "kind", "on"}:
+        raise SqlError("a UNION goes by the order of the columns")
+
+
+def _check_aggregate(node: exp.Expr) -> None:
+    if not isinstance(node.this, exp.PercentileCont) or len(node.expression.expressions) != 1:
+        raise SqlError("WITHIN GROUP goes with percentile_cont and one ORDER BY")
+    if not isinstance(node.this.this, exp.Literal):
+        raise SqlError("percentile_cont takes a number, such as 0.5")
+
+
+def _check_percentile(node: exp.Expr) -> None:
+    if not isinstance(node.parent, exp.WithinGroup):
+        raise SqlError("percentile_cont goes with WITHIN GROUP (ORDER BY …)")
+
+
+def _check_alias(node: exp.Expr) -> None:
+    if node.args.get("columns") and not isinstance(node.parent, exp.CTE):
+        raise SqlError("columns of a table are named with AS in its query, not behind its alias")
+
+
+_CHECKS: Final[Mapping[type[exp.Expr], Callable[[exp.Expr], object]]] = {
+    exp.Cast: type_of,
+    exp.Literal: _check_number,
+    exp.Join: _check_join,
+    exp.Union: _check_set,
+    exp.Intersect: _check_set,
+    exp.Except: _check_set,
+    exp.WithinGroup: _check_aggregate,
+    exp.PercentileCont: _check_percentile,
+    exp.TableAlias: _check_alias,
+}
+
+_UNITS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+
+
+def with_times(tree: exp.Expr) -> exp.Expr:
+    """The tree with now(), current_date and now() ± an interval as the texts that they stand for, in UTC."""
+    now = datetime.now(UTC)
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, (exp.Add, exp.Sub)) and isinstance(node.expression, exp.Interval) and _is_now(node.this):
+            span = _span(node.expression) * (1 if isinstance(node, exp.Add) else -1)
+            return exp.Literal.string(_shifted(now, span).isoformat(timespec="seconds"))
+        if _is_now(node):
+            return exp.Literal.string(now.isoformat(timespec="seconds"))
+        return exp.Literal.string(now.date().isoformat()) if isinstance(node, exp.CurrentDate) else node
+
+    return tree.transform(replaced, copy=False)
+
+
+def _is_now(node: exp.Expr) -> bool:
+    return isinstance(node, exp.CurrentTimestamp) and not _said(node) - {"sysdate"}
+
+
+def _span(interval: exp.Expr) -> timedelta:
+    unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
+    try:
+        return timedelta(seconds=float(interval.name) * _UNITS[unit])
+    except (KeyError, ValueError, OverflowError):
+        raise SqlError(f"{_words(interval)} is refused: write INTERVAL '7 days', in weeks, days, hours …") from None
+
+
+def _shifted(now: datetime, span: timedelta) -> datetime:
+    try:
+        return now + span
+    except OverflowError:
+        raise SqlError("the interval leads out of the calendar") from None

@@ -1,0 +1,256 @@
+"""A checked query in the words of a database, so that it means the same on both.
+
+What PostgreSQL has and SQLite has not is in `trninv.reports.sqlite_process`, under the same name. Where the two differ,
+texts compare and change case by their bytes and ASCII, halves round away from zero, and a division by zero is null.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sqlglot import exp
+
+from trninv.errors import SqlError
+from trninv.reports.language import type_of
+from trninv.reports.names import LONGEST
+
+_CUT: Final = str(LONGEST + 1)
+_AROUND: Final = (exp.Filter, exp.Window, exp.WithinGroup)
+_PREDICATES: Final = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean)
+_GROWING: Final = (exp.DPipe, exp.Concat, exp.Replace)
+
+Rule = Callable[[exp.Expr], exp.Expr]
+
+
+def rewritten(tree: exp.Expr, dialect: str) -> exp.Expr:
+    """The tree for a dialect (sqlite, postgres)."""
+    rules = {**_BOTH, **(_SQLITE if dialect == "sqlite" else _POSTGRES)}
+    nodes = list(tree.walk())
+    if dialect == "postgres":
+        for node in nodes:
+            if isinstance(node, _GROWING) and _recurs(node) and not isinstance(node.parent, _GROWING):
+                _wrap(node, _cut)
+    for node in reversed(nodes):  # what is inside first
+        if (rule := rules.get(type(node))) and (made := rule(node)) is not node:
+            node.replace(made)
+    return tree
+
+
+def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def _cast(node: exp.Expr, to: exp.DType) -> exp.Expr:
+    return exp.Cast(this=node, to=exp.DataType(this=to))
+
+
+def _double(node: exp.Expr) -> exp.Expr:
+    return _cast(node, exp.DType.DOUBLE)
+
+
+def _cut(node: exp.Expr) -> exp.Expr:
+    """At most one character more than a text may have, which the reader then refuses."""
+    return _call("left", node, exp.Literal.number(_CUT))
+
+
+def _recurs(node: exp.Expr) -> bool:
+    return any(with_.args.get("recursive") for with_ in _ancestors(node) if isinstance(with_, exp.With))
+
+
+def _ancestors(node: exp.Expr) -> list[exp.Expr]:
+    found = list[exp.Expr]()
+    while node.parent is not None:
+        node = node.parent
+        found.append(node)
+    return found
+
+
+def _wrap(node: exp.Expr, made: Rule) -> exp.Expr:
+    """Put something around a function, and around its FILTER and OVER; returns the node."""
+    while isinstance(node.parent, _AROUND) and node.parent.this is node:
+        node = node.parent
+    holder = exp.Placeholder()
+    node.replace(holder)
+    holder.replace(made(node))
+    return node
+
+
+def _as_double(node: exp.Expr) -> exp.Expr:
+    _wrap(node, _double)
+    return node
+
+
+def _date(node: exp.Expr) -> exp.Expr:
+    text = _cast(node.this, exp.DType.TEXT)
+    return exp.Substring(this=text, start=exp.Literal.number(1), length=exp.Literal.number(10))
+
+
+def _ilike(lower: Rule) -> Rule:
+    def made(node: exp.Expr) -> exp.Expr:
+        negate = node.args.get("negate")
+        return exp.Like(this=lower(node.this), expression=lower(node.expression), negate=negate)
+
+    return made
+
+
+def _by_bytes(node: exp.Expr) -> exp.Expr:
+    return exp.Collate(this=exp.paren(node, copy=False), expression=exp.to_identifier("C", quoted=True))
+
+
+def _cased(node: exp.Expr) -> exp.Expr:
+    node.set("this", _by_bytes(node.this))
+    return node
+
+
+def _substring(node: exp.Expr) -> exp.Expr:
+    """Never by a regular expression, which a text as start would be."""
+    for name in ("start", "length"):
+        value = node.args.get(name)
+        if value is not None and not (isinstance(value, exp.Literal) and not value.is_string):
+            node.set(name, _cast(value, exp.DType.INT))
+    return node
+
+
+def _checked_substring(node: exp.Expr) -> exp.Expr:
+    if isinstance(node.args.get("start"), exp.Neg):
+        raise SqlError("substr counts from 1, and not from the end")
+    return node
+
+
+def _divided(node: exp.Expr) -> exp.Expr:
+    by = node.expression
+    if not (isinstance(by, exp.Literal) and not by.is_string and float(by.name)):
+        node.set("expression", exp.Nullif(this=by, expression=exp.Literal.number(0)))
+    return node
+
+
+def _number(node: exp.Expr) -> exp.Expr:
+    return node if node.args.get("is_string") or str(node.this).isdigit() else _double(node.copy())
+
+
+def _like_on_postgres(node: exp.Expr) -> exp.Expr:
+    """Without ESCAPE, no character escapes; there, a backslash would."""
+    pattern = node.expression
+    plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
+    return node if plain or isinstance(node.parent, exp.Escape) else exp.Escape(this=node.copy(), expression=_NONE)
+
+
+_NONE: Final = exp.Literal.string("")
+
+
+def _cast_on_postgres(node: exp.Expr) -> exp.Expr:
+    match type_of(node):
+        case "date":
+            return _date(node)
+        case "bigint" if not isinstance(node.this, _PREDICATES):
+            return _cast(_cast(node.this, exp.DType.DECIMAL), exp.DType.BIGINT)
+        case "double":
+            return _double(node.this)
+    return node
+
+
+def _cast_on_sqlite(node: exp.Expr) -> exp.Expr:
+    to = type_of(node)
+    return _date_on_sqlite(node) if to == "date" else _call(f"to_{to}", node.this)
+
+
+def _date_on_sqlite(node: exp.Expr) -> exp.Expr:
+    return _call("substr", node.this, exp.Literal.number(1), exp.Literal.number(10))
+
+
+def _round_on_postgres(node: exp.Expr) -> exp.Expr:
+    node.set("this", _cast(node.this, exp.DType.DECIMAL))
+    return _as_double(node)
+
+
+def _own_on_postgres(node: exp.Expr) -> exp.Expr:
+    (given,) = node.expressions
+    if node.name.lower() == "epoch":
+        when = _cast(given, exp.DType.TIMESTAMPTZ)
+        seconds = exp.Floor(this=exp.Extract(this=exp.var("EPOCH"), expression=when))
+        return _cast(seconds, exp.DType.BIGINT)
+    made = exp.Sum(this=given)
+    node.replace(made)
+    _wrap(made, lambda total: exp.Coalesce(this=_double(total), expressions=[_double(exp.Literal.number(0))]))
+    return made
+
+
+def _own_on_sqlite(node: exp.Expr) -> exp.Expr:
+    if node.name.lower() == "epoch":
+        return _cast(_call("strftime", exp.Literal.string("%s"), *node.expressions), exp.DType.BIGINT)
+    return node
+
+
+def _agg_on_postgres(node: exp.Expr) -> exp.Expr:
+    _wrap(node, _cut)
+    of = node.this
+    inner = of.this if isinstance(of, exp.Order) else of
+    if not isinstance(inner, exp.Distinct):
+        inner.replace(_cast(inner.copy(), exp.DType.TEXT))
+    return node
+
+
+def _agg_on_sqlite(node: exp.Expr) -> exp.Expr:
+    of, order = node.this, []
+    if isinstance(of, exp.Order):
+        if len(of.expressions) != 1:
+            raise SqlError("string_agg takes one ORDER BY")
+        (by,) = of.expressions
+        of, order = of.this, [by.this, exp.Literal.number(1 if by.args.get("desc") else 0)]
+    if isinstance(of, exp.Distinct):
+        raise SqlError("string_agg(DISTINCT …) is refused: put the DISTINCT into a query of its own")
+    return _call("string_agg", of, node.args.get("separator") or exp.Literal.string(","), *order)
+
+
+def _percentile_on_sqlite(node: exp.Expr) -> exp.Expr:
+    (by,) = node.expression.expressions
+    return _call("percentile_cont", by.this, node.this.this, exp.Literal.number(1 if by.args.get("desc") else 0))
+
+
+def _joined_on_sqlite(node: exp.Expr) -> exp.Expr:
+    """Numbers become texts as on PostgreSQL: 2.0 is 2."""
+    for name in ("this", "expression"):
+        value = node.args[name]
+        if not isinstance(value, (exp.Literal, exp.DPipe)) or (isinstance(value, exp.Literal) and not value.is_string):
+            node.set(name, _call("to_text", value))
+    return node
+
+
+def _named(name: str) -> Rule:
+    def made(node: exp.Expr) -> exp.Expr:
+        first = [node.this] if isinstance(node.args.get("this"), exp.Expr) else []
+        return _call(name, *first, *node.expressions)
+
+    return made
+
+
+_BOTH: Final[Mapping[type[exp.Expr], Rule]] = {
+    **dict.fromkeys((exp.Ceil, exp.Floor, exp.Pow, exp.Sqrt, exp.Ln, exp.Log, exp.Sign), _as_double),
+    **dict.fromkeys((exp.Avg, exp.Stddev, exp.Variance), _as_double),
+    exp.Substring: _checked_substring,
+}
+_POSTGRES: Final[Mapping[type[exp.Expr], Rule]] = {
+    exp.Anonymous: _own_on_postgres,
+    exp.Cast: _cast_on_postgres,
+    exp.Div: _divided,
+    exp.GroupConcat: _agg_on_postgres,
+    exp.ILike: _ilike(lambda node: exp.Lower(this=_by_bytes(node))),
+    exp.Like: _like_on_postgres,
+    exp.Literal: _number,
+    exp.Lower: _cased,
+    exp.Mod: _divided,
+    exp.Round: _round_on_postgres,
+    exp.Substring: lambda node: _substring(_checked_substring(node)),
+    exp.Upper: _cased,
+}
+_SQLITE: Final[Mapping[type[exp.Expr], Rule]] = {
+    exp.Anonymous: _own_on_sqlite,
+    exp.Cast: _cast_on_sqlite,
+    exp.Concat: _named("concat"),
+    exp.DPipe: _joined_on_sqlite,
+    exp.Greatest: _named("greatest"),
+    exp.GroupConcat: _agg_on_sqlite,
+    exp.ILike: _ilike(lambda node: exp.Lower(this=node)),
+    exp.Least: _named("least"),
+    exp.Round: _as_double,
+    exp.WithinGroup: _percentile_on_sqlite,
+}

@@ -1,0 +1,168 @@
+"""PostgreSQL for reading only, and for a limited time.
+
+A read-only transaction as the role trninv_read, which is granted SELECT and nothing else. When its time is up it is
+cancelled, then this side hangs up and terminates it. The session is never used again.
+"""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psycopg
+import psycopg.sql
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from sqlalchemy import Engine, make_url, text
+
+from trninv.errors import SqlError
+from trninv.inventory.database import failing, reaching
+
+ROLE = "trninv_read"
+FIRST = 64
+"""Rows that are fetched with the statement."""
+
+_GRACE = 1.0
+"""Seconds after the limit until what does not stop by itself is ended."""
+
+
+class _Numbers(Loader):
+    """PostgreSQL's numeric as an integer if it is whole, because sums of integers are numeric there."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data).decode()
+        whole = "." not in text and text.lstrip("-").isdigit()
+        return int(text) if whole and abs(int(text)) < 2**63 else float(text)
+
+
+class _Truth(Loader):
+    """PostgreSQL's boolean as 1 or 0, as SQLite has it."""
+
+    def load(self, data: Buffer) -> int:
+        return int(bytes(data) == b"t")
+
+
+@contextmanager
+def opened(engine: Engine, seconds: float, over: threading.Event, *, is_login: bool = False) -> Iterator[Any]:
+    """A cursor; `over` is set once the time is up, and what it does then fails.
+
+    Raises
+    ------
+    SqlError
+        There is no role to read as; or this is the login of strangers, and it may do more than read.
+
+    """
+    with reaching(engine):
+        pooled = engine.connect()
+    driver: psycopg.Connection[Any] = pooled.connection.driver_connection  # type: ignore[assignment] # psycopg's
+    driver.adapters.register_loader("numeric", _Numbers)
+    driver.adapters.register_loader("bool", _Truth)
+    ended = threading.Event()
+    try:
+        driver.execute("SET TRANSACTION READ ONLY")
+        if is_login:
+            _check_harmless(driver)
+        _take_role(driver)
+        driver.execute(_SETTINGS.format(milliseconds=int(seconds * 1000) + 1000))
+        threading.Thread(target=_watch, args=(driver, seconds, over, ended), daemon=True).start()
+        with driver.cursor(name="trninv_read") as cursor:
+            yield _Named(cursor)
+    finally:
+        ended.set()
+        pooled.invalidate()  # end the session, and its role and settings with it
+        pooled.close()
+
+
+_SETTINGS = """
+SET LOCAL statement_timeout = {milliseconds}; SET LOCAL standard_conforming_strings = on; SET LOCAL timezone = 'UTC';
+SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1"""
+
+
+_MAY_MORE = """
+SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
+    OR coalesce(has_table_privilege(oid, to_regclass('token'), 'SELECT'), false)
+    OR EXISTS (SELECT FROM pg_class WHERE relowner = login.oid)
+    OR EXISTS (SELECT FROM pg_auth_members WHERE member = login.oid AND roleid <> to_regrole(%s))
+FROM pg_roles AS login WHERE rolname = session_user"""
+
+
+def _check_harmless(driver: psycopg.Connection[Any]) -> None:
+    """A statement that undid SET ROLE would be this login: it must be able to do no more than the role."""
+    if driver.execute(_MAY_MORE, [ROLE]).fetchone() != (0,):
+        raise SqlError(
+            f"the login of TRNINV_SQL_URL owns something or may more than {ROLE}: give it nothing but "
+            f"CREATE ROLE … LOGIN PASSWORD '…' IN ROLE {ROLE}"
+        )
+
+
+def make_login(engine: Engine, url: str) -> None:
+    """Create the login of a URL, if there is none of its name.
+
+    Raises
+    ------
+    DatabaseError
+        Whoever migrates may not.
+
+    """
+    wanted = make_url(url)
+    with failing(engine), engine.begin() as connection:
+        known = connection.scalar(text("SELECT 1 FROM pg_roles WHERE rolname = :name"), {"name": wanted.username})
+        if wanted.username and not known:
+            driver: Any = connection.connection.driver_connection
+            name, password = psycopg.sql.Identifier(wanted.username), psycopg.sql.Literal(wanted.password)
+            made = psycopg.sql.SQL(f"CREATE ROLE {{}} LOGIN PASSWORD {{}} IN ROLE {ROLE}").format(name, password)
+            driver.execute(made)
+
+
+def _take_role(driver: psycopg.Connection[Any]) -> None:
+    try:
+        driver.execute(f"SET LOCAL ROLE {ROLE}")
+    except psycopg.Error:
+        raise SqlError(
+            f"the role {ROLE} that can only read is not there, or not granted to you: an administrator runs "
+            f"CREATE ROLE {ROLE}; GRANT {ROLE} TO you; GRANT SELECT ON the tables and v_ views TO {ROLE}"
+        ) from None
+
+
+def _watch(driver: psycopg.Connection[Any], seconds: float, over: threading.Event, ended: threading.Event) -> None:
+    """End a session whose time is up: ask, then terminate, then hang up, which needs nobody's consent."""
+    if ended.wait(seconds):
+        return
+    over.set()
+    with suppress(psycopg.Error):
+        driver.cancel_safe(timeout=_GRACE)
+    if ended.wait(_GRACE):
+        return
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=driver.fileno()) as wire:
+        try:
+            wire.shutdown(socket.SHUT_RDWR)
+        finally:
+            wire.detach()
+    with suppress(psycopg.Error), _again(driver) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [driver.info.backend_pid])
+
+
+def _again(driver: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
+    """A connection as the same login."""
+    password = driver.info.password or None
+    return psycopg.connect(driver.info.dsn, password=password, connect_timeout=2, autocommit=True)
+
+
+class _Named:
+    """A server-side cursor that knows its columns before the first row is fetched."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor, self._first = cursor, list[tuple[Any, ...]]()
+
+    @property
+    def description(self) -> Any:
+        return self._cursor.description
+
+    def execute(self, sql: str) -> None:
+        self._cursor.execute(sql)
+        self._first = self._cursor.fetchmany(FIRST)  # errors of the query occur here
+
+    def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
+        first, self._first = self._first, []
+        return first or self._cursor.fetchmany(size)

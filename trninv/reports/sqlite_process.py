@@ -1,0 +1,182 @@
+"""A process that runs one statement on an SQLite file and can be killed: it is started by its path and imports nothing
+but the standard library, so it begins at once.
+
+It takes {"uri": …, "sql": …} from stdin, and gives a line of JSON each for the names of the columns, for some rows at a
+time, and for no rows at the end; or the text of an error.
+"""
+
+import json
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable
+from decimal import ROUND_HALF_UP, Decimal
+from math import ceil, floor, log, log10, sqrt
+from typing import Any
+
+MEMORY = 512 * 2**20
+"""Bytes that SQLite may use."""
+_LENGTH, _PATTERN, _CHUNK = 1_000_000, 10_000, 64
+_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+_CLOSED = ("token", "alembic_version", "sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_sequence")
+_EXPONENT = 10**15
+_KEPT = 1_000_000
+
+
+def opened(uri: str) -> sqlite3.Connection:
+    """A connection that can only read, that has PostgreSQL's functions, and whose every step is small."""
+    connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=60)
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("PRAGMA case_sensitive_like = ON")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LENGTH)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _PATTERN)
+    for name, arguments, function in _FUNCTIONS:
+        connection.create_function(name, arguments, function, deterministic=True)
+    for name, arguments, made in _AGGREGATES:
+        connection.create_aggregate(name, arguments, made)
+    connection.set_authorizer(_authorize)
+    return connection
+
+
+def _authorize(action: int, one: str | None, _other: str | None, _database: str | None, _inner: str | None) -> int:
+    if action not in _ALLOWED:
+        return sqlite3.SQLITE_DENY
+    # a subquery in FROM is read without a name, or under a name that is not a table's
+    if action == sqlite3.SQLITE_READ and (one or "").lower() in _CLOSED:
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: None if None in values else function(*values)
+
+
+def _to_text(value: object) -> object:
+    if not isinstance(value, float):
+        return value if value is None else str(value)
+    if value.is_integer():
+        return str(int(value)) if abs(value) < _EXPONENT else f"{value:.17g}"
+    return repr(value)
+
+
+def _half_up(value: Any, digits: int = 0) -> Decimal:
+    exact = Decimal(repr(value) if isinstance(value, float) else str(value).strip())
+    return exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+
+
+def _present(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+_FUNCTIONS: tuple[tuple[str, int, Callable[..., Any]], ...] = (
+    ("to_text", 1, _to_text),
+    ("to_bigint", 1, _strict(lambda value: int(_half_up(value)))),
+    ("to_double", 1, _strict(float)),
+    ("round", 1, _strict(lambda value: float(_half_up(value)))),
+    ("round", 2, _strict(lambda value, digits: float(_half_up(value, digits)))),
+    ("concat", -1, lambda *values: "".join(str(_to_text(value)) for value in _present(values))),
+    ("greatest", -1, lambda *values: max(_present(values), default=None)),
+    ("least", -1, lambda *values: min(_present(values), default=None)),
+    ("ceil", 1, _strict(ceil)),
+    ("floor", 1, _strict(floor)),
+    ("sign", 1, _strict(lambda value: (value > 0) - (value < 0))),
+    ("sqrt", 1, _strict(sqrt)),
+    ("ln", 1, _strict(log)),
+    ("log", 1, _strict(log10)),
+    ("power", 2, _strict(lambda base, exponent: float(base) ** exponent)),
+)
+
+
+class _Variance:
+    """Of a sample, by Welford's method."""
+
+    def __init__(self) -> None:
+        self._number, self._mean, self._squares = 0, 0.0, 0.0
+
+    def step(self, value: Any) -> None:
+        if value is not None:
+            self._number += 1
+            off = value - self._mean
+            self._mean += off / self._number
+            self._squares += off * (value - self._mean)
+
+    def finalize(self) -> float | None:
+        return self._squares / (self._number - 1) if self._number > 1 else None
+
+
+class _Deviation(_Variance):
+    def finalize(self) -> float | None:
+        found = super().finalize()
+        return None if found is None else sqrt(found)
+
+
+class _Values:
+    """An aggregate that keeps its values until the end."""
+
+    def __init__(self) -> None:
+        self._given: list[tuple[Any, ...]] = []
+
+    def step(self, *values: Any) -> None:
+        if values[0] is not None:
+            self._given.append(values)
+        if len(self._given) > _KEPT:
+            raise ValueError
+
+
+class _Percentile(_Values):
+    def finalize(self) -> float | None:
+        if not self._given:
+            return None
+        values = sorted((float(value) for value, _, _ in self._given), reverse=bool(self._given[0][2]))
+        at = float(self._given[0][1]) * (len(values) - 1)
+        low, high = values[floor(at)], values[ceil(at)]
+        return low + (high - low) * (at - floor(at))
+
+
+class _Joined(_Values):
+    def finalize(self) -> str | None:
+        if not self._given:
+            return None
+        if len(self._given[0]) > 2:  # noqa: PLR2004 # the value, what is between, the key, and whether downwards
+            down = bool(self._given[0][3])
+            self._given.sort(key=lambda row: (row[2] is None, row[2]), reverse=down)
+        first, *others = self._given
+        return str(_to_text(first[0])) + "".join(f"{row[1]}{_to_text(row[0])}" for row in others)
+
+
+_AGGREGATES: tuple[tuple[str, int, Any], ...] = (
+    ("variance", 1, _Variance),
+    ("stddev", 1, _Deviation),
+    ("percentile_cont", 3, _Percentile),
+    ("string_agg", 2, _Joined),
+    ("string_agg", 4, _Joined),
+)
+
+
+def _send(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+
+
+def _run(uri: str, sql: str) -> None:
+    connection = opened(uri)
+    connection.set_authorizer(None)
+    connection.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
+    connection.set_authorizer(_authorize)
+    cursor = connection.execute(sql)
+    _send([column[0] for column in cursor.description])
+    while rows := cursor.fetchmany(_CHUNK):
+        _send(rows)
+    _send([])
+
+
+def _main() -> None:
+    asked = json.load(sys.stdin.buffer)
+    try:
+        _run(asked["uri"], asked["sql"])
+    except MemoryError:
+        _send("it needs too much memory")
+    except (sqlite3.Error, OverflowError) as error:
+        _send(str(error))
+
+
+if __name__ == "__main__":
+    _main()
