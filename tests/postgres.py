@@ -58,8 +58,9 @@ class Server:
         self._control("-l", self.data / "log", "-o", options, "start")
 
     def stop(self) -> None:
-        """Stop it as a crash does."""
-        self._control("-m", "immediate", "stop")
+        """Stop it as a crash does, if it runs."""
+        if (self.data / "postmaster.pid").exists():
+            self._control("-m", "immediate", "stop")
 
     def promote(self) -> None:
         """Make a standby the primary."""

@@ -209,8 +209,10 @@ def test_health_waits_for_nobody(databases: Any, serve: Serve, reader: Reader, b
             slow = [asyncio.create_task(ask(made, SLOW, who)) for who in "aabbcc"]
             await reader.reached(READING)
             with ExitStack() as pool:
-                for _each in range(15 - READING):
-                    pool.enter_context(made.state.shared.fleet.engine.connect())
+                engine = made.state.shared.fleet.engine
+                for _each in range(20 - READING):
+                    pool.enter_context(engine.connect())
+                assert engine.pool.overflow() == 15
                 for path in ("/healthz", "/readyz"):
                     assert (await ask(made, path, "a")).status == 200
             reader.go.set()

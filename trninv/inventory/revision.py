@@ -13,12 +13,12 @@ from hashlib import sha256
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, Engine, PoolProxiedConnection
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from trninv.inventory.database import file_of, reading
 from trninv.inventory.postgresql import SNAPSHOT
-from trninv.inventory.sqlite import Place, place
+from trninv.inventory.sqlite import place
 
 _AGAIN = 3
 """How often a reading begins anew that a commit of another connection came upon."""
@@ -35,12 +35,12 @@ class Revision:
     def __init__(self, engine: Engine) -> None:
         self.engine, self._lock, self._file = engine, Lock(), file_of(engine)
         self._lite = engine.dialect.name == "sqlite"
-        self._connection: PoolProxiedConnection | None = None
-        self._born: tuple[bytes, Place | None] = b"", None
+        self._connection: Any = None  # the driver's
+        self._born: Any = None  # what was noted at its birth
 
     def current(self) -> Hashable | None:
         """A value that is equal for equal states; None if they can't be told apart. It never waits for a writer."""
-        if self._lite and (self._file is None or not self._file.exists()):
+        if self._lite and (self._file is None or place(self._file) is None):
             return None
         with self._lock:
             try:
@@ -76,25 +76,25 @@ class Revision:
         if self._file and self._connection and place(self._file) != self._born[1]:
             self._close()
         if self._connection is None:
-            self._connection = self._opened()
+            self._open()
         cursor = self._connection.cursor()
         try:
             cursor.execute("PRAGMA data_version" if self._lite else SNAPSHOT)
             (found,) = cursor.fetchone() or (None,)
         finally:
             cursor.close()
-        return (*self._born, found) if self._lite else of_snapshot(self._connection.info, found)
+        return (*self._born, found) if self._lite else of_snapshot(self._born, found)
 
-    def _opened(self) -> PoolProxiedConnection:
+    def _open(self) -> None:
         opened = self.engine.raw_connection()
-        driver: Any = opened.driver_connection
-        if self._lite:
-            driver.execute("PRAGMA busy_timeout = 0")
-            self._born = os.urandom(8), opened.info.get("place")
-        else:
-            driver.autocommit = True
+        self._connection, info = opened.driver_connection, dict(opened.info)  # the pool's record is used again
         opened.detach()
-        return opened
+        if self._lite:
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._born = os.urandom(8), info.get("place")
+        else:
+            self._connection.autocommit = True
+            self._born = info
 
     def close(self) -> None:
         """Close the connection that watches."""
