@@ -32,7 +32,7 @@ def test_a_file_has_no_options(tmp_path: Path) -> None:
     named = str(file).replace("%", "%25").replace("?", "%3F")
     with connect(f"sqlite:///file:{named}?mode=ro&uri=true") as engine, reading(engine):
         pass
-    assert list(tmp_path.iterdir()) == [file]
+    assert {each.name.removesuffix("-wal").removesuffix("-shm") for each in tmp_path.iterdir()} == {file.name}
 
 
 @pytest.mark.parametrize("url", ["", " ", "x", "sqlite", "postgresql://h:x,i/d", "postgresql://h:1:2,i/d"])

@@ -210,9 +210,9 @@ def test_health_waits_for_nobody(databases: Any, serve: Serve, reader: Reader, b
             await reader.reached(READING)
             with ExitStack() as pool:
                 engine = made.state.shared.fleet.engine
-                for _each in range(20 - READING):
+                for _each in range(15 - READING):
                     pool.enter_context(engine.connect())
-                assert engine.pool.overflow() == 15
+                assert engine.pool.overflow() == 10
                 for path in ("/healthz", "/readyz"):
                     assert (await ask(made, path, "a")).status == 200
             reader.go.set()

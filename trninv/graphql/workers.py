@@ -26,8 +26,8 @@ READING: Final = 4
 ROUTING: Final = 4
 PREPARING: Final = 2
 """Threads that parse and check documents."""
-STATES: Final = 8
-"""Documents that are executed at a time; each keeps a connection besides those of the threads."""
+STATES: Final = 6
+"""Documents that are executed at a time; each keeps a connection besides those of the threads, of a pool of 15."""
 
 client: ContextVar[str | None] = ContextVar("client", default=None)
 """Who asks: a token's name, else an address; None is the process itself, which may use every worker."""

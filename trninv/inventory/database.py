@@ -34,8 +34,6 @@ _GONE = ("08", "57P")
 """How those begin that say that the server ended the connection."""
 _SECONDS_A_HOST = 5
 """How long a host of PostgreSQL may take to accept a connection."""
-_POOL: dict[str, Any] = {"pool_size": 5, "max_overflow": 15}
-"""Room for what `trninv.graphql.workers` lets run at a time."""
 _SECRETS = ("password", "sslpassword", "passfile")
 
 
@@ -55,14 +53,14 @@ def engine_of(url: str, seconds: float | None = None) -> Engine:
             narrow_on_postgresql()
             waits = {} if "connect_timeout" in read.query else {"connect_timeout": _SECONDS_A_HOST}
             there = read.set(drivername="postgresql+psycopg")
-            engine = create_engine(there, pool_pre_ping=True, connect_args=waits, **_POOL)
+            engine = create_engine(there, pool_pre_ping=True, connect_args=waits)
             event.listen(engine, "connect", know_server)
             if seconds is not None:
                 event.listen(engine, "connect", partial(_limit_statements, seconds))
             return engine
         if read.drivername not in ("sqlite", "sqlite+pysqlite"):
             raise UsageError(f"{read.drivername} is not supported: use sqlite:///FILE or postgresql://…")
-        engine = create_engine(read, connect_args={"timeout": sqlite.WAIT / 1000}, **_POOL)
+        engine = create_engine(read, connect_args={"timeout": sqlite.WAIT / 1000})
     except (ArgumentError, ValueError):  # not repeating the URL, which may hold a password
         raise UsageError("not a database URL: write sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
     sqlite.prepare(engine, file_of(engine))
