@@ -44,7 +44,7 @@ def bisections(directory: Path) -> Iterator[Row]:
             for seed in range(DAMAGED):
                 left, ends = _damaged(graph, random.Random(seed))
                 start = time.perf_counter()
-                found = bisect(left, ends, seconds=30)
+                found = bisect(left, ends)
                 times.append(time.perf_counter() - start)
                 exact += found.lower == found.upper and times[-1] <= mark
             most = sorted(times)[DAMAGED * 19 // 20 - 1]

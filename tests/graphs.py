@@ -1,6 +1,7 @@
 """Graphs for the routing tests: random ones, and seeded domains by node id."""
 
 from collections.abc import Collection
+from math import prod
 
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from trninv.inventory.database import connect, reading, writing
 from trninv.routing.fleet import Fleet
 from trninv.routing.wiring import domains_in, domains_of, load
 from trninv.solvers.graph import Graph
+from trninv.topology.torus import coordinates, torus
 
 
 @st.composite
@@ -28,6 +30,24 @@ def graphs(draw: st.DrawFn, *, chips: int = 7, switches: int = 2) -> Graph:
     for number, (a, b) in enumerate(chosen):
         capacity, latency = (draw(st.integers(min_value=1, max_value=4)) for _ in range(2))
         graph.add_edge(a, b, id=number, capacity=capacity, latency=latency)
+    return graph
+
+
+def torus_domain(
+    sides: tuple[int, ...], carries: tuple[int, ...], *, exits: int = 0, chips_per_nic: int = 1, above: int = 10_000
+) -> Graph:
+    """A torus of chips 0, 1, …, each axis with links of one capacity, and a NIC of some chips each below ``above``."""
+    graph = Graph()
+    for chip in range(prod(sides)):
+        graph.add_node(chip, kind="chip", position=coordinates(chip, sides), sides=sides)
+    for a, b, axis in torus(sides):
+        graph.add_edge(a, b, capacity=carries[axis])
+    for chip in range(prod(sides) if exits else 0):
+        nic = 1_000 + chip // chips_per_nic
+        graph.add_node(nic, kind="nic", position=None)
+        graph.add_edge(chip, nic, capacity=exits)
+        graph.add_edge(nic, above, capacity=exits)
+    graph.add_nodes_from([above] * bool(exits), kind="network_node", position=None)
     return graph
 
 

@@ -13,14 +13,14 @@ def test_the_default_database_is_a_file_of_the_user() -> None:
 
 
 def test_the_environment_decides() -> None:
-    given = {"TRNINV_DATABASE_URL": "postgresql://h/d", "TRNINV_BISECTION_SECONDS": "2.5"}
-    assert Settings.load(given) == Settings("postgresql://h/d", 2.5)
+    given = {"TRNINV_DATABASE_URL": "postgresql://h/d", "TRNINV_REQUEST_SECONDS": "2.5"}
+    assert Settings.load(given) == Settings("postgresql://h/d", request_seconds=2.5)
 
 
 @pytest.mark.parametrize("seconds", ["soon", "-1", "0", "nan", "inf"])
 def test_a_wrong_number_says_which(seconds: str) -> None:
-    with pytest.raises(UsageError, match=f"TRNINV_BISECTION_SECONDS='{seconds}'"):
-        Settings.load({"TRNINV_BISECTION_SECONDS": seconds})
+    with pytest.raises(UsageError, match=f"TRNINV_REQUEST_SECONDS='{seconds}'"):
+        Settings.load({"TRNINV_REQUEST_SECONDS": seconds})
 
 
 def test_the_bundle_has_what_migrates_and_seeds() -> None:

@@ -18,8 +18,8 @@ class Settings:
     ----------
     database_url
         sqlite:///FILE, or postgresql:// with one host or several.
-    bisection_seconds
-        How long one bisection may search before it answers with proven bounds.
+    bisection_nodes
+        How many nodes of a search tree one bisection may look at before it answers with proven bounds.
     request_seconds
         How long one request to the service may take.
     max_cost
@@ -53,7 +53,7 @@ class Settings:
     """
 
     database_url: str
-    bisection_seconds: float = 10.0
+    bisection_nodes: int = 5_000
     request_seconds: float = 30.0
     max_cost: int = 100_000
     auth: str = ""
@@ -127,7 +127,7 @@ def _one_of(*known: str) -> Callable[[str, str], str]:
 
 
 _READ: Mapping[str, Callable[[str, str], Any]] = {
-    "bisection_seconds": _seconds,
+    "bisection_nodes": _number,
     "request_seconds": _seconds,
     "max_cost": _number,
     "auth": _one_of("tokens", "none"),

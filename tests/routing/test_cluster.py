@@ -25,6 +25,7 @@ from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.fleet import Fleet
 from trninv.routing.scope import Scope
 from trninv.routing.wiring import Wirings, load
+from trninv.solvers import quotient
 from trninv.solvers.graph import Graph
 from trninv.solvers.quotient import Island, bisect
 
@@ -238,37 +239,68 @@ def test_too_many_domains_at_once_are_refused(fleet: Fleet) -> None:
             load(connection, range(65))
 
 
+ABOVE = 999
+
+
 @st.composite
-def _islands(draw: st.DrawFn) -> list[tuple[Graph, list[int], int]]:
-    """Small islands of chips with NICs to one network node, 999; each its own graph."""
+def _islands(draw: st.DrawFn) -> list[tuple[Graph, list[int]]]:
+    """Small islands, each its own graph, whose chips leave by NICs of their own or of two chips, some of them dead."""
     made = []
     for island in range(draw(st.integers(1, 3))):
         graph, first = Graph(), island * 10
         chips = list(range(first, first + draw(st.integers(1, 4))))
         graph.add_nodes_from(chips, kind="chip", position=None)
-        graph.add_node(999, kind="network_node", position=None)
+        graph.add_node(ABOVE, kind="network_node", position=None)
         for a in chips:
             for b in chips:
                 if a < b and draw(st.booleans()):
                     graph.add_edge(a, b, capacity=draw(st.integers(1, 5)))
-            if draw(st.integers(0, 5)):
-                graph.add_node(100 + a, kind="nic", position=None)
-                graph.add_edge(a, 100 + a, capacity=2)
-                graph.add_edge(100 + a, 999, capacity=draw(st.integers(1, 2)))
-        made.append((graph, chips, 999))
+        shared = draw(st.booleans())
+        for chip in chips:
+            nic = 100 + first + (chip - first) // (1 + shared)
+            graph.add_node(nic, kind="nic", position=None)
+            graph.add_edge(chip, nic, capacity=draw(st.integers(1, 4)))
+            if up := draw(st.integers(0, 4)):
+                graph.add_edge(nic, ABOVE, capacity=up)
+        made.append((graph, chips))
     return made
 
 
-@settings(max_examples=60)
+def _least_flow(islands: list[tuple[Graph, list[int]]]) -> int:
+    """Between any halves of all chips; a NIC lets chips send up and receive from above, nothing else."""
+    ways: nx.DiGraph[object] = nx.DiGraph()
+    for graph, _ in islands:
+        for a, b, of in graph.edges(data=True):
+            for one, other in ((a, b), (b, a)):
+                up = graph.nodes[one]["kind"] == "chip" or graph.nodes[other]["kind"] == "network_node"
+                places = [(end, up) if graph.nodes[end]["kind"] == "nic" else end for end in (one, other)]
+                ways.add_edge(*places, capacity=of["capacity"])
+    ends = [chip for _, chips in islands for chip in chips]
+    found = []
+    for half in brute_force.halves(ends):
+        joined = ways.copy()
+        joined.add_edges_from(("s", end) for end in half)
+        joined.add_edges_from((end, "t") for end in ends if end not in half)
+        found.append(int(nx.maximum_flow_value(joined, "s", "t")))
+    return min(found)
+
+
+@settings(max_examples=40)
 @given(_islands())
-def test_the_quotient_bounds_every_split(islands: list[tuple[Graph, list[int], int]]) -> None:
-    whole = nx.compose_all([graph for graph, _, _ in islands])
-    ends = [chip for _, chips, _ in islands for chip in chips]
+def test_a_small_cluster_is_exact(islands: list[tuple[Graph, list[int]]]) -> None:
+    ends = [chip for _, chips in islands for chip in chips]
     assume(len(ends) > 1)
-    kinds = [(Island.of(graph, chips, above), 1) for graph, chips, above in islands]
+    kinds = [(Island.of(graph, chips, ABOVE), 1) for graph, chips in islands]
     found = bisect(kinds, len(ends) // 2, len(ends) - len(ends) // 2)
-    truth = min(
-        brute_force.minimum_cut_with_halves(whole, half, [end for end in ends if end not in half])
-        for half in brute_force.halves(ends)
-    )
-    assert found.lower <= truth <= found.upper
+    assert found.lower == found.upper == _least_flow(islands)
+
+
+@settings(max_examples=30)
+@given(_islands())
+def test_a_large_cluster_is_bounded(islands: list[tuple[Graph, list[int]]]) -> None:
+    """The way of those whose islands are too many to look at one by one."""
+    ends = [chip for _, chips in islands for chip in chips]
+    assume(len(ends) > 1)
+    kinds = [(Island.of(graph, chips, ABOVE), 1) for graph, chips in islands]
+    found = quotient._by_ratios(kinds, len(ends) // 2, len(ends) - len(ends) // 2)
+    assert found.lower <= _least_flow(islands) <= found.upper

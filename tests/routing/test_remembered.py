@@ -74,19 +74,19 @@ def test_an_answer_across_domains_rests_on_the_fabric_that_does_not_block(databa
             assert ("efa-fabric", "blocking") in [(fact.subject, fact.attribute) for fact in answer.facts]
 
 
-def test_a_journal_is_believed_where_it_took_as_long_or_is_exact(tmp_path: Path) -> None:
-    """Bounds that were given less time than there is now are worked out again; exact values never are."""
+def test_a_journal_is_believed_where_it_did_as_much_or_is_exact(tmp_path: Path) -> None:
+    """Bounds that were given less work than there is now are worked out again; exact values never are."""
 
-    def task(seconds: float, capacity: int) -> Task:
-        return Task((0, 1), ((0, "chip", None), (1, "chip", None)), ((0, 1, capacity),), 0, Measure.BISECTION, seconds)
+    def task(nodes: int, capacity: int) -> Task:
+        return Task((0, 1), ((0, "chip", None), (1, "chip", None)), ((0, 1, capacity),), 0, Measure.BISECTION, nodes)
 
-    def bounds(of: Task, lower: int, upper: int, seconds: float) -> tuple[int, int]:
-        journal = tmp_path / f"{lower}-{upper}-{seconds}.jsonl"
-        row = f'{{"task": "{of.key}", "lower": {lower}, "upper": {upper}, "seconds": {seconds}}}\n'
+    def bounds(of: Task, lower: int, upper: int, nodes: int) -> tuple[int, int]:
+        journal = tmp_path / f"{lower}-{upper}-{nodes}.jsonl"
+        row = f'{{"task": "{of.key}", "lower": {lower}, "upper": {upper}, "nodes": {nodes}}}\n'
         journal.write_text(row)
         return solved([of], None, journal, lambda *_: None)[of.key]
 
-    assert bounds(task(5.0, 7), 3, 9, 5.0) == (3, 9)
-    assert bounds(task(5.0, 7), 3, 9, 6.0) == (3, 9)
-    assert bounds(task(5.0, 7), 3, 9, 4.9) == (7, 7)
-    assert bounds(task(5.0, 7), 8, 8, 0.1) == (8, 8)
+    assert bounds(task(50, 7), 3, 9, 50) == (3, 9)
+    assert bounds(task(50, 7), 3, 9, 60) == (3, 9)
+    assert bounds(task(50, 7), 3, 9, 49) == (7, 7)
+    assert bounds(task(50, 7), 8, 8, 1) == (8, 8)

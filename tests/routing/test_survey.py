@@ -13,9 +13,8 @@ from graphs import chips_in, domain, graphs, seed_clusters
 from oracles import brute_force
 from trninv.errors import LimitError, ScopeTooLargeError
 from trninv.routing.fleet import Fleet
-from trninv.routing.questions.split_profile import profile
-from trninv.routing.scope import Inside
 from trninv.solvers.bisection import search
+from trninv.solvers.boundary import Profile
 from trninv.solvers.cut_tree import cut_tree
 from trninv.solvers.graph import Graph
 
@@ -53,13 +52,15 @@ def test_profiles_against_every_subset(graph: Graph) -> None:
         )
         for size in range(1, len(ends) // 2 + 1)
     ]
-    assert profile(Inside(graph, ends, 0), 30) == [(value, value) for value in wanted]
-    found = [search(graph, ends, size, size, 30) for size in range(1, len(ends) // 2 + 1)]
+    exact = Profile(graph, ends)
+    assert list(exact.lower[1 : len(ends) // 2 + 1]) == wanted
+    assert exact.lower is exact.upper
+    found = [search(graph, ends, size, size) for size in range(1, len(ends) // 2 + 1)]
     assert [(split.lower, split.upper) for split in found] == [(value, value) for value in wanted]
 
 
 def test_a_profile_ends_in_the_bisection(fleet: Fleet) -> None:
-    for scope in ("trn2-16.48xlarge", "trn3-gen1", "trn3-gen2"):
+    for scope in ("trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"):
         answer = fleet.profile(scope)
         assert len(answer.splits) == answer.chips // 2
         assert all(split.exact for split in answer.splits)

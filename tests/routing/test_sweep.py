@@ -147,7 +147,7 @@ def test_a_journal_goes_on_where_it_was_interrupted(fleet: Fleet, tmp_path: Path
         fleet.sweep("trn2-16.48xlarge", pairs=True, executor=Inline(), journal=journal, progress=_interrupt)
     kept = len(journal.read_text().splitlines())
     assert kept == 5
-    garbage = '{"task": "x", "lower": Infinity, "upper": 1, "seconds": 1}\n' + "[" * 100_000 + '\n{"task": "cut sho'
+    garbage = '{"task": "x", "lower": Infinity, "upper": 1, "nodes": 1}\n' + "[" * 100_000 + '\n{"task": "cut sho'
     journal.write_bytes(journal.read_bytes() + b"\xff\xfe\n" + garbage.encode())
     rest = Inline()
     again = fleet.sweep("trn2-16.48xlarge", pairs=True, executor=rest, journal=journal)

@@ -64,29 +64,22 @@ class ClusterSplit:
     @property
     def size(self) -> int:
         """Chips on side A."""
-        whole = sum(kind.island.size * number for kind, number in zip(self.kinds, self.quotient.whole, strict=True))
-        return whole + (len(self.quotient.part[1]) if self.quotient.part else 0)
+        return sum(len(taken.chips) * taken.islands for taken in self.quotient.taken)
 
     @property
     def method(self) -> str:
         """How it was found, and why that is a proof."""
-        number, count = sum(self.quotient.whole), sum(len(kind.domains) for kind in self.kinds)
-        how = f"quotient: {number:,} of {count:,} domains on one side"
-        if self.quotient.part:
-            how += f", and {len(self.quotient.part[1])} chips of one more, which no whole domains can make up for"
-        return f"{how}; no set of a domain's chips has less exit capacity a chip, which bounds every split from below"
+        return self.quotient.method
 
     def sides(self, connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Addresses on either side: whole domains, and the chips of the one that is split."""
-        counted = list(zip(self.kinds, self.quotient.whole, strict=True))
-        inside = [domain for kind, number in counted for domain in kind.domains[:number]]
-        outside = [domain for kind, number in counted for domain in kind.domains[number:]]
-        parts: list[list[str]] = [[], []]
-        if self.quotient.part:
-            kind, chips = self.quotient.part
-            domain = self.kinds[kind].domains[-1]
+        """Addresses on either side: whole domains, and the chips of those that are split."""
+        inside, parts = list[int](), (list[str](), list[str]())
+        outside = {domain for kind in self.kinds for domain in kind.domains}
+        for domain, island, chips in shared_out(self.kinds, self.quotient):
             outside.remove(domain)
-            island = self.kinds[kind].island
+            if len(chips) == island.size:
+                inside.append(domain)
+                continue
             like = next(of["domain_id"] for _, of in island.graph.nodes(data=True) if of["domain_id"])
             starts = _starts(connection, "node", [domain, like])
             shift = starts[domain] - starts[like]
@@ -96,6 +89,15 @@ class ClusterSplit:
         named = _addresses(connection, {*inside, *outside})
         a, b = ([named[domain] for domain in sorted(side)] for side in (inside, outside))
         return (*a, *parts[0]), (*b, *parts[1])
+
+
+def shared_out(kinds: "Sequence[Alike]", found: "Quotient") -> "Iterator[tuple[int, Island, tuple[int, ...]]]":
+    """Each domain that has chips on side A, an island like it, and these chips in that one's ids."""
+    left = [list(kind.domains) for kind in kinds]
+    for kind, chips, islands in sorted(found.taken, key=lambda taken: -len(taken.chips)):
+        for _ in range(islands):
+            is_whole = len(chips) == kinds[kind].island.size
+            yield left[kind].pop(0 if is_whole else -1), kinds[kind].island, chips
 
 
 def _addresses(connection: Connection, domains: Collection[int]) -> dict[int, str]:
@@ -141,9 +143,7 @@ def bisect_kinds(kinds: Sequence[Alike], low: int, high: int) -> "Quotient":
 def split(reader: Reader, scope: Scope, kinds: Sequence[Alike], low: int, high: int) -> ClusterSplit:
     """Part the islands' chips, and say which domains and links that means."""
     found = bisect_kinds(kinds, low, high)
-    size = sum(number * len(_exit(kind.island)) for kind, number in zip(kinds, found.whole, strict=True))
-    if found.part:
-        size += len(_parted(kinds[found.part[0]].island, found.part[1]))
+    size = sum(islands * len(_parted(kinds[kind].island, chips)) for kind, chips, islands in found.taken)
     listed = sorted(islice(_cuts(reader, scope, kinds, found), MAX_CUT), key=lambda link: link.id)
     return ClusterSplit(kinds, found, tuple(listed), size)
 
@@ -217,7 +217,10 @@ def _unlike(connection: Connection, domains: Sequence[int]) -> set[int]:
 
 
 def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) -> set[int]:
-    """Domains above which the fabric is damaged: a network node or uplink is out, or carries less than is below it."""
+    """Domains above which the fabric is damaged: a network node or uplink is out, or carries less than is below it.
+
+    What is above the network node that all of them hang on joins nothing, so it does not matter.
+    """
     node, link, over = _T["node"], _T["link"], _T["node"].alias("over")
     nodes = select(node.c.id, node.c.state).where(node.c.cluster_id == cluster_id, node.c.kind == "network_node")
     state = {row.id: row.state == "up" for row in connection.execute(nodes)}
@@ -232,12 +235,14 @@ def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) 
     )
     carries = {row.b_id: int(row.carries) for row in connection.execute(below)}
 
+    top = _top({a: row.b_id for a, row in above.items()}, state)
+
     def sound(key: int) -> bool:
-        while up := above.get(key):
-            if key in changed:
-                return False
+        if key == top:  # all domains hang on it alone
+            return True
+        while key != top and (up := above.get(key)):
             enough = up.state == "up" and up.bandwidth_bytes_per_s >= carries.get(key, 0)
-            if not (state[key] and enough):
+            if not (state[key] and enough) or key in changed:
                 return False
             key = up.b_id
         return state[key] and key not in changed
@@ -247,26 +252,34 @@ def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) 
     return set(connection.scalars(wanted))
 
 
-def _exit(island: "Island") -> tuple[LinkRef, ...]:
-    """The links that part all chips of an island from its network node."""
-    if island.above is None:
-        return ()
-    up = cut_links(island.graph, {island.above})
-    return up if sum(link.bandwidth for link in up) == island.exit else _parted(island, island.chips)
+def _top(above: Mapping[int, int], network_nodes: Collection[int]) -> int | None:
+    """The lowest network node that the way up from each of the lowest leads over."""
+    leaves = set(network_nodes).difference(above.values())
+
+    def way(key: int) -> list[int]:
+        found = [key]
+        while found[-1] in above:
+            found.append(above[found[-1]])
+        return found
+
+    shared = set(network_nodes).intersection(*map(way, leaves)) if leaves else set[int]()
+    return next((key for key in way(min(leaves)) if key in shared), None) if leaves else None
 
 
 def _parted(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
+    """The links that part chips of an island from its others and from its network node."""
+    if island.above is not None and len(chips) == island.size:
+        up = cut_links(island.graph, {island.above})
+        if sum(link.bandwidth for link in up) == island.exit:
+            return up
     rest = [end for end in island.chips if end not in set(chips)] + ([] if island.above is None else [island.above])
     return cut_links(island.graph, solvers.flow.minimum_cut(island.graph, chips, rest)[1]) if chips and rest else ()
 
 
 def _cuts(reader: Reader, scope: Scope, kinds: Sequence[Alike], found: "Quotient") -> Iterator[LinkRef]:
-    if found.part:
-        kind, part = found.part
-        domain = kinds[kind].domains[-1]
-        actual = _read(reader, [domain], scope, cut_off=True).island
-        shift = actual.chips[0] - kinds[kind].island.chips[0]
-        yield from _parted(actual, [chip + shift for chip in part])
-    for one, number in zip(kinds, found.whole, strict=True):
-        for domain in one.domains[:number]:
-            yield from _exit(_read(reader, [domain], scope, cut_off=True).island)
+    """Links of the cut, those of split domains first."""
+    shares = list(shared_out(kinds, found))
+    for domain, island, chips in sorted(shares, key=lambda share: len(share[2]) == share[1].size):
+        actual = _read(reader, [domain], scope).island
+        shift = actual.chips[0] - island.chips[0]
+        yield from _parted(actual, [chip + shift for chip in chips])

@@ -186,9 +186,9 @@ class Fleet:
         answer: BisectionAnswer = self.ask(find("bisection"), of, chips, transit)
         return answer
 
-    def profile(self, of: str) -> "ProfileAnswer":
+    def profile(self, of: str, chips: int | None = None) -> "ProfileAnswer":
         """For each i up to half of a scope's chips the least capacity that parts i of them from the others."""
-        answer: ProfileAnswer = self.ask(find("split_profile"), of)
+        answer: ProfileAnswer = self.ask(find("split_profile"), of, chips)
         return answer
 
     def distances(self, of: str) -> "DistanceAnswer":

@@ -25,8 +25,8 @@ def solved(
     values = {
         key: (lower, upper)
         for key, task in wanted.items()
-        for lower, upper, seconds in kept.get(key, ())
-        if lower == upper or seconds >= task.seconds
+        for lower, upper, nodes in kept.get(key, ())
+        if lower == upper or nodes >= task.nodes
     }
     left = [task for key, task in wanted.items() if key not in values]
     with _pool(executor, len(left)) as pool:
@@ -35,7 +35,7 @@ def solved(
             for done in as_completed(waiting):
                 values[waiting[done]] = done.result()
                 task, (lower, upper) = wanted[waiting[done]], values[waiting[done]]
-                row = {"task": task.key, "lower": lower, "upper": upper, "seconds": task.seconds}
+                row = {"task": task.key, "lower": lower, "upper": upper, "nodes": task.nodes}
                 _append(journal, json.dumps(row))
                 progress("failures", len(values), len(wanted))
         except BrokenProcessPool:
@@ -62,8 +62,8 @@ def _pool(executor: Executor | None, tasks: int) -> Iterator[Executor]:
             raise
 
 
-def _read(journal: Path | None) -> dict[str, list[tuple[int, int, float]]]:
-    """Bounds by task with the time that they were given; what is not a result of a sweep is passed over.
+def _read(journal: Path | None) -> dict[str, list[tuple[int, int, int]]]:
+    """Bounds by task with the work that they were given; what is not a result of a sweep is passed over.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def _read(journal: Path | None) -> dict[str, list[tuple[int, int, float]]]:
         The file can't be read or written.
 
     """
-    found: dict[str, list[tuple[int, int, float]]] = {}
+    found: dict[str, list[tuple[int, int, int]]] = {}
     if journal is None:
         return found
     try:
@@ -84,7 +84,7 @@ def _read(journal: Path | None) -> dict[str, list[tuple[int, int, float]]]:
     for line in text.splitlines():
         try:
             row = json.loads(line)
-            bounds = int(row["lower"]), int(row["upper"]), float(row["seconds"])
+            bounds = int(row["lower"]), int(row["upper"]), int(row["nodes"])
             found.setdefault(str(row["task"]), []).append(bounds)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trninv.solvers import (
         bisection,
+        boundary,
         collectives,
         cut_tree,
         damage,
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
         enumeration,
         flow,
         graph,
+        hypercube,
         integer_program,
         packing,
         paths,
         quotient,
         reach,
         rings,
+        shares,
         split,
         symmetry,
         trees,

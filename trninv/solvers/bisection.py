@@ -6,19 +6,19 @@ in `Split.method` why its bounds hold:
 1. the closed form of an undamaged torus of even sides;
 2. enumeration (`trninv.solvers.enumeration`): exact for switched domains in any state and for up to sixteen chips;
 3. a packing of trees below and a search by swaps above (`trninv.solvers.packing`), exact where they meet;
-4. an integer program (`trninv.solvers.integer_program`), which ends with proven bounds when its time is up.
+4. an integer program (`trninv.solvers.integer_program`), which ends with proven bounds after so many nodes.
 """
 
-import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
 import networkx as nx
+import numpy as np
 
 from trninv import solvers
-from trninv.solvers import enumeration
+from trninv.solvers import enumeration, hypercube
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph
 from trninv.solvers.split import Split, capacity
@@ -27,12 +27,14 @@ from trninv.topology.torus import number, torus
 if TYPE_CHECKING:
     from trninv.solvers.packing import Problem
 
+MOST_NODES = 5_000
+"""Nodes of a search tree by default: work and not time, so that a busy machine gives the same answer, later."""
 MOST_KNOWN = 1_000
 _KNOWN: dict[tuple[bytes, int, int], tuple[int, tuple[int, ...], str]] = {}
 """Exact values, one side in local numbers and the method, by problem and sizes."""
 
 
-def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, seconds: float = 10.0) -> Split:
+def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, nodes: int = MOST_NODES) -> Split:
     """Bisection of a graph.
 
     Parameters
@@ -43,8 +45,13 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, second
         Nodes that are halved.
     fillers
         Failed chips that count for the balance and have no links.
-    seconds
-        Time for what is not found at once.
+    nodes
+        Of the search tree, for what is not found at once.
+
+    Raises
+    ------
+    TimeLimitError
+        The deadline came first.
 
     """
     ends = sorted(endpoints)
@@ -53,18 +60,22 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, second
     if not fillers and (closed := closed_form(graph, ends)):
         return closed
     half = (len(ends) + fillers) // 2
-    return part(graph, ends, max(half - fillers, 0), min(half, len(ends)), seconds)
+    return part(graph, ends, max(half - fillers, 0), min(half, len(ends)), nodes=nodes)
 
 
-def part(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: float) -> Split:
-    """Least capacity that parts ``low`` to ``high`` endpoints from the others."""
-    hubs = enumeration.hubs(graph, ends)
+def part(
+    graph: Graph, ends: Sequence[int], low: int, high: int, *, apart: int | None = None, nodes: int = MOST_NODES
+) -> Split:
+    """Least capacity that parts ``low`` to ``high`` endpoints from the others, and from the node ``apart``."""
+    hubs = enumeration.hubs(graph, ends, apart)
     if hubs is not None:
-        return enumeration.bisect(graph, ends, hubs, low, high)
-    return search(graph, ends, low, high, seconds)
+        return enumeration.bisect(graph, ends, hubs, low, high, apart)
+    return search(graph, ends, low, high, apart=apart, nodes=nodes)
 
 
-def search(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: float) -> Split:
+def search(
+    graph: Graph, ends: Sequence[int], low: int, high: int, *, apart: int | None = None, nodes: int = MOST_NODES
+) -> Split:
     """The same without enumeration: bounds from above and below, and an integer program if they don't meet.
 
     Exact values are remembered by the pattern of the damage: the graph in local numbers.
@@ -73,15 +84,16 @@ def search(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: floa
     if 0 < len(alone) < len(ends):  # they fill up either side and cost nothing
         joined = [end for end in ends if graph[end]]
         rest = Graph(graph.subgraph(set(graph).difference(alone)))
-        found = search(rest, joined, max(low - len(alone), 0), min(high, len(joined)), seconds)
+        least, most = max(low - len(alone), 0), min(high, len(joined))
+        found = search(rest, joined, least, most, apart=apart, nodes=nodes)
         lacking = max(low - len(found.side.intersection(joined)), 0)
         return replace(found, side=found.side.union(alone[:lacking]))
-    problem = solvers.packing.Problem.of(graph, ends)
+    problem = solvers.packing.Problem.of(graph, ends, apart)
     key = problem.key, low, high
     if known := _KNOWN.get(key):
         upper, side, method = known
         return Split(upper, upper, frozenset(problem.nodes[at] for at in side), method)
-    found = _search(graph, ends, problem, low, high, time.monotonic() + seconds)
+    found = _search(graph, ends, problem, low, high, nodes)
     if found.lower == found.upper:
         while len(_KNOWN) >= MOST_KNOWN:
             _KNOWN.pop(next(iter(_KNOWN)), None)
@@ -90,35 +102,35 @@ def search(graph: Graph, ends: Sequence[int], low: int, high: int, seconds: floa
     return found
 
 
-def _search(  # what it is made of
-    graph: Graph, ends: Sequence[int], problem: "Problem", low: int, high: int, end: float
-) -> Split:
+def _search(graph: Graph, ends: Sequence[int], problem: "Problem", low: int, high: int, nodes: int) -> Split:
     side = min(_candidates(graph, ends, problem, range(low, high + 1)), key=lambda found: capacity(graph, found))
-    packed = solvers.packing.pack(problem, min(low, len(ends) - high), capacity(graph, side), end)
+    inner = Graph(graph.subgraph(ends))
+    cube = hypercube.Cube.of(inner, ends) if np.all(problem.weight) else None
+    least = int(cube.least()[low : high + 1].min()) if cube else 0
+    packed = solvers.packing.pack(problem, problem.need(low, high), capacity(graph, side))
     method = "search by swaps above, a packing of trees below, checked in integers"
-    found = Split.of(graph, side, method, packed.bound)
+    found = Split.of(graph, side, method, max(packed.bound, least))
     if found.lower == found.upper:
         return found
-    if time.monotonic() > end:
-        return replace(found, method=f"{method}: proven bounds when time was up")
-    return solvers.integer_program.bisect(problem, (low, high), found, packed.trees, max(end - time.monotonic(), 0.1))
+    return solvers.integer_program.bisect(problem, (low, high), found, packed.trees, nodes)
 
 
 def _candidates(
     graph: Graph, ends: Sequence[int], problem: "Problem", sizes: Sequence[int]
 ) -> Iterator[frozenset[int]]:
     """Good splits: across the axes of a torus or by distance, improved by swaps, other nodes where it is cheaper."""
-    orders = list(_orders(graph, ends))
+    listed = list(orders(graph, ends))
     for size in sizes:
-        if len(ends) == len(graph):
-            starts = [problem.mask(order[:size]) for order in orders]
+        if np.all(problem.weight):
+            starts = [problem.mask(order[:size]) for order in listed]
             yield problem.members(solvers.packing.search(problem, size, starts))
         else:
-            for order in orders:
-                yield frozenset(minimum_cut(graph, order[:size], order[size:])[1])
+            for order in listed:
+                others = [node for node, weight in zip(problem.nodes, problem.weight, strict=True) if weight > 1]
+                yield frozenset(minimum_cut(graph, order[:size], [*order[size:], *others])[1])
 
 
-def _orders(graph: Graph, ends: Sequence[int]) -> Iterator[Sequence[int]]:
+def orders(graph: Graph, ends: Sequence[int]) -> Iterator[Sequence[int]]:
     """Orders of the endpoints whose beginnings are cheap to cut off."""
     at = {end: graph.nodes[end].get("position") or () for end in ends}
     if all(at.values()):

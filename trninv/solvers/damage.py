@@ -27,42 +27,51 @@ class Measure(Choice):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A wiring and what to measure of it, in plain values that travel to other processes."""
+    """A wiring and what to measure of it, in plain values that travel to other processes.
+
+    Attributes
+    ----------
+    places
+        Its nodes: id, kind, coordinates where there are any.
+    nodes
+        Of a search tree, at most.
+
+    """
 
     ends: tuple[int, ...]
-    nodes: tuple[tuple[int, str, tuple[int, ...] | None], ...]
+    places: tuple[tuple[int, str, tuple[int, ...] | None], ...]
     edges: tuple[tuple[int, int, int], ...]
     lost: int
     measure: Measure
-    seconds: float
+    nodes: int
 
     @classmethod
     def of(
-        cls, graph: Graph, ends: Collection[int], lost: int, failure: Failure, measure: Measure, seconds: float
+        cls, graph: Graph, ends: Collection[int], lost: int, failure: Failure, measure: Measure, nodes: int
     ) -> "Task":
         """A graph less a failure; ``lost`` of its endpoints have failed before."""
         gone = {part[0] for part in failure if len(part) == 1}
         cut = {frozenset(part) for part in failure if len(part) > 1}
-        nodes = ((node, of["kind"], of["position"]) for node, of in graph.nodes(data=True) if node not in gone)
+        places = ((node, of["kind"], of["position"]) for node, of in graph.nodes(data=True) if node not in gone)
         edges = (
             (min(a, b), max(a, b), of["capacity"])
             for a, b, of in graph.edges(data=True)
             if not gone & {a, b} and frozenset((a, b)) not in cut
         )
         left = tuple(end for end in ends if end not in gone)
-        return cls(left, tuple(sorted(nodes)), tuple(sorted(edges)), lost + len(ends) - len(left), measure, seconds)
+        return cls(left, tuple(sorted(places)), tuple(sorted(edges)), lost + len(ends) - len(left), measure, nodes)
 
     @property
     def key(self) -> str:
         """The same for the same task in any run."""
-        said = repr((self.ends, self.nodes, self.edges, self.lost, self.measure.value))
+        said = repr((self.ends, self.places, self.edges, self.lost, self.measure.value))
         return hashlib.sha256(said.encode()).hexdigest()[:24]
 
 
 def solve(task: Task) -> tuple[int, int]:
     """Bounds on the measure."""
     graph = Graph()
-    for node, kind, position in task.nodes:
+    for node, kind, position in task.places:
         graph.add_node(node, kind=kind, position=position)
     for a, b, carries in task.edges:
         graph.add_edge(a, b, capacity=carries)
@@ -71,7 +80,7 @@ def solve(task: Task) -> tuple[int, int]:
     match task.measure:
         case Measure.BISECTION | Measure.NOMINAL:
             fillers = task.lost if task.measure is Measure.NOMINAL else 0
-            split = solvers.bisection.bisect(graph, chips, fillers=fillers, seconds=task.seconds)
+            split = solvers.bisection.bisect(graph, chips, fillers=fillers, nodes=task.nodes)
             return split.lower, split.upper
         case Measure.ALL_GATHER:
             best = solvers.collectives.gather(graph, dict.fromkeys(chips, 1))

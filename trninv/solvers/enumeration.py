@@ -1,10 +1,11 @@
 """Bisection by enumeration: the sides of a few hub switches, then every subset of each component that is left.
 
 Given the hubs' sides the components do not touch, so a knapsack on the number of endpoints joins their best subsets.
-Cost: 2^hubs · (Σ 2^component + endpoints²). Exact in any state of the wiring.
+What is no endpoint and touches only endpoints and hubs, such as a NIC, is not enumerated: it stands where that costs
+less. Cost: 2^hubs · (Σ 2^component + endpoints²). Exact in any state of the wiring.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -26,24 +27,46 @@ Ints = NDArray[np.int64]
 _FAR = np.int64(2**62)
 
 
-def hubs(graph: Graph, ends: Sequence[int]) -> list[int] | None:
-    """Switches, busiest first, whose removal leaves small components; None if there are too few or too many."""
-    switches = sorted(set(graph) - set(ends), key=lambda node: (-graph.degree(node), node))
-    rest, chosen = Graph(graph), list[int]()
-    while max((len(part) for part in nx.connected_components(rest)), default=0) > MAX_COMPONENT:
-        if not switches or len(chosen) == MAX_HUBS:
-            return None
-        chosen.append(switches.pop(0))
-        rest.remove_node(chosen[-1])
-    return chosen
+def hubs(graph: Graph, ends: Sequence[int], apart: int | None = None) -> list[int] | None:
+    """Switches, busiest first, whose removal leaves small components; None if there are too few or too many.
+
+    Parameters
+    ----------
+    apart
+        A node that must be one of them, and is the last.
+
+    """
+    switches = sorted(set(graph).difference(ends, [apart]), key=lambda node: (-graph.degree(node), node))
+    last = [] if apart is None else [apart]
+    for number in range(MAX_HUBS + 1 - len(last)):
+        chosen = switches[:number] + last
+        if max((len(part) - len(loose) for part, loose in _parts(graph, ends, chosen)), default=0) <= MAX_COMPONENT:
+            return chosen
+        if number == len(switches):
+            break
+    return None
 
 
-def profile(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> list[int]:
-    """For each number of endpoints, the least capacity that separates that many from the rest."""
+def _parts(graph: Graph, ends: Sequence[int], hubs: Collection[int]) -> list[tuple[set[int], set[int]]]:
+    """The components without the hubs, and what of them touches only endpoints and hubs."""
+    tied = {*ends, *hubs}
+    rest = Graph(graph.subgraph(set(graph).difference(hubs)))
+    loose = {node for node in rest if node not in tied and tied.issuperset(graph[node])}
+    return [(part, part & loose) for part in nx.connected_components(rest)]
+
+
+def profile(graph: Graph, ends: Sequence[int], hubs: Sequence[int], apart: int | None = None) -> list[int]:
+    """For each number of endpoints, the least capacity that separates that many from the rest, and from ``apart``."""
     best = np.full(len(ends) + 1, _FAR)
-    for table, _, _ in _tables(graph, ends, hubs, list(product((0, 1), repeat=len(hubs)))):
+    for table, _, _ in _tables(graph, ends, hubs, _sides(hubs, apart)):
         best = np.minimum(best, table.min(axis=0))
     return [int(value) for value in best]
+
+
+def _sides(hubs: Sequence[int], apart: int | None) -> list[tuple[int, ...]]:
+    if apart is None:
+        return list(product((0, 1), repeat=len(hubs)))
+    return [(*side, 0) for side in product((0, 1), repeat=len(hubs) - 1)]
 
 
 def _tables(
@@ -68,16 +91,17 @@ def _tables(
 
 
 def _components(graph: Graph, ends: Sequence[int], hubs: Sequence[int]) -> "list[_Component]":
-    rest = Graph(graph)
-    rest.remove_nodes_from(hubs)
-    return [_Component.of(graph, sorted(part), ends, hubs) for part in nx.connected_components(rest)]
+    return [_Component.of(graph, part - loose, loose, ends, hubs) for part, loose in _parts(graph, ends, hubs)]
 
 
-def bisect(graph: Graph, ends: Sequence[int], hubs: Sequence[int], low: int, high: int) -> Split:
-    """Least capacity that parts ``low`` to ``high`` endpoints from the others: exact."""
-    # the first hub is on side 1: its mirror images are other numbers of endpoints
-    sides = [side for side in product((0, 1), repeat=len(hubs)) if side[:1] != (0,)]
-    sizes = sorted({*range(low, high + 1), *range(len(ends) - high, len(ends) - low + 1)})
+def bisect(
+    graph: Graph, ends: Sequence[int], hubs: Sequence[int], low: int, high: int, apart: int | None = None
+) -> Split:
+    """Least capacity that parts ``low`` to ``high`` endpoints from the others, and from ``apart``: exact."""
+    sides, sizes = _sides(hubs, apart), list(range(low, high + 1))
+    if apart is None:  # the first hub is on side 1: its mirror images are other numbers of endpoints
+        sides = [side for side in sides if side[:1] != (0,)]
+        sizes = sorted({*sizes, *range(len(ends) - high, len(ends) - low + 1)})
     best: tuple[int, list[int]] | None = None
     for table, taken, joined in _tables(graph, ends, hubs, sides):
         row, column = divmod(int(np.argmin(table[:, sizes])), len(sizes))
@@ -86,7 +110,7 @@ def bisect(graph: Graph, ends: Sequence[int], hubs: Sequence[int], low: int, hig
             best = value, sorted(_chosen(hubs, taken[row], joined, row, sizes[column]))
     if best is None:
         raise AssertionError("there is always a side")
-    parts = len(_components(graph, ends, hubs))
+    parts = len(_parts(graph, ends, hubs))
     how = f"the sides of {len(hubs)} switches and of {parts} components" if hubs else "all splits"
     return Split.of(graph, best[1], f"enumeration of {how}")
 
@@ -96,10 +120,32 @@ def _chosen(hubs: Sequence[int], side: Ints, joined: "Sequence[_Joined]", row: i
     chosen = {hub for hub, at in zip(hubs, side, strict=True) if at}
     for each in reversed(joined):
         taken = int(each.pick[row, count])
-        subset = int(each.subset[row, taken])
-        chosen.update(node for i, node in enumerate(each.part.nodes) if subset >> i & 1)
+        chosen.update(each.part.chosen(hubs, side, int(each.subset[row, taken])))
         count -= taken
     return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class _Loose:
+    """A node that is not enumerated: by subset, what it carries to side 1; in all; and to each hub."""
+
+    node: int
+    to_ends: Ints
+    carries: int
+    to_hub: Mapping[int, int]
+
+    @classmethod
+    def of(cls, graph: Graph, node: int, chosen: Mapping[int, Ints], hubs: Sequence[int]) -> "_Loose":
+        to_hub = {hub: graph.edges[node, hub]["capacity"] for hub in hubs if graph.has_edge(node, hub)}
+        wires = [(chosen[near], graph.edges[node, near]["capacity"]) for near in graph[node] if near in chosen]
+        none = np.zeros_like(next(iter(chosen.values()), np.zeros(1, dtype=np.int64)))
+        return cls(node, sum((carries * is_in for is_in, carries in wires), none), sum(c for _, c in wires), to_hub)
+
+    def cut(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
+        """What is cut if it stands on side 0, and on side 1, by row of the hubs' sides and by subset."""
+        carries = np.array([self.to_hub.get(hub, 0) for hub in hubs], dtype=np.int64)
+        above = (sides @ carries)[:, None]
+        return self.to_ends + above, self.carries - self.to_ends + (carries.sum() - above)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +155,14 @@ class _Component:
     nodes: Sequence[int]
     within: Ints
     to_hub: Mapping[int, tuple[Ints, Ints]]
+    loose: Sequence[_Loose]
     by_count: Sequence[Ints]
 
     @classmethod
-    def of(cls, graph: Graph, nodes: Sequence[int], ends: Sequence[int], hubs: Sequence[int]) -> "_Component":
+    def of(
+        cls, graph: Graph, part: Collection[int], loose: Collection[int], ends: Sequence[int], hubs: Sequence[int]
+    ) -> "_Component":
+        nodes = sorted(part)
         subsets = np.arange(1 << len(nodes), dtype=np.int64)
         chosen = {node: subsets >> i & 1 for i, node in enumerate(nodes)}
         none = np.zeros_like(subsets)
@@ -128,7 +178,8 @@ class _Component:
             cut = sum((carries * is_in for is_in, carries in wires), none)
             to_hub[hub] = (cut, sum(carries for _, carries in wires) - cut)
         count = sum((chosen[node] for node in set(nodes).intersection(ends)), none)
-        return cls(nodes, within, to_hub, [np.flatnonzero(count == k) for k in range(int(count.max()) + 1)])
+        by_count = [np.flatnonzero(count == k) for k in range(int(count.max()) + 1)]
+        return cls(nodes, within, to_hub, [_Loose.of(graph, node, chosen, hubs) for node in sorted(loose)], by_count)
 
     def profile(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
         """For each row of the hubs' sides and number of endpoints the least cut, and a subset that has it."""
@@ -136,8 +187,18 @@ class _Component:
         for at, hub in enumerate(hubs):
             if hub in self.to_hub:
                 cost += np.stack(self.to_hub[hub])[sides[:, at]]
+        for each in self.loose:
+            cost += np.minimum(*each.cut(hubs, sides))
         best = np.stack([subsets[np.argmin(cost[:, subsets], axis=1)] for subsets in self.by_count], axis=1)
         return np.take_along_axis(cost, best, axis=1), best
+
+    def chosen(self, hubs: Sequence[int], side: Ints, subset: int) -> Iterator[int]:
+        """Its nodes that are on side 1."""
+        yield from (node for i, node in enumerate(self.nodes) if subset >> i & 1)
+        for each in self.loose:
+            off, on = each.cut(hubs, side[None, :])
+            if on[0, subset] < off[0, subset]:
+                yield each.node
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ _INFEASIBLE = 2
 _METHOD = "integer program with tree-balance cuts (HiGHS)"
 
 
-def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArray[np.int64], seconds: float) -> Split:
-    """Least cut with bounds that HiGHS proved within the time; exact if they met.
+def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArray[np.int64], most: int) -> Split:
+    """Least cut with bounds that HiGHS proved; exact if they met.
 
     Capacities are divided by their common divisor, so that a bound is rounded up to the next possible value.
 
@@ -40,34 +40,41 @@ def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArra
     known
         Bounds to start from: only splits that cut less than its upper one are looked for.
     trees
-        Coefficients of the edges, a row a tree: each must sum to ``need`` over the cut.
+        Coefficients of the edges, a row a tree: each must sum to the problem's need over the cut.
+    most
+        Nodes of the search tree: work, not time, so that the same question has the same answer on a busy machine.
+
+    Raises
+    ------
+    TimeLimitError
+        The deadline came first.
 
     """
     nodes, unit = len(problem.nodes), problem.unit
     cost = [0.0] * nodes + [int(carries) // unit for carries in problem.carries]
-    ends = np.flatnonzero(problem.weight)
-    need = min(sizes[0], len(ends) - sizes[1])
+    ends, need = np.flatnonzero(problem.weight), problem.need(*sizes)
     rows: list[Row] = [
         *_cut_rows(problem),
-        ({int(end): 1.0 for end in ends}, *sizes),
+        ({int(end): float(problem.weight[end]) for end in ends}, *sizes),
         (dict(enumerate(cost)), known.lower / unit, known.upper / unit - 1),
         *(({nodes + int(at): float(tree[at]) for at in np.flatnonzero(tree)}, need, inf) for tree in trees),
     ]
     with _stdout_elsewhere():
         result = milp(
             c=cost,
-            integrality=np.concatenate([problem.weight, np.zeros(len(problem.carries), dtype=np.int64)]),
+            integrality=np.concatenate([problem.weight > 0, np.zeros(len(problem.carries), dtype=np.bool_)]),
             bounds=Bounds(0, 1),
             constraints=_matrix(rows, len(cost)),
-            options={"time_limit": deadline.remaining(seconds), "mip_rel_gap": 0.0},
+            options={"node_limit": most, "time_limit": deadline.remaining(inf), "mip_rel_gap": 0.0},
         )
+    deadline.check()
     if result.status == _INFEASIBLE:
         return Split(known.upper, known.upper, known.side, f"{_METHOD}: no split cuts less")
     lower, upper, side = max(_bound(result) * unit, known.lower), known.upper, known.side
     if result.x is not None:
         found = result.x[:nodes] > 1 / 2
         upper, side = problem.cut(found), problem.members(found)
-    ended = "solved" if lower >= upper else f"proven bounds after {seconds:.1f} s"
+    ended = "solved" if lower >= upper else f"proven bounds after {most:,} nodes"
     return Split(min(lower, upper), upper, side, f"{_METHOD}: {ended}")
 
 

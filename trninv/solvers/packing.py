@@ -6,12 +6,11 @@ Programming 74, 1996). So trees packed with weights λ that load no edge beyond 
 carries need · Σ λ. The weights come from a linear program; the proof is checked in integers.
 """
 
-import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, gcd, inf
+from math import ceil, gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ class Problem:
     Attributes
     ----------
     weight
-        1 for an endpoint, 0 for what stands on either side.
+        1 for an endpoint, 0 for what stands on either side; more than all endpoints for a node on side 0.
     ends, carries
         Both nodes of each edge (edges × 2), and what it carries.
 
@@ -51,20 +50,32 @@ class Problem:
     carries: Ints
 
     @classmethod
-    def of(cls, graph: Graph, endpoints: Collection[int]) -> "Problem":
-        """A graph, whose endpoints are to be parted."""
+    def of(cls, graph: Graph, endpoints: Collection[int], apart: int | None = None) -> "Problem":
+        """A graph, whose endpoints are to be parted; those that are, from a node ``apart`` too."""
         nodes = tuple(sorted(graph))
         index = {node: i for i, node in enumerate(nodes)}
         edges = sorted((min(index[a], index[b]), max(index[a], index[b]), c) for a, b, c in capacities(graph) if c)
         table = np.array(edges, dtype=np.int64).reshape(-1, 3)
         weight = np.zeros(len(nodes), dtype=np.int64)
         weight[[index[end] for end in endpoints]] = 1
+        if apart is not None:
+            weight[index[apart]] = len(endpoints) + 1
         return cls(nodes, weight, table[:, :2], table[:, 2])
 
     @cached_property
     def unit(self) -> int:
         """Common divisor of the capacities: every cut is a multiple of it."""
         return gcd(*map(int, self.carries)) or 1
+
+    @cached_property
+    def is_end(self) -> NDArray[np.bool_]:
+        """Which nodes are endpoints."""
+        found: NDArray[np.bool_] = self.weight == 1
+        return found
+
+    def need(self, low: int, high: int) -> int:
+        """How many endpoints are on either side at least, of splits with so many on side 1."""
+        return min(low, int(self.is_end.sum()) - high)
 
     @cached_property
     def key(self) -> bytes:
@@ -101,11 +112,11 @@ class Packing:
     trees: Ints
 
 
-def pack(problem: Problem, need: int, enough: int, end: float = inf) -> Packing:
+def pack(problem: Problem, need: int, enough: int) -> Packing:
     """Least capacity that any cut with ``need`` endpoints or more on either side must have, as far as trees prove it.
 
-    Column generation with smoothed prices; it ends when ``enough`` is proven, or at a time (monotonic). Where
-    endpoints are not connected there is no tree, and the bound is 0.
+    Column generation with smoothed prices; it ends when ``enough`` is proven. Where endpoints are not connected there
+    is no tree, and the bound is 0.
     """
     rows: Ints = np.zeros((0, len(problem.carries)), dtype=np.int64)
     if need <= 0 or not len(problem.carries):
@@ -127,7 +138,7 @@ def pack(problem: Problem, need: int, enough: int, end: float = inf) -> Packing:
         if solved.x is None:
             break
         weights, prices = solved.x, np.maximum(-solved.ineqlin.marginals, 0)
-        if need * weights.sum() > enough / problem.unit - 1 + _ENOUGH or time.monotonic() > end:
+        if need * weights.sum() > enough / problem.unit - 1 + _ENOUGH:
             break
         stalled = stalled + 1 if weights.sum() < proven * (1 + _PROGRESS) else 0
         if stalled == _PATIENCE:
@@ -156,14 +167,15 @@ def _proven(problem: Problem, rows: Ints, weights: Floats, need: int) -> int:
 
 def trees(problem: Problem, prices: Floats, need: int) -> Ints | None:
     """Cheapest-path trees from every endpoint, as coefficients of the edges; None if no tree reaches all of them."""
-    found = below(problem.ends, np.maximum(prices, _LEAST), np.flatnonzero(problem.weight), problem.weight)
+    weight = problem.is_end.astype(np.int64)
+    found = below(problem.ends, np.maximum(prices, _LEAST), np.flatnonzero(weight), weight)
     return None if found is None else np.minimum(found, need)
 
 
 def search(problem: Problem, size: int, starts: Sequence[NDArray[np.bool_]], steps: int = 120) -> NDArray[np.bool_]:
     """A cheap cut with ``size`` endpoints on one side: swaps with a memory of what was just moved, from each start.
 
-    Tabu search (Glover, ORSA Journal on Computing 1, 1989). Deterministic. Every node must be an endpoint.
+    Tabu search (Glover, ORSA Journal on Computing 1, 1989). Deterministic. Every node must have a weight.
     """
     best, least = starts[0], None
     for start in starts:
@@ -179,7 +191,7 @@ def _repaired(problem: Problem, side: NDArray[np.bool_], size: int) -> NDArray[n
     """Move the cheapest nodes one by one until ``size`` are on the side."""
     while (count := int(side.sum())) != size:
         gain = _gains(problem, side)
-        gain[side != (count > size)] = np.iinfo(np.int64).min
+        gain[(side != (count > size)) | ~problem.is_end] = np.iinfo(np.int64).min
         moved = int(np.argmax(gain))
         side[moved] = not side[moved]
     return side
@@ -202,7 +214,7 @@ def _swaps(problem: Problem, side: NDArray[np.bool_], steps: int) -> Iterator[ND
     yield side.copy()
     for step in range(steps):
         deadline.check()
-        inside, outside = np.flatnonzero(side), np.flatnonzero(~side)
+        inside, outside = np.flatnonzero(side), np.flatnonzero(~side & problem.is_end)
         if not (len(inside) and len(outside)):
             return
         change = gains[inside][:, None] + gains[outside][None, :] - 2 * matrix[np.ix_(inside, outside)]

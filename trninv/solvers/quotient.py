@@ -9,21 +9,27 @@ lower  f_i(a) ≥ λ_i·a, with λ_i the least exit capacity a chip of any set o
        Where no whole islands make up A, one at least is split: if the EFA links alone give f_i(a) ≥ λ_i·a and the
        island alone has cuts of at least c_i·a·(s_i - a), that is concave in each a_i, so one split is the worst case.
 upper  whole islands chosen by a knapsack, at most one of them split, summed in integers.
+
+That is for clusters of any size. In a small one the f_i themselves are bounded (`trninv.solvers.boundary`), a knapsack
+on their lower bounds and one on their upper ones bound the sum, and as long as they differ, the widest gap that the
+lower knapsack uses is solved: few are.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from trninv.solvers import enumeration
+from trninv.solvers import enumeration, shares
 from trninv.solvers.bisection import closed_form
-from trninv.solvers.bisection import part as part_of
+from trninv.solvers.boundary import Profile
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph, capacities
 
@@ -32,8 +38,12 @@ Pick = tuple[int, int, NDArray[np.bool_]]
 """Kind of island, how many of it together, and for which numbers of chips before them taking them pays."""
 
 _FAR = 2**62
-_REFINED, _SECONDS = 3, 3.0
-"""Ways to split one island that are looked at closely, and how long each."""
+MOST_ISLANDS, MOST_CHIPS = 64, 2_048
+"""Of a cluster that is small: what its islands cut is bounded one by one."""
+_BY_RATIOS = (
+    "quotient: whole domains and at most one that is split; no set of a domain's chips has less exit capacity a chip, "
+    "which bounds every split from below"
+)
 _MOST_TRIED = 200
 """Islands × sizes of their parts that are tried for the one that is split."""
 
@@ -48,8 +58,8 @@ class Island:
         Its nodes, and the network node ``above`` if that is up.
     exit
         Capacity from all its chips to the network node.
-    ratio
-        λ: the least exit capacity a chip of any set of its chips; 0 where the fabric above is damaged.
+    cut_off
+        Whether the fabric above its network node is damaged.
 
     """
 
@@ -57,7 +67,17 @@ class Island:
     chips: tuple[int, ...]
     above: int | None
     exit: int
-    ratio: Fraction
+    cut_off: bool = False
+
+    @cached_property
+    def ratio(self) -> Fraction:
+        """λ: the least exit capacity a chip of any set of its chips; 0 where the fabric above is damaged."""
+        if self.cut_off or self.above is None or not self.exit:
+            return Fraction(0)
+        own = own_exits(self.graph, self.chips, self.above)
+        if own and min(own) == max(own):  # a set's chips leave by their own, and no other link leads out
+            return Fraction(own[0])
+        return _ratio(self.graph, self.chips, self.above)
 
     @cached_property
     def spread(self) -> Fraction:
@@ -85,22 +105,17 @@ class Island:
         node = above if above in graph else None
         own = own_exits(graph, ends, node) if node is not None and ends else None
         leaves = sum(own) if own else minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
-        if cut_off or node is None or not leaves:
-            return cls(graph, ends, node, leaves, Fraction(0))
-        if own and min(own) == max(own):  # a set's chips leave by their own, and no other link leads out
-            return cls(graph, ends, node, leaves, Fraction(own[0]))
-        return cls(graph, ends, node, leaves, _ratio(graph, ends, node))
+        return cls(graph, ends, node, leaves, cut_off)
 
-    def split(self, chips: Collection[int]) -> int:
-        """Cost of having these of its chips on side A."""
-        rest = [end for end in self.chips if end not in set(chips)] + ([] if self.above is None else [self.above])
-        return minimum_cut(self.graph, chips, rest)[0] if chips and rest else 0
+    @cached_property
+    def profile(self) -> Profile:
+        """What it cuts by how many of its chips are on side A; the network node is on side B."""
+        return Profile(self.graph, self.chips, self.above)
 
-    def corner(self, size: int) -> tuple[int, ...]:
-        """Chips that are cheap to split off together: a part with bounds of its own, in `_SECONDS` at most."""
-        found = part_of(without_exits(self.graph), self.chips, size, size, _SECONDS).side
-        inside = tuple(end for end in self.chips if end in found)
-        return inside if len(inside) == size else tuple(end for end in self.chips if end not in found)
+    def some(self, count: int) -> tuple[int, ...]:
+        """So many of its chips that cut the profile's upper bound."""
+        side = self.profile.side(count) if count < self.size else self.chips
+        return tuple(chip for chip in self.chips if chip in side)
 
 
 def own_exits(graph: Graph, chips: Sequence[int], above: int) -> list[int] | None:
@@ -159,23 +174,22 @@ def _spread(graph: Graph, chips: Sequence[int]) -> Fraction:
     return min(Fraction(profile[a], a * (count - a)) for a in range(1, count))
 
 
+class Taken(NamedTuple):
+    """Of how many islands of a kind these chips are on side A."""
+
+    kind: int
+    chips: tuple[int, ...]
+    islands: int
+
+
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """Bounds on the bisection of a cluster, and a split that has the upper one.
-
-    Attributes
-    ----------
-    whole
-        How many islands of each kind are on side A as a whole.
-    part
-        The kind of the one island that is split, and its chips on side A.
-
-    """
+    """Bounds on the bisection of a cluster, and a split that has the upper one; what is not taken is on side B."""
 
     lower: int
     upper: int
-    whole: tuple[int, ...]
-    part: tuple[int, tuple[int, ...]] | None
+    taken: tuple[Taken, ...]
+    method: str
 
 
 def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient:
@@ -187,14 +201,33 @@ def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient
         Different islands, and how many there are of each.
 
     """
+    number, is_sound = sum(count for _, count in kinds), not any(island.cut_off for island, _ in kinds)
+    if is_sound and number <= MOST_ISLANDS and sum(island.size * count for island, count in kinds) <= MOST_CHIPS:
+        return _by_profiles(kinds, low, high)
+    return _by_ratios(kinds, low, high)
+
+
+def _by_profiles(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient:
+    """Of a small cluster: how many chips of each island, by a knapsack on what they cut."""
+    listed = [kind for kind, (_, count) in enumerate(kinds) for _ in range(count)]
+    found = shares.least([kinds[kind][0].profile for kind in listed], low, high)
+    split = Counter((kind, count) for kind, count in zip(listed, found.counts, strict=True) if count)
+    taken = tuple(Taken(kind, kinds[kind][0].some(count), islands) for (kind, count), islands in sorted(split.items()))
+    method = (
+        f"quotient: a knapsack over what the {len(listed):,} domains cut, by how many of their chips are on one side"
+    )
+    return Quotient(found.lower, found.upper, taken, method)
+
+
+def _by_ratios(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient:
+    """Of a large one: whole islands, and one that is split where they can't make up any size of the range."""
     filled = _cheapest(kinds, low)
     cost, picks = _knapsack(kinds, high)
     size = min(range(low, high + 1), key=lambda count: int(cost[count]))
     if cost[size] < _FAR:
         upper = int(cost[size])
-        return Quotient(min(ceil(filled), upper), upper, _unpack(kinds, picks, size), None)
-    # no whole islands make up any size of the range, so each that can be split spans it all: its least is at either
-    # end, and the ends are each other's complement
+        return Quotient(min(ceil(filled), upper), upper, _whole(kinds, _unpack(kinds, picks, size)), _BY_RATIOS)
+    # each that can be split spans the whole range: its least is at either end, and the ends are each other's complement
     tried: list[tuple[int, int, int, tuple[int, ...], int]] = []
     extra: list[Fraction] = []
     for kind, (island, _) in enumerate(kinds):
@@ -208,18 +241,16 @@ def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient
                 continue
             extra.append(island.spread * part * (island.size - part))
             whole, rest = _unpack(others, picks, low - part), int(cost[low - part])
-            tried.append((rest + island.split(island.chips[:part]), kind, part, whole, rest))
+            tried.append((rest + int(island.profile.upper[part]), kind, part, whole, rest))
     if not tried:
         raise AssertionError("some island can always be split")
-    best: Quotient | None = None
-    for _, kind, part, whole, rest in sorted(tried)[:_REFINED]:
-        corner = kinds[kind][0].corner(part)
-        upper = rest + kinds[kind][0].split(corner)
-        if best is None or upper < best.upper:
-            best = Quotient(min(ceil(filled + min(extra)), upper), upper, whole, (kind, corner))
-    if best is None:
-        raise AssertionError("something was tried")
-    return best
+    upper, kind, part, whole, _ = min(tried)
+    one = Taken(kind, kinds[kind][0].some(part), 1)
+    return Quotient(min(ceil(filled + min(extra)), upper), upper, (*_whole(kinds, whole), one), _BY_RATIOS)
+
+
+def _whole(kinds: Sequence[tuple[Island, int]], numbers: Sequence[int]) -> tuple[Taken, ...]:
+    return tuple(Taken(kind, kinds[kind][0].chips, number) for kind, number in enumerate(numbers) if number)
 
 
 def _cheapest(kinds: Sequence[tuple[Island, int]], chips: int) -> Fraction:

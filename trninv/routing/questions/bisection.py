@@ -91,9 +91,9 @@ def _of_domain(reader: Reader, scope: Scope) -> BisectionAnswer:
     """The chips of one domain, halved."""
     inside = scope.inside(reader, "this bisection")
     graph, ends, lost = inside.graph, inside.ends, inside.lost
-    seconds = Settings.load().bisection_seconds / (2 if lost else 1)
-    split = solvers.bisection.bisect(graph, ends, seconds=seconds)
-    nominal = solvers.bisection.bisect(graph, ends, fillers=lost, seconds=seconds) if lost else None
+    nodes = Settings.load().bisection_nodes
+    split = solvers.bisection.bisect(graph, ends, nodes=nodes)
+    nominal = solvers.bisection.bisect(graph, ends, fillers=lost, nodes=nodes) if lost else None
     chips_a = tuple(graph.nodes[end]["address"] for end in ends if end in split.side)
     chips_b = tuple(graph.nodes[end]["address"] for end in ends if end not in split.side)
     cut = cut_links(graph, split.side)

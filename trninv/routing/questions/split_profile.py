@@ -1,14 +1,14 @@
 """How well a job of some of a scope's chips is connected to the rest."""
 
-import time
 from dataclasses import dataclass
 from typing import Annotated
 
 from trninv import solvers
+from trninv.errors import LimitError
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Table, Told, span
 from trninv.routing.question import ROUTED, Argument, question
-from trninv.routing.scope import Inside, Scope
+from trninv.routing.scope import Scope
 from trninv.routing.wiring import Reader
 from trninv.settings import Settings
 from trninv.units import Bandwidth, counted
@@ -38,7 +38,8 @@ class ProfileAnswer(Answer):
 
     of: Annotated[At, "The scope."]
     chips: Annotated[int, "Its healthy chips."]
-    splits: Annotated[tuple[SplitCost, ...], "For 1, 2, … up to half of them."]
+    splits: Annotated[tuple[SplitCost, ...], "For 1, 2, … up to half of them, or for the number asked."]
+    method: Annotated[str, "How they were found, and why the lower ones are a proof."]
 
     def told(self) -> Told:
         yield f"{self.of}: {counted(self.chips, 'chip')}"
@@ -49,39 +50,34 @@ class ProfileAnswer(Answer):
                 for split in self.splits
             ),
         )
+        yield f"method: {self.method}"
 
 
-@question(price=ROUTED, command="profile", examples=("profile trn2-16.48xlarge",))
+@question(price=ROUTED, command="profile", examples=("profile u-trn2x64", "profile u-trn2x64 --chips 16"))
 def split_profile(
     reader: Reader,
     of: Annotated[str, Argument("Server, rack or domain, or what else lies in one domain.", metavar="SCOPE")],
+    chips: Annotated[
+        int | None, Argument("Only this number of chips, solved where it can be.", least=1, metavar="N")
+    ] = None,
 ) -> ProfileAnswer:
     """For each i up to half of a scope's chips the least capacity that parts i of them from the others."""
     scope = Scope.of(reader, of)
     inside = scope.inside(reader, "a split profile")
-    bounds = profile(inside, Settings.load().bisection_seconds)
+    count = len(inside.ends)
+    if chips is not None and chips >= count:
+        raise LimitError(f"{scope.place.address} has {counted(count, 'healthy chip')}: ask for fewer of them (chips)")
+    found = solvers.boundary.Profile(inside.graph, inside.ends)
+    if chips is not None and found.gap(chips):
+        found.refine(chips, Settings.load().bisection_nodes)
+    sizes = range(1, count // 2 + 1) if chips is None else [chips]
     return ProfileAnswer(
         of=scope.place.address,
-        chips=len(inside.ends),
+        chips=count,
         splits=tuple(
-            SplitCost(chips, Bandwidth(lower), Bandwidth(upper)) for chips, (lower, upper) in enumerate(bounds, start=1)
+            SplitCost(size, Bandwidth(int(found.lower[size])), Bandwidth(int(found.upper[size]))) for size in sizes
         ),
+        method=found.method,
         definition=_DEFINED,
         facts=evidence.of_wiring(reader.connection, inside.graph.nodes.values(), inside.graph.edges.values()),
     )
-
-
-def profile(inside: Inside, seconds: float) -> list[tuple[int, int]]:
-    """Bounds for 1, 2, … up to half of the chips; the time is shared evenly among those that need it."""
-    graph, ends = inside.graph, inside.ends
-    sizes = range(1, len(ends) // 2 + 1)
-    hubs = solvers.enumeration.hubs(graph, ends)
-    if hubs is not None:
-        least = solvers.enumeration.profile(graph, ends, hubs)
-        return [(least[size], least[size]) for size in sizes]
-    end, found = time.monotonic() + seconds, []
-    for size in sizes:
-        share = (end - time.monotonic()) / (len(sizes) - size + 1)
-        split = solvers.bisection.search(graph, ends, size, size, max(share, 0.0))
-        found.append((split.lower, split.upper))
-    return found

@@ -125,10 +125,10 @@ def sweep(
         raise LimitError(
             f"{len(failures):,} failures of {len(found):,} kinds: allow as many (limit), or narrow the scope"
         )
-    seconds = Settings.load().bisection_seconds
+    nodes = Settings.load().bisection_nodes
     damaged = inside.graph, inside.ends, inside.lost
-    tasks = {alike[0]: solvers.damage.Task.of(*damaged, alike[0], measure, seconds) for alike in found}
-    whole = solvers.damage.Task.of(*damaged, (), measure, seconds)
+    tasks = {alike[0]: solvers.damage.Task.of(*damaged, alike[0], measure, nodes) for alike in found}
+    whole = solvers.damage.Task.of(*damaged, (), measure, nodes)
     values = solved([whole, *tasks.values()], executor, journal, progress)
     worst_first = -1 if measure is Measure.DIAMETER else 1
     found.sort(key=lambda alike: (worst_first * values[tasks[alike[0]].key][1], -len(alike), alike))

@@ -1,0 +1,165 @@
+"""The boundary profile of a domain: what k of its chips must cut at least, from its others and from the fabric.
+
+Exact at once where all splits can be enumerated. Else bounded below by the cube that is left of the domain's torus
+(`trninv.solvers.hypercube`) and above by cheap orders of the chips, until `refine` solves one k.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trninv.solvers import enumeration
+from trninv.solvers.bisection import MOST_NODES, orders, search
+from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.hypercube import Cube
+
+Ints = NDArray[np.int64]
+_BOUNDED = "cheap orders above; below, what is left of the torus, chip by chip and as a whole"
+
+
+class Profile:
+    """Bounds by the number of chips on one side; ``apart``, where there is such a node, is on the other.
+
+    Attributes
+    ----------
+    lower, upper
+        For 0 … n chips, bytes per second of one direction.
+    method
+        Why the lower ones hold.
+
+    """
+
+    def __init__(self, graph: Graph, chips: Sequence[int], apart: int | None = None) -> None:
+        self.chips, self._apart = tuple(chips), apart if apart in graph else None
+        self._graph = graph if self._apart is None else ported(graph, self._apart)
+        self._hubs = enumeration.hubs(self._graph, self.chips, self._apart)
+        self._solved, self._sides = set[int](), dict[int, frozenset[int]]()
+        self._cheapest: dict[int, Sequence[int]] = {}
+        self._cube: Cube | None = None
+        if self._hubs is not None:
+            self.lower = np.array(enumeration.profile(self._graph, self.chips, self._hubs, self._apart))
+            self.upper, self.method = self.lower, "enumeration of all splits"
+        else:
+            self.method = _BOUNDED
+            self.lower, self.upper = self._below(), self._above()
+
+    def gap(self, size: int) -> int:
+        """How far the bounds for a number of chips are apart, if more can be done about it; else 0."""
+        return 0 if size in self._solved else int(self.upper[size] - self.lower[size])
+
+    @property
+    def solved(self) -> int:
+        """For how many numbers of chips `refine` was asked."""
+        return len(self._solved)
+
+    @property
+    def size(self) -> int:
+        """How many chips there are."""
+        return len(self.chips)
+
+    @cached_property
+    def _inner(self) -> Graph:
+        return Graph(self._graph.subgraph(set(self._graph).difference([self._apart])))
+
+    @cached_property
+    def _leave_alone(self) -> bool:
+        """Whether all that leads to the node apart is a chip's own."""
+        return self._apart is None or set(self._graph[self._apart]) <= set(self.chips)
+
+    @cached_property
+    def _exits(self) -> list[int]:
+        """What each chip carries to the node that is apart."""
+        near = {} if self._apart is None else self._graph[self._apart]
+        return [near[chip]["capacity"] if chip in near else 0 for chip in self.chips]
+
+    def _below(self) -> Ints:
+        leaving: Ints = np.r_[0, np.cumsum(sorted(self._exits))]
+        self._cube = Cube.of(self._inner, self.chips) if len(self._inner) == self.size else None
+        if self._cube is None:
+            return leaving
+        if self._cube.is_whole:
+            self.method = self._cube.method
+        found: Ints = leaving + self._cube.least()
+        return found
+
+    def _above(self) -> Ints:
+        at = {node: i for i, node in enumerate([*self.chips, *sorted(set(self._graph).difference(self.chips))])}
+        matrix = np.zeros((len(at),) * 2, dtype=np.int64)
+        for a, b, carries in capacities(self._graph):
+            matrix[at[a], at[b]] = matrix[at[b], at[a]] = carries
+        best = np.full(self.size + 1, np.iinfo(np.int64).max)
+        for order in self._listed():
+            places = [at[chip] for chip in order]
+            within = np.tril(matrix[np.ix_(places, places)]).sum(axis=1)
+            cuts = np.r_[0, np.cumsum(matrix[places].sum(axis=1) - 2 * within)]
+            for size in np.flatnonzero(cuts < best):
+                self._cheapest[int(size)] = order
+            best = np.minimum(best, cuts)
+        return best
+
+    def _listed(self) -> Iterator[Sequence[int]]:
+        if self._cube:
+            yield from self._cube.orders()
+        else:
+            for order in orders(self._inner, self.chips):
+                yield order
+                yield order[::-1]
+
+    def refine(self, size: int, nodes: int = MOST_NODES) -> None:
+        """Solve one number of chips, with no more than so many nodes of a search tree.
+
+        With p the most that a chip carries out, k chips carry p·k less what they lack of it. So what the others lack
+        counts for them, and where all carry p it is a matter of the inner links alone.
+        """
+        if not self._leave_alone:
+            found, more = search(self._graph, self.chips, size, size, apart=self._apart, nodes=nodes), 0
+            side = found.side.intersection(self.chips)
+        else:
+            most, others, hub = max(self._exits), self.size - size, None
+            graph, lacks = self._inner, [most - carries for carries in self._exits]
+            if any(lacks) and self._apart is not None:
+                graph, hub = Graph(graph), self._apart
+                wires = zip(self.chips, lacks, strict=True)
+                graph.add_edges_from((chip, hub, {"capacity": lack}) for chip, lack in wires if lack)
+            found = search(graph, self.chips, others, others, apart=hub, nodes=nodes)
+            side, more = frozenset(self.chips) - found.side, most * size - sum(lacks)
+        self.method = found.method
+        self._solved.add(size)
+        self.lower[size] = max(self.lower[size], found.lower + more)
+        if found.upper + more < self.upper[size]:
+            self.upper[size] = found.upper + more
+            self._sides[size] = side
+
+    def side(self, size: int) -> frozenset[int]:
+        """So many chips that cut the upper bound."""
+        if size in self._sides:
+            return self._sides[size]
+        if self._hubs is None:
+            return frozenset(self._cheapest[size][:size])
+        found = enumeration.bisect(self._graph, self.chips, self._hubs, size, size, self._apart)
+        side = found.side.intersection(self.chips)
+        return side if len(side) == size else frozenset(self.chips) - side
+
+
+def ported(graph: Graph, above: int) -> Graph:
+    """The graph with NICs as ports: no chip reaches another through one, and none carries more than its way up.
+
+    A NIC of one chip becomes a link from that to the node above. Of a NIC that two share, what each carries to it is
+    bounded by what leads up from it, so that a cut through it costs what it must wherever it stands.
+    """
+    made = Graph(graph)
+    for nic in [node for node, of in graph.nodes(data=True) if of["kind"] == "nic"]:
+        users = [near for near in graph[nic] if near != above]
+        up = graph.edges[nic, above]["capacity"] if graph.has_edge(nic, above) else 0
+        if len(users) > 1 and up:
+            made.add_edges_from(
+                (user, nic, {"capacity": min(graph.edges[user, nic]["capacity"], up)}) for user in users
+            )
+            continue
+        made.remove_node(nic)
+        if users and up:
+            before = made.edges[users[0], above]["capacity"] if made.has_edge(users[0], above) else 0
+            made.add_edge(users[0], above, capacity=before + min(graph.edges[users[0], nic]["capacity"], up))
+    return made
