@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_NODES = 5_000
 """Nodes of a search tree by default: work and not time, so that a busy machine gives the same answer, later."""
+_NEAR = 2 / 3
+"""How near the bounds must be for a search with few nodes to be worth its while."""
 MOST_KNOWN = 1_000
 _KNOWN: dict[tuple[bytes, int, int], tuple[int, tuple[int, ...], str]] = {}
 """Exact values, one side in local numbers and the method, by problem and sizes."""
@@ -110,7 +112,7 @@ def _search(graph: Graph, ends: Sequence[int], problem: "Problem", low: int, hig
     packed = solvers.packing.pack(problem, problem.need(low, high), capacity(graph, side))
     method = "search by swaps above, a packing of trees below, checked in integers"
     found = Split.of(graph, side, method, max(packed.bound, least))
-    if found.lower == found.upper:
+    if found.lower == found.upper or (nodes < MOST_NODES and found.lower < _NEAR * found.upper):
         return found
     return solvers.integer_program.bisect(problem, (low, high), found, packed.trees, nodes)
 

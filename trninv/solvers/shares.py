@@ -1,7 +1,8 @@
 """How many chips of each island stand on one side, so that what is cut is least: a knapsack on their profiles.
 
 Run on lower bounds it bounds the answer from below, on upper bounds from above. Of what the lower one takes, the island
-and number with the widest gap is solved until the two meet: each turn closes a gap.
+and number with the widest gap is solved until the two meet: each turn closes a gap. Where more gaps are open than may
+be solved, the bounds stand.
 """
 
 from collections.abc import Sequence
@@ -46,7 +47,8 @@ def least(islands: Sequence[Profile], low: int, high: int, nodes: int = MOST_NOD
         below, taken = _filled([island.lower for island in islands], low, high)
         above, counts = _filled([island.upper for island in islands], low, high)
         gaps = [island.gap(count) for island, count in zip(islands, taken, strict=True)]
-        if below == above or not any(gaps) or sum(island.solved for island in set(islands)) >= MOST_SOLVED:
+        left = MOST_SOLVED - sum(island.solved for island in set(islands))
+        if below == above or not 0 < np.count_nonzero(gaps) <= left:
             return Shares(below, above, counts)
         widest = gaps.index(max(gaps))
         islands[widest].refine(taken[widest], nodes)
