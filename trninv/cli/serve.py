@@ -73,6 +73,9 @@ def _is_loopback(host: str) -> bool:
 def listening(host: str, port: int) -> socket.socket:
     """A socket that listens, so that a port in use is an error before the service is announced.
 
+    What it accepts sends small packets at once (asyncio sees to that only for sockets whose protocol is named, which
+    those of `socket.create_server` is not): an answer's second one would wait for the client's delayed acknowledgement.
+
     Parameters
     ----------
     host
@@ -88,9 +91,11 @@ def listening(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise UsageError(f"can't listen on {host}:{port}: {error.strerror} (choose another --port)") from None
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 @click.command()
