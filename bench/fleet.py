@@ -1,7 +1,6 @@
 """Loading a fleet, and asking about two places in it."""
 
 import csv
-import random
 import sqlite3
 import statistics
 import subprocess
@@ -18,7 +17,7 @@ import psycopg
 
 import postgres
 import trninv
-from bench.measure import NAME, Row, seconds, seeded
+from bench.measure import NAME, Row, pairs, seconds, seeded
 from trninv.inventory import migrate
 from trninv.inventory.bulk import bulk
 from trninv.inventory.database import connect
@@ -72,22 +71,6 @@ def postgres_seeding(url: str, domains: int) -> Row:
 
         baseline = seconds(load, 1)
     return Row("seeding the same, PostgreSQL", ours, baseline, "binary COPY, then keys and indexes", 1.3)
-
-
-def pairs(domains: int, number: int, place: str = "across") -> Iterator[tuple[str, str]]:
-    """Random pairs of chips in one server, in one domain or in two, out of forty domains."""
-    chance = random.Random(7)
-    known = chance.sample(range(domains), min(40, domains))
-    for _ in range(number):
-        one, other = chance.sample(known, 2)
-        server, far = chance.sample(range(4), 2)
-        chip, next_to = chance.sample(range(16), 2)
-        end = {
-            "server": f"{one}/s{server}/c{next_to}",
-            "domain": f"{one}/s{far}/c{next_to}",
-            "across": f"{other}/s{far}/c{next_to}",
-        }
-        yield f"{NAME}/d{one}/s{server}/c{chip}", f"{NAME}/d{end[place]}"
 
 
 def each(ask: Callable[[A, A], object], ends: Iterable[tuple[A, A]]) -> float:
@@ -188,14 +171,6 @@ def size_growth(directory: Path, domains: int) -> Iterator[Row]:
         yield Row(f"{question}, {64 * sizes[0]:,} chips", large, small, f"{64 * sizes[1]:,} chips", 1.3)
 
 
-def cold_start(database: Path) -> Row:
-    a, b = next(pairs(40, 1))
-    command = [sys.executable, "-m", "trninv", "--database", f"sqlite:///{database}", "path", a, b]
-    ours = seconds(lambda: subprocess.run(command, check=True, capture_output=True), 15)
-    baseline = seconds(lambda: subprocess.run([sys.executable, "-c", "import networkx"], check=True), 15)
-    return Row("trninv path, cold start", ours, baseline, 'python -c "import networkx"', 2.5)
-
-
 def memory(directory: Path, domains: int) -> Iterator[Row]:
     """Peak memory of a seeding process, and of one that answers every question across the fabric."""
     url = f"sqlite:///{directory}/memory.db"
@@ -220,7 +195,6 @@ def fleet_rows(directory: Path, domains: int) -> Iterator[Row]:
     with postgres.server(directory) as url:
         yield postgres_seeding(url, domains)
     yield from memory(directory, domains)
-    yield cold_start(directory / "ours.db")
     yield from questions(directory / "ours.db", domains)
     yield across_cypher(directory / "ours.db", domains)
     yield from size_growth(directory, domains)

@@ -13,6 +13,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 import trninv
+from trninv.cli.importing import importing
 from trninv.errors import UsageError
 from trninv.graphql.api import Api, Request
 from trninv.graphql.schema import schema as api
@@ -56,11 +57,12 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
     with listening(host, port) as listener:
         told = f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {display(database)}"
         click.echo(told, err=True)
-        server = uvicorn.Server(config)
         if workers > 1:
             Multiprocess(config, sockets=[listener]).run()
         else:
-            server.run(sockets=[listener])
+            with importing():
+                config.load()
+            uvicorn.Server(config).run(sockets=[listener])
 
 
 def _is_loopback(host: str) -> bool:

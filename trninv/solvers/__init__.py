@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trninv.solvers import (
         bisection,
         collectives,
+        components,
         cut_tree,
         damage,
         disjoint,
