@@ -101,10 +101,10 @@ def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
 
 
 @contextmanager
-def ours(url: str) -> Iterator[Served]:
+def ours(url: str, **environment: str) -> Iterator[Served]:
     """``trninv serve`` of a database."""
     command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", "{port}"]
-    with served(command, TRNINV_LOG="off") as server:
+    with served(command, TRNINV_LOG="off", **environment) as server:
         yield server
 
 
@@ -116,3 +116,16 @@ def processor_time(processes: Iterable[int]) -> float:
 def _ticks(process: int) -> int:
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return int(after_name[11]) + int(after_name[12])
+
+
+def below(process: int) -> list[int]:
+    """The processes that a process has started, such as PostgreSQL's for its connections."""
+    every = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+    return [found for found in every if _parent(found) == process]
+
+
+def _parent(process: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return None

@@ -67,7 +67,7 @@ def split_profile(
             SplitCost(chips, Bandwidth(lower), Bandwidth(upper)) for chips, (lower, upper) in enumerate(bounds, start=1)
         ),
         definition=_DEFINED,
-        facts=evidence.of_wiring(reader.connection, inside.graph.nodes.values(), inside.graph.edges.values()),
+        facts=evidence.of_wiring(reader, inside.graph.nodes.values(), inside.graph.edges.values()),
     )
 
 
