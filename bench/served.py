@@ -118,14 +118,15 @@ def _ticks(process: int) -> int:
     return int(after_name[11]) + int(after_name[12])
 
 
-def below(process: int) -> list[int]:
-    """The processes that a process has started, such as PostgreSQL's for its connections."""
+def below(process: int, name: str) -> list[int]:
+    """The processes that a process has started and that call themselves so."""
     every = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-    return [found for found in every if _parent(found) == process]
+    return [found for found in every if _is_below(found, process, name)]
 
 
-def _parent(process: int) -> int | None:
+def _is_below(process: int, parent: int, name: str) -> bool:
     try:
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        above = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        return above == parent and name in Path(f"/proc/{process}/cmdline").read_text()
     except (FileNotFoundError, ProcessLookupError):
-        return None
+        return False

@@ -85,7 +85,7 @@ def _planned(url: str, postmaster: int) -> Iterator[Row]:
 def _used(server: Served, asked: Sequence[Request], postmaster: int) -> float:
     """Of a request."""
     server.answers(asked)
-    backends = below(postmaster)
+    backends = below(postmaster, "postgres: trninv ")
     before = processor_time(backends)
     server.answers(asked)
     return (processor_time(backends) - before) / len(asked)

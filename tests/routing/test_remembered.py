@@ -54,6 +54,21 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
         wirings.close()
 
 
+def test_what_else_is_remembered_is_bounded(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chips are known by address as long as their domain is; findings are forgotten when there are many."""
+    monkeypatch.setattr(wiring, "MAX_DOMAINS", 2)
+    monkeypatch.setattr(wiring, "MOST_FOUND", 2)
+    with trninv.open(seed_clusters(databases.empty("sqlite"), {"trn1": 3})) as fleet:
+        first = [fleet.memory_pool(f"c-trn1/d{domain}/s0/c0") for domain in range(3)]
+        with fleet._wirings.reading() as reader:
+            known = [reader.chip(parse(f"c-trn1/d{domain}/s0/c0")) is not None for domain in range(3)]
+            assert known == [False, True, True]
+            assert reader.remembered("a", lambda: 1) == reader.remembered("a", lambda: 2) == 1
+            assert [reader.remembered(key, lambda: 3) for key in "bcd"] == [3] * 3
+            assert len(reader._known.found) <= 2
+        assert first == [fleet.memory_pool(f"c-trn1/d{domain}/s0/c0") for domain in range(3)]
+
+
 @pytest.mark.parametrize("by", list(PathMetric)[:2])
 def test_a_path_inside_a_domain_is_that_of_its_graph(
     worn: Fleet, by: PathMetric, monkeypatch: pytest.MonkeyPatch
