@@ -17,8 +17,17 @@ from bench.api import api_rows
 from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
 from bench.routing import routing_rows
+from bench.start import start_rows
+from bench.web import web_rows
 
-SECTIONS = {"fleet": fleet_rows, "routing": routing_rows, "api": api_rows, "explorer": explorer_rows}
+SECTIONS = {
+    "start": start_rows,
+    "fleet": fleet_rows,
+    "routing": routing_rows,
+    "api": api_rows,
+    "web": web_rows,
+    "explorer": explorer_rows,
+}
 
 
 def main() -> None:
@@ -27,8 +36,8 @@ def main() -> None:
     parser.add_argument(
         "--only",
         choices=SECTIONS,
-        help="fleet: loading, and questions about two places; routing: the others; api: GraphQL and export over HTTP; "
-        "explorer: a fleet in chromium",
+        help="start: commands and the service; fleet: loading, and questions about two places; routing: the others; "
+        "api: GraphQL and export, and their routes by hand; web: what clients wait for; explorer: a fleet in chromium",
     )
     given = parser.parse_args()
     for section in [given.only] if given.only else SECTIONS:

@@ -1,8 +1,9 @@
 """Shared by the benchmarks: a measured row, timing, a seeded cluster."""
 
+import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from trninv.catalog.facts import catalog
@@ -51,3 +52,19 @@ def seeded(url: str, domains: int) -> float:
                 stamp.seed(connection, catalog(), system, NAME)
 
         return seconds(seed, 1)
+
+
+def pairs(domains: int, number: int, place: str = "across", seed: int = 7) -> Iterator[tuple[str, str]]:
+    """Random pairs of chips in one server, in one domain or in two, out of forty domains, whatever the seed."""
+    known = random.Random(7).sample(range(domains), min(40, domains))
+    chance = random.Random(seed)
+    for _ in range(number):
+        one, other = chance.sample(known, 2)
+        server, far = chance.sample(range(4), 2)
+        chip, next_to = chance.sample(range(16), 2)
+        end = {
+            "server": f"{one}/s{server}/c{next_to}",
+            "domain": f"{one}/s{far}/c{next_to}",
+            "across": f"{other}/s{far}/c{next_to}",
+        }
+        yield f"{NAME}/d{one}/s{server}/c{chip}", f"{NAME}/d{end[place]}"

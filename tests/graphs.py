@@ -13,6 +13,7 @@ from trninv.inventory.database import connect, reading, writing
 from trninv.routing.fleet import Fleet
 from trninv.routing.wiring import domains_in, domains_of, load
 from trninv.solvers.graph import Graph
+from trninv.solvers.paths import Links, Rule, equally_good
 from trninv.topology.torus import coordinates, torus
 
 
@@ -83,3 +84,9 @@ def seed_clusters(url: str, clusters: dict[str, int]) -> str:
 def whole(fleet: Fleet, cluster: str) -> Graph:
     with reading(fleet.engine) as connection:
         return load(connection, domains_in(connection, resolve(connection, cluster)), fabric=True).graph
+
+
+def count_best(links: Links, sources: Collection[int], targets: Collection[int], rule: Rule) -> int:
+    """How many paths are as good as the best one, without listing them."""
+    found = equally_good(links, sources, targets, rule)
+    return found.count if found else 0

@@ -103,6 +103,8 @@ def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
         named = node_addresses().where(TABLES["node"].c.kind == "chip")
         chips = [row.address for row in connection.execute(named) if row.address.startswith(f"c-{system}/")]
     pairs = [chance.sample(chips, 2) for _ in range(15)]
+    domain = pairs[0][0].split("/s")[0]
+    pairs += [chance.choices([chip for chip in chips if chip.startswith(f"{domain}/")], k=2) for _ in range(15)]
     remembered = [asked.path(a, b, by) for a, b in pairs]
     monkeypatch.setattr(FabricCache, "path", lambda *_: None)
     assert remembered == [asked.path(a, b, by) for a, b in pairs]

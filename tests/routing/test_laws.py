@@ -6,13 +6,13 @@ import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphs import chips_in, graphs
+from graphs import chips_in, count_best, graphs
 from trninv.solvers.bisection import bisect
 from trninv.solvers.collectives import concurrent, gather
 from trninv.solvers.cut_tree import cut_tree, worst_pair
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import PathMetric, Rule, best_paths, count_best
+from trninv.solvers.paths import PathMetric, Rule, best_paths
 from trninv.solvers.reach import hops_from, widest_from
 
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs import chips_in, domain, graphs
+from graphs import chips_in, count_best, domain, graphs
 from oracles import brute_force
 from trninv.routing.fleet import Fleet
 from trninv.solvers.disjoint import disjoint
 from trninv.solvers.graph import Graph
-from trninv.solvers.paths import NodePath, PathMetric, Rule, best_paths, count_best, equally_good
+from trninv.solvers.paths import NodePath, PathMetric, Rule, best_paths, equally_good
+from trninv.solvers.toward import Toward, widths
 
 MESSAGE = 3
 
@@ -44,6 +45,21 @@ def test_all_paths_in_order(graph: Graph, metric: PathMetric, data: st.DataObjec
     assert [(_rank(graph, path, metric), path) for path in found] == wanted
     best = [rank for rank, _ in wanted if rank == wanted[0][0]]
     assert count_best(graph.adj, sources, targets, Rule(metric, MESSAGE)) == len(best)
+
+
+@given(graph=graphs(), data=st.data())
+def test_paths_toward_a_node_are_the_best_ones(graph: Graph, data: st.DataObject) -> None:
+    source, target = (data.draw(st.sampled_from(sorted(graph))) for _ in range(2))
+    wide = widths(graph.adj, [target])
+    assert wide.keys() == nx.node_connected_component(graph, target) - {target}
+    for metric in (PathMetric.HOPS, PathMetric.BANDWIDTH):
+        rule = Rule(metric)
+        best = next(best_paths(graph.adj, [source], [target], rule), ())
+        floor = wide.get(source, 0) if metric is PathMetric.BANDWIDTH else 0
+        assert not floor or floor == brute_force.narrowest(graph, best)
+        ways = Toward.of(graph.adj, target, floor)
+        assert ways.path(source) == best
+        assert ways.ways.get(source, 0) == count_best(graph.adj, [source], [target], rule)
 
 
 @given(graph=graphs(), data=st.data())

@@ -1,24 +1,30 @@
 """What is remembered of a database is bounded, never stale, and forgotten in the order of its use."""
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 
 import trninv
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, SYSTEMS, Databases
 from graphs import seed_clusters
-from trninv.inventory.address import resolve
+from trninv.inventory.address import node_addresses, parse, resolve
 from trninv.inventory.database import connect, writing
+from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.routing import wiring
+from trninv.routing import fabric_cache, wiring
+from trninv.routing.fabric_cache import FabricCache
+from trninv.routing.fleet import Fleet
 from trninv.routing.journal import solved
 from trninv.routing.wiring import Wirings, domains_in
 from trninv.solvers.damage import Measure, Task
+from trninv.solvers.paths import PathMetric
 
 KEPT = 3
+DOMAIN = "u-trn2x64/d0"
 
 
 def test_the_wirings_used_longest_ago_are_forgotten_first(
@@ -46,6 +52,79 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
         first = min(read)
         assert [domain - first for domain in read] == [0, 1, 2, 3, 4, 1]
         wirings.close()
+
+
+def test_what_else_is_remembered_is_bounded(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chips are known by address as long as their domain is; findings are forgotten when there are many."""
+    monkeypatch.setattr(wiring, "MAX_DOMAINS", 2)
+    monkeypatch.setattr(wiring, "MOST_FOUND", 2)
+    with trninv.open(seed_clusters(databases.empty("sqlite"), {"trn1": 3})) as fleet:
+        first = [fleet.memory_pool(f"c-trn1/d{domain}/s0/c0") for domain in range(3)]
+        with fleet._wirings.reading() as reader:
+            known = [reader.chip(parse(f"c-trn1/d{domain}/s0/c0")) is not None for domain in range(3)]
+            assert known == [False, True, True]
+            assert reader.remembered("a", lambda: 1) == reader.remembered("a", lambda: 2) == 1
+            assert [reader.remembered(key, lambda: 3) for key in "bcd"] == [3] * 3
+            assert len(reader._known.found) <= 2
+        assert first == [fleet.memory_pool(f"c-trn1/d{domain}/s0/c0") for domain in range(3)]
+
+
+@pytest.mark.parametrize("by", list(PathMetric)[:2])
+def test_a_path_inside_a_domain_is_that_of_its_graph(
+    worn: Fleet, by: PathMetric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of domains with and without a fabric, with things that are down or carry less, in which a chip may be cut off."""
+    chance, known = random.Random(5), 0
+    with worn.reading() as connection:
+        chips = [row.address for row in connection.execute(node_addresses().where(TABLES["node"].c.kind == "chip"))]
+    for system in SYSTEMS:
+        own = [chip for chip in chips if chip.startswith(f"{system.slug}/")]
+        pairs = [(chance.choice(own), chance.choice(own)) for _ in range(12)]
+        remembered = [worn.path(a, b, by.name) for a, b in pairs]
+        known += sum(worn._cache.path(parse(a), parse(b), by) is not None for a, b in pairs)
+        with monkeypatch.context() as patch:
+            patch.setattr(FabricCache, "path", lambda *_: None)
+            assert remembered == [worn.path(a, b, by.name) for a, b in pairs]
+    assert known > 6 * len(SYSTEMS)  # the others are of chips that are down
+
+
+def test_a_path_inside_a_known_domain_asks_nothing_of_the_tables(lite_fleet: Fleet) -> None:
+    """Every further pair costs no statement but that which asks whether the database has changed."""
+    lite_fleet.path(f"{DOMAIN}/s0/c1", f"{DOMAIN}/s2/c8")  # over links of the same kinds
+    asked: list[str] = []
+
+    def note(*given: Any) -> None:
+        asked.append(given[2])
+
+    event.listen(lite_fleet.engine, "before_cursor_execute", note)
+    try:
+        lite_fleet.path(f"{DOMAIN}/s1/c0", f"{DOMAIN}/s3/c7")
+    finally:
+        event.remove(lite_fleet.engine, "before_cursor_execute", note)
+    assert not asked
+
+
+def test_searches_are_forgotten_when_there_are_many(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fabric_cache, "MOST_SEARCHES", 3)
+    with trninv.open(lite) as fleet:
+        before = [fleet.path(f"{DOMAIN}/s0/c0", f"{DOMAIN}/s1/c{chip}") for chip in range(8)]
+        assert before == [fleet.path(f"{DOMAIN}/s0/c0", f"{DOMAIN}/s1/c{chip}") for chip in range(8)]
+        assert len(fleet._cache._memory[0].searches._known) <= 3
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_path_inside_a_domain_follows_a_change(databases: Databases, backend: str) -> None:
+    url = databases.seeded(backend)
+    ends = f"{DOMAIN}/s0/c0", f"{DOMAIN}/s0/c5"
+    with trninv.open(url) as fleet:
+        before = fleet.path(*ends)
+        passed = before.paths[0].steps[2].address
+        for state in ("down", "up"):
+            with connect(url) as engine, writing(engine) as connection:
+                set_state(connection, [passed], Condition(state), why="test", who="test")
+            now = fleet.path(*ends)
+            assert (now == before) == (state == "up")
+            assert (passed in [step.address for step in now.paths[0].steps]) == (state == "up")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

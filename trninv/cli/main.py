@@ -2,16 +2,18 @@
 
 import contextlib
 import gc
-import importlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from trninv import __version__
-from trninv.cli import questions
+from trninv.cli import listing
+from trninv.cli.importing import importing
 from trninv.errors import TrninvError
 from trninv.settings import Settings
 
@@ -63,16 +65,46 @@ class _Lazy(click.Group):
         with _while_read():
             return super().invoke(ctx)
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        with importing():
+            return super().resolve_command(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 # click's signature
-        return [*_COMMANDS, *(name for name in questions.commands() if name not in _COMMANDS)]
+        return [*_COMMANDS, *(name for name, *_ in listing.questions() if name not in _COMMANDS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        if name not in _COMMANDS:
-            asked = questions.commands().get(name)
-            return questions.command_of(asked) if asked else None
-        module = vars(importlib.import_module(f"trninv.cli.{_COMMANDS[name]}"))
-        command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ is not Python's set
-        return command if isinstance(command, click.Command) else None
+        if name in _COMMANDS:
+            module = vars(import_module(f"trninv.cli.{_COMMANDS[name]}"))
+            command = module.get(name.replace("-", "_")) or module.get(f"{name}_")  # set_ is not Python's set
+            return command if isinstance(command, click.Command) else None
+        files = (file for command, file, _ in listing.questions(first=name) if command == name)
+        if (file := next(files, None)) is None:
+            return None
+        found: click.Command = import_module("trninv.cli.questions").command_of(file)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _listed().format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        listed = _listed()
+        return listed.shell_complete(click.Context(listed), incomplete) + click.Command.shell_complete(
+            self, ctx, incomplete
+        )
+
+
+class _InOrder(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 # click's signature
+        return list(self.commands)
+
+
+def _listed() -> click.Group:
+    """The commands as help and completion show them."""
+    says = {name: what for name, _, what in listing.questions()}
+    for module in dict.fromkeys(_COMMANDS.values()):
+        says |= listing.commands_in(module)
+    names = [*_COMMANDS, *(name for name in says if name not in _COMMANDS)]
+    return _InOrder(commands=[click.Command(name, help=says[name]) for name in names])
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -38,10 +38,10 @@ def show(style: str, value: Any, table: Callable[[], None]) -> None:
 
 def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
     """Print a table; cells are printed as `str` gives them."""
-    from tabulate import tabulate  # noqa: PLC0415 # JSON does without
-
-    shown = [["" if cell is None else str(cell) for cell in line] for line in lines]
-    click.echo(tabulate(shown, headers=list(headers), tablefmt="simple", disable_numparse=True))
+    shown = [["" if cell is None else str(cell).strip() for cell in line] for line in lines]
+    widths = [max([len(header) + 2, *map(len, cells)]) for header, *cells in zip(headers, *shown, strict=True)]
+    for line in (headers, ["-" * width for width in widths], *shown):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 class Progress:

@@ -8,17 +8,13 @@ import click
 from trninv.cli.output import format_option, show, tell, tell_state
 from trninv.cli.supposing import asking, supposing
 from trninv.routing.question import Parameter, Question
-from trninv.routing.questions import every
+from trninv.routing.questions import find
 from trninv.units import Capacity
 
 
-def commands() -> dict[str, Question]:
-    """The questions by the names of their commands."""
-    return {question.command: question for question in every()}
-
-
-def command_of(question: Question) -> click.Command:
-    """The command that asks a question, of the fleet as it is or as it would be."""
+def command_of(file: str) -> click.Command:
+    """The command that asks the question of a file, of the fleet as it is or as it would be."""
+    question = find(file)
 
     @click.pass_obj
     def run(database: str, /, down: tuple[str, ...], derate: tuple[str, ...], style: str, **given: Any) -> None:

@@ -13,6 +13,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 import trninv
+from trninv.cli.importing import importing
 from trninv.errors import UsageError
 from trninv.graphql.api import Api, Request
 from trninv.graphql.schema import schema as api
@@ -56,11 +57,12 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
     with listening(host, port) as listener:
         told = f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {display(database)}"
         click.echo(told, err=True)
-        server = uvicorn.Server(config)
         if workers > 1:
             Multiprocess(config, sockets=[listener]).run()
         else:
-            server.run(sockets=[listener])
+            with importing():
+                config.load()
+            uvicorn.Server(config).run(sockets=[listener])
 
 
 def _is_loopback(host: str) -> bool:
@@ -72,6 +74,9 @@ def _is_loopback(host: str) -> bool:
 
 def listening(host: str, port: int) -> socket.socket:
     """A socket that listens, so that a port in use is an error before the service is announced.
+
+    What it accepts sends small packets at once (asyncio sees to that only for sockets whose protocol is named, which
+    those of `socket.create_server` is not): an answer's second one would wait for the client's delayed acknowledgement.
 
     Parameters
     ----------
@@ -88,9 +93,11 @@ def listening(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise UsageError(f"can't listen on {host}:{port}: {error.strerror} (choose another --port)") from None
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 @click.command()

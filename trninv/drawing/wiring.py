@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
 
 from sqlalchemy import Connection, Select, func, select
@@ -27,10 +27,12 @@ from trninv.drawing.svg import (
 from trninv.errors import WrongLevelError
 from trninv.inventory.address import node_addresses, nodes_of, resolve
 from trninv.inventory.schema import TABLES
-from trninv.solvers.graph import Graph
 from trninv.topology.blueprint import Sides
 from trninv.topology.register import sides
 from trninv.units import Bandwidth
+
+if TYPE_CHECKING:
+    from trninv.solvers.graph import Graph
 
 _T = TABLES
 _SIDE, _SWITCH = "#f2c14e", "#f5f6f8"
@@ -135,7 +137,7 @@ _MOST = 1_000
 """Chips at most in one picture; more than any domain has."""
 
 
-def picture(diagram: Diagram, live: Graph, marks: Marks | None = None) -> str:
+def picture(diagram: Diagram, live: "Graph", marks: Marks | None = None) -> str:
     """An SVG document; ``live`` holds what is up, as `Fleet.graph` gives it."""
     marks = marks or Marks()
     made = Picture(diagram.scope, marks.caption)

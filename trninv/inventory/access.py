@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from trninv.errors import LimitError, UnauthenticatedError, UnknownTokenError, nearest
-from trninv.inventory.record import next_id
+from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES, TOKEN_SCOPES_ALLOWED
 
 PREFIX = "trninv_"

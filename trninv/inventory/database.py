@@ -20,7 +20,7 @@ from trninv.errors import (
     UsageError,
 )
 from trninv.inventory import sqlite
-from trninv.inventory.postgresql import know_server
+from trninv.inventory.postgresql import compile_nothing, know_server
 from trninv.inventory.schema import narrow_on_postgresql
 from trninv.inventory.urls import parsed, written
 from trninv.settings import bundle
@@ -55,6 +55,7 @@ def engine_of(url: str, seconds: float | None = None) -> Engine:
             there = read.set(drivername="postgresql+psycopg")
             engine = create_engine(there, pool_pre_ping=True, connect_args=waits)
             event.listen(engine, "connect", know_server)
+            event.listen(engine, "connect", compile_nothing)
             if seconds is not None:
                 event.listen(engine, "connect", partial(_limit_statements, seconds))
             return engine

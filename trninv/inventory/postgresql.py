@@ -33,3 +33,9 @@ def know_server(connection: Any, entry: ConnectionPoolEntry) -> None:
         row = None
     connection.rollback()
     entry.info["server"] = row and tuple(map(str, row))
+
+
+def compile_nothing(connection: Any, _entry: ConnectionPoolEntry) -> None:
+    """Turn just-in-time compilation off: it takes ten times as long as a nested list that names the ends of links."""
+    connection.execute("SET jit = off")
+    connection.commit()

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, delete, insert, select, update
 
 from trninv.catalog.facts import Catalog, disagree, render
 from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, System
 from trninv.errors import DatabaseError
+from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
 
 Row = Mapping[str, Any]
@@ -64,11 +65,6 @@ def recorded(connection: Connection, table: Table) -> list[dict[str, Any]]:
 def model_ids(connection: Connection, table: Table) -> dict[str, int]:
     """Ids of a model table by slug."""
     return {slug: key for key, slug in connection.execute(select(table.c.id, table.c.slug))}
-
-
-def next_id(connection: Connection, table: Table) -> int:
-    """The first id after the table's last one, where a new block starts. Callers hold the write lock."""
-    return int(connection.scalar(select(func.coalesce(func.max(table.c.id), 0))) or 0) + 1
 
 
 def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:

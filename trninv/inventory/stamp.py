@@ -10,8 +10,9 @@ from trninv.catalog.models import System
 from trninv.errors import ClusterExistsError
 from trninv.inventory.address import cluster_name
 from trninv.inventory.bulk import bulk, size
+from trninv.inventory.ids import next_id
 from trninv.inventory.layout import BLOCKS, ORDER, analyze, staged
-from trninv.inventory.record import model_ids, next_id, record_facts, record_models
+from trninv.inventory.record import model_ids, record_facts, record_models
 from trninv.inventory.schema import TABLES
 
 _CLUSTER = TABLES["cluster"]

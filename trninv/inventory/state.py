@@ -31,7 +31,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, nodes_of, parse, resolve, resolve_link
-from trninv.inventory.record import next_id
+from trninv.inventory.ids import next_id
 from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES
 
 PPM = 1_000_000

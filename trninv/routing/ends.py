@@ -1,6 +1,6 @@
 """Two places, for the questions about what lies between them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
@@ -8,7 +8,7 @@ from math import ceil
 from sqlalchemy import Connection
 
 from trninv.errors import WrongLevelError
-from trninv.inventory.address import Place, chips_of, resolve
+from trninv.inventory.address import Place, chips_of, parse, resolve
 from trninv.routing.answer import Path
 from trninv.routing.scenario import Changes
 from trninv.routing.wiring import Reader, Wiring, domains_of, link_ref
@@ -16,15 +16,15 @@ from trninv.solvers.paths import NodePath, PathMetric, Rule, time_of
 from trninv.units import Duration
 
 ACROSS = "; over scale-up links and the EFA fabric, through no third domain"
-_WITHIN = "; over scale-up links"
+WITHIN = "; over scale-up links"
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
     """Two places, their chips, and the wiring of the domains they touch."""
 
-    source: Place
-    target: Place
+    source: str
+    target: str
     sources: frozenset[int]
     targets: frozenset[int]
     wiring: Wiring
@@ -41,24 +41,24 @@ class Ends:
             A place that can not be an endpoint: a NIC, a network node, a cluster.
 
         """
-        connection = reader.connection
-        one, other = resolve(connection, source), resolve(connection, target)
-        sources, targets = (_endpoints(connection, place) for place in (one, other))
-        domains = domains_of(connection, sources | targets)
+        (one, sources, ours), (other, targets, theirs) = (
+            nodes_at(reader, address, _endpoints) for address in (source, target)
+        )
+        domains = sorted(ours | theirs)
         wiring = reader.load(domains, fabric=len(domains) > 1)
         if avoid:
             avoided = Changes()
             for address in avoid:
-                avoided.add(connection, address, 0)
+                avoided.add(reader.connection, address, 0)
             wiring = wiring.changed(avoided)
-        return cls(one, other, sources, targets, wiring, ACROSS if len(domains) > 1 else _WITHIN)
+        return cls(one, other, sources, targets, wiring, ACROSS if len(domains) > 1 else WITHIN)
 
     @property
     def unreachable(self) -> str:
         """Why there is no path."""
-        for place, nodes in ((self.source, self.sources), (self.target, self.targets)):
+        for address, nodes in ((self.source, self.sources), (self.target, self.targets)):
             if nodes.isdisjoint(self.wiring.nodes):
-                return f"nothing of {place.address} is up and not avoided"
+                return f"nothing of {address} is up and not avoided"
         return "no links that are up join them"
 
     def named(self, path: NodePath, rule: Rule) -> Path:
@@ -67,6 +67,27 @@ class Ends:
         steps = [(nodes[node]["kind"], nodes[node]["address"]) for node in path]
         taken = Duration(ceil(time_of(links, path, rule.message))) if rule.metric is PathMetric.TIME else None
         return Path.of(steps, [link_ref(nodes, links, a, b) for a, b in pairwise(path)], taken)
+
+
+def nodes_at(
+    reader: Reader, text: str, nodes_of: Callable[[Connection, Place], frozenset[int]]
+) -> tuple[str, frozenset[int], frozenset[int]]:
+    """A place's address, its nodes, and the domains that they are in; asks nothing about a chip of a domain in memory.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+    WrongLevelError
+        As ``nodes_of`` says, which gives the nodes of other places.
+
+    """
+    address = parse(text)
+    if known := reader.chip(address):
+        chip, domain = known
+        return str(address), frozenset([chip]), frozenset([domain])
+    place = resolve(reader.connection, text)
+    nodes = nodes_of(reader.connection, place)
+    return place.address, nodes, frozenset(domains_of(reader.connection, nodes))
 
 
 def _endpoints(connection: Connection, place: Place) -> frozenset[int]:

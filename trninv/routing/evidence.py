@@ -1,59 +1,60 @@
 """The facts that an answer rests on, with what disputes them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from sqlalchemy import Connection, select
 
 from trninv.catalog.facts import EFA_FABRIC, render
 from trninv.inventory.schema import TABLES
 from trninv.routing.answer import CitedFact
-from trninv.routing.wiring import Attributes
+from trninv.routing.wiring import Attributes, Reader
 
 _T = TABLES
 
 
-def of_wiring(
-    connection: Connection, nodes: Collection[Attributes], links: Iterable[Attributes]
-) -> tuple[CitedFact, ...]:
+def of_wiring(reader: Reader, nodes: Collection[Attributes], links: Iterable[Attributes]) -> tuple[CitedFact, ...]:
     """The bandwidth fact of every kind of link, and what is said of the EFA fabric if it is there."""
-    found = of_links(connection, {of["model"] for of in links})
+    found = of_links(reader, {of["model"] for of in links})
     if all(of["kind"] != "network_node" for of in nodes):
         return found
-    return found + of_fabric(connection, {of["domain"] for of in nodes if of["domain"]})
+    return found + of_fabric(reader, {of["domain"] for of in nodes if of["domain"]})
 
 
-def of_links(connection: Connection, models: Iterable[str]) -> tuple[CitedFact, ...]:
+def of_links(reader: Reader, models: Iterable[str]) -> tuple[CitedFact, ...]:
     """The bandwidth facts of some link models."""
-    return cite(connection, sorted(models), ["bandwidth"])
+    return cite(reader, sorted(models), ["bandwidth"])
 
 
-def of_fabric(connection: Connection, domain_models: Iterable[str]) -> tuple[CitedFact, ...]:
+def of_fabric(reader: Reader, domain_models: Iterable[str]) -> tuple[CitedFact, ...]:
     """What is said of the EFA fabric above some domain models."""
-    sizes = cite(connection, sorted(domain_models), ["domains_per_network_node", "nodes_per_network_node"])
-    return cite(connection, [EFA_FABRIC], ["blocking"]) + sizes
+    sizes = cite(reader, sorted(domain_models), ["domains_per_network_node", "nodes_per_network_node"])
+    return cite(reader, [EFA_FABRIC], ["blocking"]) + sizes
 
 
-def of_latency(connection: Connection) -> tuple[CitedFact, ...]:
+def of_latency(reader: Reader) -> tuple[CitedFact, ...]:
     """Everything that is said of latencies."""
-    subjects = connection.scalars(select(_T["fact"].c.subject).where(_T["fact"].c.attribute == "latency"))
-    return cite(connection, sorted(set(subjects)), ["latency"])
+    subjects = reader.connection.scalars(select(_T["fact"].c.subject).where(_T["fact"].c.attribute == "latency"))
+    return cite(reader, sorted(set(subjects)), ["latency"])
 
 
-def of_memory(connection: Connection, chips: Iterable[int]) -> tuple[CitedFact, ...]:
+def of_memory(reader: Reader, chips: Iterable[int]) -> tuple[CitedFact, ...]:
     """The memory fact of every model among some chips."""
     chip, model = _T["chip"], _T["chip_model"]
     wanted = select(model.c.slug).distinct().join(chip, chip.c.chip_model_id == model.c.id)
-    slugs = connection.scalars(wanted.where(chip.c.id.in_(list(chips))))
-    return cite(connection, sorted(slugs), ["device_memory"])
+    slugs = reader.connection.scalars(wanted.where(chip.c.id.in_(list(chips))))
+    return cite(reader, sorted(slugs), ["device_memory"])
 
 
-def cite(connection: Connection, subjects: Iterable[str], attributes: Iterable[str]) -> tuple[CitedFact, ...]:
+def cite(reader: Reader, subjects: Iterable[str], attributes: Iterable[str]) -> tuple[CitedFact, ...]:
     """The picked facts about some subjects."""
+    wanted = tuple(subjects), tuple(attributes)
+    return reader.remembered(("facts", *wanted), lambda: _cited(reader.connection, *wanted))
+
+
+def _cited(connection: Connection, subjects: Sequence[str], attributes: Sequence[str]) -> tuple[CitedFact, ...]:
     fact, source = _T["fact"], _T["source"]
     query = select(fact, source.c.title, source.c.kind).join(source, source.c.id == fact.c.source_id)
-    query = query.where(
-        fact.c.subject.in_(list(subjects)), fact.c.attribute.in_(list(attributes)), fact.c.preference == 0
-    )
+    query = query.where(fact.c.subject.in_(subjects), fact.c.attribute.in_(attributes), fact.c.preference == 0)
     return tuple(
         CitedFact(
             id=row.id,

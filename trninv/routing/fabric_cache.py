@@ -1,15 +1,18 @@
-"""The shortest or widest path between two chips of different domains, from what is remembered of either domain.
+"""The shortest or widest path between two chips of a cluster, from what is remembered of their domains.
 
-A domain touches the rest of its cluster in one network node, so a best path is that of the one domain to its network
-node, the way through the tree above, and that of the other domain back. Alike domains share one graph in local numbers
-and its paths; all of it is forgotten when the database changes. Answers equal those of the graph of both domains.
+A domain touches the rest of its cluster in one network node, so a best path to another domain is that of the one domain
+to its network node, the way through the tree above, and that of the other domain back. Alike domains share one graph in
+local numbers and its paths; all of it is forgotten when the database changes. Answers equal those of the graph of both
+domains.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any, TypeVar
 
 from sqlalchemy import select
 
@@ -18,44 +21,57 @@ from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
 from trninv.routing.answer import CitedFact, LinkRef, Path
 from trninv.routing.wiring import Reader, Wiring, Wirings, link_ref
-from trninv.solvers.paths import NodePath, PathMetric, Rule, best_paths, count_best
+from trninv.solvers.paths import Links, NodePath, PathMetric
+from trninv.solvers.toward import Toward, widths
 from trninv.units import Bandwidth
+
+A = TypeVar("A")
 
 _T = TABLES
 MOST = 20_000
 """Domains remembered; an entry of a healthy one is a few hundred bytes."""
+MOST_SEARCHES = 4_096
+"""Searches of one state remembered, each of some kilobytes; healthy domains of a model share theirs."""
 
-_Part = tuple[NodePath, int]
-_HOPS = Rule(PathMetric.HOPS)
+Found = tuple[Path, int, tuple[CitedFact, ...]]
+"""The best path, how many are as good, and its facts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """Alike domains: their wiring in local numbers, ``above`` being the network node, and paths between."""
+    """Alike domains: their wiring in local numbers, ``above`` being the network node, and paths toward its nodes."""
 
     wiring: Wiring
-    above: int
+    above: int | None
     chips: dict[str, int]
-    parts: dict[tuple[int, bool, int], _Part] = field(default_factory=dict)
-    widths: dict[int, int] = field(default_factory=dict)
+    inside: Links
+    """Without what leads out of the domain."""
+    searches: "_Searches"
 
-    def part(self, chip: int, *, up: bool, floor: int) -> _Part:
-        """Best path between a chip and the network node over links of at least ``floor``, and how many are as good."""
-        key = chip, up, floor
-        if key not in self.parts:
-            links = self.wiring.links
-            wide = {a: {b: of for b, of in near.items() if of["capacity"] >= floor} for a, near in links.items()}
-            ends = ([chip], [self.above]) if up else ([self.above], [chip])
-            found = next(best_paths(wide, *ends, _HOPS), ())
-            self.parts[key] = found, count_best(wide, *ends, _HOPS)
-        return self.parts[key]
+    def toward(self, target: int, floor: int, *, inside: bool = False) -> Toward:
+        """The shortest paths to a node over links of at least ``floor``."""
+        links = self.inside if inside else self.wiring.links
+        return self.searches.found((id(links), target, floor), lambda: Toward.of(links, target, floor))
 
-    def width(self, chip: int) -> int:
-        """Capacity of the widest path between a chip and the network node; 0 if there is none."""
-        if chip not in self.widths:
-            found = next(best_paths(self.wiring.links, [chip], [self.above], Rule(PathMetric.BANDWIDTH)), ())
-            self.widths[chip] = min((self.wiring.links[a][b]["capacity"] for a, b in pairwise(found)), default=0)
-        return self.widths[chip]
+    def widths(self, target: int, *, inside: bool = False) -> dict[int, int]:
+        """The capacity of the widest path to a node."""
+        links = self.inside if inside else self.wiring.links
+        return self.searches.found((id(links), target), lambda: widths(links, [target]))
+
+
+class _Searches:
+    """What was found of graphs that live as long as this does."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Any] = {}
+
+    def found(self, key: Hashable, search: Callable[[], A]) -> A:
+        if (known := self._known.get(key)) is None:
+            if len(self._known) >= MOST_SEARCHES:
+                self._known.clear()
+            known = self._known[key] = search()
+        found: A = known
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +97,7 @@ class _Memory:
     domains: dict[tuple[str, int], _Domain | None] = field(default_factory=dict)
     shared: dict[Hashable, _Shared] = field(default_factory=dict)
     facts: dict[Hashable, tuple[CitedFact, ...]] = field(default_factory=dict)
+    searches: _Searches = field(default_factory=_Searches)
 
 
 class _ChangedError(Exception):
@@ -99,15 +116,12 @@ class FabricCache:
         pinned._wirings = wirings  # noqa: SLF001 # its own
         return pinned
 
-    def path(
-        self, source: Address, target: Address, metric: PathMetric
-    ) -> tuple[Path, int, tuple[CitedFact, ...]] | None:
+    def path(self, source: Address, target: Address, metric: PathMetric) -> Found | None:
         """The best path, how many are as good, and its facts; None where the graph of both domains must be asked."""
-        apart = source.level == target.level == "chip" and source.cluster == target.cluster
         if (
             metric is PathMetric.TIME
-            or not apart
-            or source.steps[0] == target.steps[0]
+            or not source.level == target.level == "chip"
+            or source.cluster != target.cluster
             or (revision := self._wirings.current()) is None
         ):
             return None
@@ -115,27 +129,44 @@ class FabricCache:
         if memory.revision != revision or len(memory.domains) > MOST:
             memory = self._memory[0] = _Memory(revision)
         try:
-            return self._across(memory, source, target, metric)
+            one, other = self._domain(memory, source), self._domain(memory, target)
+            if one is None or other is None:
+                return None
+            start, end = (each.shared.chips.get(_tail(at)) for each, at in ((one, source), (other, target)))
+            if start is None or end is None:
+                return None
+            wide = metric is PathMetric.BANDWIDTH
+            if one is other:
+                return self._inside(memory, one, start, end, wide=wide)
+            return self._across(memory, (one, start), (other, end), wide=wide)
         except _ChangedError:
             return None
 
-    def _across(
-        self, memory: _Memory, source: Address, target: Address, metric: PathMetric
-    ) -> tuple[Path, int, tuple[CitedFact, ...]] | None:
-        one, other = self._domain(memory, source), self._domain(memory, target)
-        if one is None or other is None:
+    def _inside(self, memory: _Memory, domain: _Domain, start: int, end: int, *, wide: bool) -> Found | None:
+        shared = domain.shared
+        floor = shared.widths(end, inside=True).get(start, 0) if wide else 0
+        ways = shared.toward(end, floor, inside=True)
+        if not (taken := ways.path(start)):
             return None
-        start, end = (each.shared.chips.get(_tail(at)) for each, at in ((one, source), (other, target)))
+        path = Path.of([(_kind(domain, node), domain.name(node)) for node in taken], _links(domain, taken))
+        return path, ways.ways[start], self._facts(memory, {_model(domain, a, b) for a, b in pairwise(taken)})
+
+    def _across(
+        self, memory: _Memory, source: tuple[_Domain, int], target: tuple[_Domain, int], *, wide: bool
+    ) -> Found | None:
+        (one, start), (other, end) = source, target
         common = next((node for node in one.chain if node in other.chain), None)
-        if start is None or end is None or common is None:
+        above, beyond = one.shared.above, other.shared.above
+        if common is None or above is None or beyond is None:
             return None
         rising, falling = one.chain.index(common), other.chain.index(common)
         uplinks = one.uplinks[:rising] + other.uplinks[:falling][::-1]
         floor = 0
-        if metric is PathMetric.BANDWIDTH:
-            floor = min(one.shared.width(start), other.shared.width(end), *(link.bandwidth for link in uplinks))
-        up, ways_up = one.shared.part(start, up=True, floor=floor)
-        down, ways_down = other.shared.part(end, up=False, floor=floor)
+        if wide:
+            ends = one.shared.widths(above).get(start, 0), other.shared.widths(beyond).get(end, 0)
+            floor = min(*ends, *(link.bandwidth for link in uplinks))
+        rise, fall = one.shared.toward(above, floor), other.shared.toward(end, floor)
+        up, down = rise.path(start), fall.path(beyond)
         if not up or not down:
             return None
         links = [*_links(one, up), *uplinks, *_links(other, down)]
@@ -144,7 +175,9 @@ class FabricCache:
             *(("network_node", node) for node in (*one.chain[1 : rising + 1], *other.chain[:falling][::-1])),
             *((_kind(other, node), other.name(node)) for node in down[1:]),
         ]
-        return Path.of(nodes, links), ways_up * ways_down, self._facts(memory, one, other, up, down)
+        models = {_model(each, a, b) for each, part in ((one, up), (other, down)) for a, b in pairwise(part)}
+        count = rise.ways[start] * fall.ways[beyond]
+        return Path.of(nodes, links), count, self._facts(memory, models, {one.model, other.model})
 
     def _domain(self, memory: _Memory, address: Address) -> _Domain | None:
         key = address.cluster, address.steps[0][1]
@@ -154,15 +187,14 @@ class FabricCache:
         return memory.domains[key]
 
     def _facts(
-        self, memory: _Memory, one: _Domain, other: _Domain, up: NodePath, down: NodePath
+        self, memory: _Memory, models: AbstractSet[str], above: AbstractSet[str] = frozenset()
     ) -> tuple[CitedFact, ...]:
-        parts = ((one.shared.wiring.links, up), (other.shared.wiring.links, down))
-        models = {links[a][b]["model"] for links, nodes in parts for a, b in pairwise(nodes)}
-        key = frozenset(models), frozenset((one.model, other.model))
+        """Of models of links, and of the fabric above models of domains."""
+        key = frozenset(models), frozenset(above)
         if key not in memory.facts:
             with self._reading(memory) as reader:
-                of_fabric = evidence.of_fabric(reader.connection, key[1])
-                memory.facts[key] = evidence.of_links(reader.connection, models) + of_fabric
+                of_fabric = evidence.of_fabric(reader, above) if above else ()
+                memory.facts[key] = evidence.of_links(reader, models) + of_fabric
         return memory.facts[key]
 
     @contextmanager
@@ -182,6 +214,10 @@ def _kind(domain: _Domain, node: int) -> str:
     return str(domain.shared.wiring.nodes[node]["kind"])
 
 
+def _model(domain: _Domain, a: int, b: int) -> str:
+    return str(domain.shared.wiring.links[a][b]["model"])
+
+
 def _links(domain: _Domain, nodes: NodePath) -> list[LinkRef]:
     found = []
     for a, b in pairwise(nodes):
@@ -194,7 +230,7 @@ def _links(domain: _Domain, nodes: NodePath) -> list[LinkRef]:
 
 
 def _read(reader: Reader, memory: _Memory, cluster: str, ordinal: int) -> _Domain | None:
-    """A domain as the tables have it; None if it has not just one network node above it."""
+    """A domain as the tables have it; None if there is nothing of it."""
     table, clusters, models = _T["domain"], _T["cluster"], _T["domain_model"]
     query = select(table.c.id, models.c.slug).join(clusters, clusters.c.id == table.c.cluster_id)
     query = query.join(models, models.c.id == table.c.domain_model_id)
@@ -203,35 +239,53 @@ def _read(reader: Reader, memory: _Memory, cluster: str, ordinal: int) -> _Domai
         return None
     wiring = reader.load([row.id], fabric=True)
     nodes, links = wiring.nodes, wiring.links
-    fabric = {node for node, of in nodes.items() if of["kind"] == "network_node"}
-    inside = [node for node in nodes if node not in fabric]
-    above = {near for node in inside for near in links[node] if near in fabric}
-    if len(above) != 1:
+    inside = [node for node, of in nodes.items() if of["kind"] != "network_node"]
+    if not inside:
         return None
-    chain = [above.pop()]
-    while higher := [near for near in links[chain[-1]] if near in fabric and near > chain[-1]]:
-        chain.append(min(higher))
+    chain = _chain(wiring, inside)
     prefix = f"{cluster}/d{ordinal}"
-    first_link = min(of["id"] for node in inside for of in links[node].values())
-    local = _local(wiring, inside, chain[0], first_link, len(prefix))
-    key = repr((local.nodes, sorted((a, sorted(near.items())) for a, near in local.links.items())))
-    chips = {of["address"]: node for node, of in local.nodes.items() if of["kind"] == "chip"}
-    shared = memory.shared.setdefault(key, _Shared(local, max(local.nodes), chips))
+    first_link = min((of["id"] for node in inside for of in links[node].values()), default=0)
+    local, above = _local(wiring, inside, chain[:1], first_link, len(prefix))
+    key = repr((above, local.nodes, sorted((a, sorted(near.items())) for a, near in local.links.items())))
+    if key not in memory.shared:
+        memory.shared[key] = _shared(local, above, memory.searches)
     names = tuple(nodes[node]["address"] for node in chain)
     uplinks = tuple(link_ref(nodes, links, a, b) for a, b in pairwise(chain))
-    return _Domain(shared, prefix, row.slug, first_link, names, uplinks)
+    return _Domain(memory.shared[key], prefix, row.slug, first_link, names, uplinks)
 
 
-def _local(wiring: Wiring, inside: list[int], above: int, first_link: int, prefix: int) -> Wiring:
-    """The same in numbers from 0 on, the network node last; addresses lack the domain's."""
+def _chain(wiring: Wiring, inside: list[int]) -> list[int]:
+    """The network nodes from a domain to the top; none if it does not touch just one."""
+    fabric = wiring.nodes.keys() - set(inside)
+    touched = {near for node in inside for near in wiring.links[node] if near in fabric}
+    if len(touched) != 1:
+        return []
+    chain = [touched.pop()]
+    while higher := [near for near in wiring.links[chain[-1]] if near in fabric and near > chain[-1]]:
+        chain.append(min(higher))
+    return chain
+
+
+def _shared(local: Wiring, above: int | None, searches: _Searches) -> _Shared:
+    kept = {node for node, of in local.nodes.items() if of["kind"] in ("chip", "switch")}
+    inside = {node: {near: of for near, of in local.links[node].items() if near in kept} for node in kept}
+    chips = {of["address"]: node for node, of in local.nodes.items() if of["kind"] == "chip"}
+    return _Shared(local, above, chips, inside, searches)
+
+
+def _local(
+    wiring: Wiring, inside: list[int], above: list[int], first_link: int, prefix: int
+) -> tuple[Wiring, int | None]:
+    """The same in numbers from 0 on, and the network node's, the last, if there is one; addresses lack the domain's."""
     first = min(inside)
     number = {node: node - first for node in inside}
-    number[above] = max(number.values()) + 1
     nodes = {
         number[node]: {"kind": wiring.nodes[node]["kind"], "address": wiring.nodes[node]["address"][prefix:]}
         for node in inside
     }
-    nodes[number[above]] = {"kind": "network_node", "address": ""}
+    for node in above:
+        number[node] = max(nodes) + 1
+        nodes[number[node]] = {"kind": "network_node", "address": ""}
     links = {
         number[a]: {
             number[b]: {"id": of["id"] - first_link, "capacity": of["capacity"], "model": of["model"]}
@@ -240,4 +294,4 @@ def _local(wiring: Wiring, inside: list[int], above: int, first_link: int, prefi
         }
         for a in number
     }
-    return Wiring(nodes, links, frozenset())
+    return Wiring(nodes, links, frozenset()), (max(nodes) if above else None)

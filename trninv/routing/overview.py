@@ -6,10 +6,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from sqlalchemy import Connection, func, select
 
+from trninv import solvers
 from trninv.inventory.address import resolve
 from trninv.inventory.schema import CARRYING, STATES, TABLES, is_not_up
 
@@ -133,13 +132,9 @@ def _reach(connection: Connection, domains: list[int], chips: list[int], states:
         )
     ).all()
     ends = np.array([tuple(link) for link in links], dtype=np.int64).reshape(-1, 2)
-    nodes = np.unique(np.concatenate([ends.ravel(), chips]))
-    a, b = np.searchsorted(nodes, ends.T)
-    graph = coo_array((np.ones(len(ends)), (a, b)), shape=(len(nodes), len(nodes)))
-    part = connected_components(graph, directed=False)[1][np.searchsorted(nodes, chips)]
     healthy = np.isin(states, [STATES.index(state) for state in CARRYING])
-    sizes = np.bincount(part[healthy], minlength=len(nodes))
-    return np.where(healthy, sizes[part], 0).astype(np.uint8)
+    sizes = solvers.components.sizes(ends, np.array(chips), healthy)
+    return np.where(healthy, sizes, 0).astype(np.uint8)
 
 
 def _servers_per_rack(connection: Connection, cluster: int) -> int:

@@ -8,20 +8,20 @@ fact gives it). What is down is not there.
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Engine, and_, func, or_, select
 
 from trninv import solvers
 from trninv.catalog.facts import EFA_FABRIC
 from trninv.errors import ScopeTooLargeError
-from trninv.inventory.address import Place, node_addresses
+from trninv.inventory.address import Address, Place, node_addresses
 from trninv.inventory.pinned import State
 from trninv.inventory.revision import Revision
 from trninv.inventory.schema import CARRYING, TABLES
@@ -36,6 +36,8 @@ from trninv.units import Bandwidth
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
+
+A = TypeVar("A")
 
 _T = TABLES
 MAX_DOMAINS = 64
@@ -63,6 +65,10 @@ class Wiring:
     def edges(self) -> Iterator[tuple[int, int, Attributes]]:
         """Every link once: both ends, the lower first, and its attributes."""
         return ((a, b, of) for a, near in self.links.items() for b, of in near.items() if a < b)
+
+    def chips(self) -> dict[str, tuple[int, int]]:
+        """Node and domain of its chips, by address."""
+        return {of["address"]: (node, of["domain_id"]) for node, of in self.nodes.items() if of["kind"] == "chip"}
 
     def changed(self, changes: Changes) -> "Wiring":
         """The same with what a scenario supposes."""
@@ -92,12 +98,29 @@ def join(wirings: Iterable[Wiring]) -> Wiring:
     return Wiring(nodes, links, frozenset(failed))
 
 
+MOST_FOUND = 10_000
+"""Small findings of one state of the database that are remembered."""
+
+
 @dataclass(slots=True)
 class _Known:
-    """Domains of one state of the database, the one used last at the end."""
+    """What is known of one state of the database.
+
+    Attributes
+    ----------
+    domains
+        The one used last at the end.
+    chips
+        Node and domain by address, of the chips that are up in these domains.
+    found
+        Other findings.
+
+    """
 
     revision: Hashable = None
     domains: OrderedDict[tuple[int, bool], Wiring] = field(default_factory=OrderedDict)
+    chips: dict[str, tuple[int, int]] = field(default_factory=dict)
+    found: dict[Hashable, Any] = field(default_factory=dict)
 
 
 class Wirings:
@@ -126,7 +149,7 @@ class Wirings:
         """One state of the database."""
         with self._state.reading() if self._state else self.revision.reading() as (connection, revision):
             known = _Known() if revision is None else self._of(revision)
-            yield Reader(connection, revision, known.domains, self._lock, Changes())
+            yield Reader(connection, revision, known, self._lock, Changes())
 
     def _of(self, revision: Hashable) -> _Known:
         with self._lock:
@@ -137,11 +160,11 @@ class Wirings:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A connection that sees one state of the database, the domains already read of it, and what is supposed."""
+    """A connection that sees one state of the database, what is already known of it, and what is supposed."""
 
     connection: Connection
     revision: Hashable | None
-    _known: "OrderedDict[tuple[int, bool], Wiring]"
+    _known: _Known
     _lock: Lock
     changes: Changes
 
@@ -157,14 +180,33 @@ class Reader:
         changed = self.changes.nodes or self.changes.links
         return found.changed(self.changes) if changed else found
 
+    def chip(self, address: Address) -> tuple[int, int] | None:
+        """Node and domain of a chip, if its domain was read and it is up."""
+        return self._known.chips.get(str(address))
+
+    def remembered(self, key: Hashable, read: Callable[[], A]) -> A:
+        """What was read of this state under a key, or is read now; of the state as it is, without what is supposed."""
+        known = self._known.found
+        if key not in known:
+            if len(known) >= MOST_FOUND:
+                known.clear()
+            known[key] = read()
+        found: A = known[key]
+        return found
+
     def _domain(self, domain: int, fabric: bool) -> Wiring:
-        key = domain, fabric
-        found = self._known.get(key) or load(self.connection, [domain], fabric=fabric)
+        key, known = (domain, fabric), self._known
+        found = known.domains.get(key)
+        if found is None:
+            found = load(self.connection, [domain], fabric=fabric)
+            known.chips.update(found.chips())
         with self._lock:
-            self._known[key] = found
-            self._known.move_to_end(key)
-            if len(self._known) > MAX_DOMAINS:
-                self._known.popitem(last=False)
+            known.domains[key] = found
+            known.domains.move_to_end(key)
+            if len(known.domains) > MAX_DOMAINS:
+                _, forgotten = known.domains.popitem(last=False)
+                for address in forgotten.chips():
+                    known.chips.pop(address, None)
         return found
 
 

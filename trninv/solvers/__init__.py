@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         bisection,
         boundary,
         collectives,
+        components,
         cut_tree,
         damage,
         disjoint,

@@ -4,11 +4,14 @@ import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import ceil, floor
+from typing import TYPE_CHECKING
 
 from trninv import solvers
 from trninv.choice import Choice
-from trninv.solvers.graph import Graph
 from trninv.solvers.symmetry import Failure
+
+if TYPE_CHECKING:
+    from trninv.solvers.graph import Graph
 
 UNJOINED = 2**31
 """Diameter of chips that are not all joined."""
@@ -47,7 +50,7 @@ class Task:
 
     @classmethod
     def of(
-        cls, graph: Graph, ends: Collection[int], lost: int, failure: Failure, measure: Measure, nodes: int
+        cls, graph: "Graph", ends: Collection[int], lost: int, failure: Failure, measure: Measure, nodes: int
     ) -> "Task":
         """A graph less a failure; ``lost`` of its endpoints have failed before."""
         gone = {part[0] for part in failure if len(part) == 1}
@@ -70,7 +73,7 @@ class Task:
 
 def solve(task: Task) -> tuple[int, int]:
     """Bounds on the measure."""
-    graph = Graph()
+    graph = solvers.graph.Graph()
     for node, kind, position in task.places:
         graph.add_node(node, kind=kind, position=position)
     for a, b, carries in task.edges:

@@ -71,12 +71,6 @@ def best_paths(links: Links, sources: Collection[int], targets: Collection[int],
             consider(search.best(prefix, taken))
 
 
-def count_best(links: Links, sources: Collection[int], targets: Collection[int], rule: Rule) -> int:
-    """How many paths are as good as the best one, without listing them."""
-    found = equally_good(links, sources, targets, rule)
-    return found.count if found else 0
-
-
 @dataclass(frozen=True, slots=True)
 class Ways:
     """The directed acyclic graph of all paths that are as good as the best.

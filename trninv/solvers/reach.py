@@ -5,7 +5,8 @@ from collections.abc import Collection
 import networkx as nx
 
 from trninv.solvers.flow import minimum_cut
-from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.graph import Graph
+from trninv.solvers.toward import widths
 
 
 def hops_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
@@ -16,12 +17,7 @@ def hops_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
 
 def widest_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
     """Capacity of the widest path from any source, for every other node that can be reached."""
-    widest: dict[int, int] = {}
-    for floor in sorted({carries for _, _, carries in capacities(graph)}, reverse=True):
-        wide = Graph([(a, b) for a, b, carries in capacities(graph) if carries >= floor])
-        for node in hops_from(wide, sources).keys() - set(sources):
-            widest.setdefault(node, floor)
-    return widest
+    return widths(dict(graph.adjacency()), [node for node in sources if node in graph])
 
 
 def delivery(graph: Graph, senders: Collection[int], receivers: Collection[int]) -> int:

@@ -6,17 +6,21 @@ the state of the wiring.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from trninv.solvers.graph import Graph, capacities
+from trninv import solvers
 from trninv.topology.blueprint import Node
 from trninv.topology.pattern import Holds, Permutation
 from trninv.topology.register import pattern
+
+if TYPE_CHECKING:
+    from trninv.solvers.graph import Graph
 
 Failure = tuple[tuple[int, ...], ...]
 """What fails together: nodes as (id,), links as (low id, high id); in rising order."""
 
 
-def symmetries(graph: Graph) -> list[Permutation]:
+def symmetries(graph: "Graph") -> list[Permutation]:
     """Candidates that are symmetries, without the identity: enough to make up all that there are of the pattern.
 
     Parameters
@@ -36,9 +40,9 @@ def symmetries(graph: Graph) -> list[Permutation]:
     ]
 
 
-def _check(graph: Graph) -> Holds:
+def _check(graph: "Graph") -> Holds:
     """Whether a permutation takes every node to one of its kind, and every link to one of its capacity."""
-    carries = {frozenset((a, b)): capacity for a, b, capacity in capacities(graph)}
+    carries = {frozenset((a, b)): capacity for a, b, capacity in solvers.graph.capacities(graph)}
     kind = dict(graph.nodes(data="kind"))
 
     def holds(image: Permutation) -> bool:

@@ -46,7 +46,7 @@ def test_every_question_has_a_price_an_example_and_words(asked: Question) -> Non
 
 @EVERY
 def test_the_command_takes_what_is_asked(asked: Question) -> None:
-    taken = {each.name: each for each in commands.command_of(asked).params}
+    taken = {each.name: each for each in commands.command_of(asked.function.__module__.rpartition(".")[2]).params}
     for each in asked.parameters:
         assert isinstance(taken[each.name], Option) != each.required
 

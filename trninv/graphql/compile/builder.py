@@ -36,7 +36,7 @@ class Builder:
     """
 
     def __init__(self, selections: Selections, dialect: str, variables: Variables) -> None:
-        self.selections, self.writer = selections, Writer(dialect)
+        self.selections, self.dialect, self.writer = selections, dialect, Writer(dialect)
         self.names = iter(range(10**6))
         self.binders: list[Callable[[Variables], Bound]] = []
         self._variables = variables

@@ -70,11 +70,11 @@ def bandwidth(
     flow, side = solvers.flow.minimum_cut(wiring.graph, ends.sources, ends.targets)
     widest = next(best_paths(wiring.links, ends.sources, ends.targets, _WIDEST), None)
     return BandwidthAnswer(
-        source=ends.source.address,
-        target=ends.target.address,
+        source=ends.source,
+        target=ends.target,
         widest=ends.named(widest, _WIDEST) if widest else None,
         maximum_flow=Bandwidth(flow),
         minimum_cut=cut_links(wiring.graph, side),
         definition=_DEFINED + ends.over,
-        facts=evidence.of_wiring(reader.connection, wiring.nodes.values(), (of for _, _, of in wiring.edges())),
+        facts=evidence.of_wiring(reader, wiring.nodes.values(), (of for _, _, of in wiring.edges())),
     )

@@ -111,7 +111,7 @@ def _of_domain(reader: Reader, scope: Scope) -> BisectionAnswer:
         cut_size=len(cut),
         nominal=_bounds(nominal, split) if nominal else None,
         definition=_DEFINED + (_TRANSIT if scope.transit else _ISOLATED),
-        facts=evidence.of_wiring(reader.connection, graph.nodes.values(), graph.edges.values()),
+        facts=evidence.of_wiring(reader, graph.nodes.values(), graph.edges.values()),
     )
 
 
@@ -153,7 +153,7 @@ def _of_cluster(reader: Reader, scope: Scope) -> BisectionAnswer:
         cut_size=split.cut_size,
         nominal=nominal,
         definition=_DEFINED + (_TRANSIT if scope.transit else _ISOLATED),
-        facts=evidence.of_links(reader.connection, models) + evidence.of_fabric(reader.connection, domain_models),
+        facts=evidence.of_links(reader, models) + evidence.of_fabric(reader, domain_models),
         truncated=split.cut_size > len(split.cut),
     )
 

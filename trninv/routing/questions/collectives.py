@@ -134,7 +134,7 @@ def collectives(
         all_reduce_algorithm=algorithm,
         ring_all_reduce=ring,
         definition=_DEFINED,
-        facts=evidence.of_wiring(reader.connection, nodes, links),
+        facts=evidence.of_wiring(reader, nodes, links),
     )
 
 

@@ -79,5 +79,5 @@ def cut_tree(
         cut=cut_links(graph, side) if far else (),
         tree=tuple(TreeEdge(name[a], name[b], Bandwidth(of["weight"])) for a, b, of in tree.edges(data=True)),
         definition=_DEFINED,
-        facts=evidence.of_wiring(reader.connection, graph.nodes.values(), graph.edges.values()),
+        facts=evidence.of_wiring(reader, graph.nodes.values(), graph.edges.values()),
     )

@@ -73,7 +73,7 @@ def distances(
     chips = sum(kind.island.size * len(kind.domains) for kind in kinds)
     models = {of["domain"] for kind in kinds for of in kind.island.graph.nodes.values() if of["domain"]}
     pairs = solvers.distances.total([*_within(kinds), *_across(reader, scope, kinds)])
-    facts = evidence.of_fabric(reader.connection, models)
+    facts = evidence.of_fabric(reader, models)
     return _answer(scope, chips, pairs, f"{_DEFINED}; over the EFA fabric between domains", facts)
 
 

@@ -10,7 +10,7 @@ from trninv.errors import LimitError, SamePlaceError, UnknownFactError
 from trninv.inventory.address import parse
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Difference, LinkRef, Path, PathShape, Table, Told
-from trninv.routing.ends import ACROSS, Ends
+from trninv.routing.ends import ACROSS, WITHIN, Ends
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.wiring import Reader, Wiring, link_ref
@@ -88,7 +88,7 @@ class PathAnswer(Answer):
 def _remembered(
     cache: FabricCache, source: str, target: str, by: PathMetric, k: int, **others: object
 ) -> Answer | None:
-    """The plain answer between two chips of different domains, from what is known of both."""
+    """The plain answer between two chips of a cluster, from what is known of their domains."""
     if k != 1 or others["avoid"] or others["message"] or others["shape"] is not PathShape.BEST:
         return None
     one, other = parse(source), parse(target)
@@ -103,7 +103,7 @@ def _remembered(
         equally_good=equally,
         reason=None,
         paths=(path,),
-        definition=_DEFINED[by] + ACROSS,
+        definition=_DEFINED[by] + (WITHIN if one.steps[0] == other.steps[0] else ACROSS),
         facts=facts,
         truncated=equally > 1,
     )
@@ -156,16 +156,16 @@ def path(
     visited = [nodes[node] for each in found for node in each]
     return PathAnswer(
         metric=by,
-        source=ends.source.address,
-        target=ends.target.address,
+        source=ends.source,
+        target=ends.target,
         reachable=bool(found),
         equally_good=count,
         reason=None if found else ends.unreachable,
         paths=tuple(ends.named(each, rule) for each in found),
         links=tuple(_shares(ends.wiring, ways)) if ways and shape is PathShape.ALL else (),
         definition=_DEFINED[by] + _SHAPED[shape] + ends.over,
-        facts=evidence.of_wiring(reader.connection, visited, travelled)
-        + (evidence.of_latency(reader.connection) if by is PathMetric.TIME else ()),
+        facts=evidence.of_wiring(reader, visited, travelled)
+        + (evidence.of_latency(reader) if by is PathMetric.TIME else ()),
         truncated=shape not in _DISJOINT and count > len(found),
     )
 

@@ -85,7 +85,7 @@ def placement(
         raise UnknownAddressError(f"nothing of {place.address} is up")
     chosen = max((placed for placed in found if placed.rank == nearest), key=lambda placed: placed.delivery)
     name = {node: chosen.graph.nodes[node]["address"] for node in (*chosen.own, *chosen.others)}
-    models = evidence.of_wiring(connection, chosen.graph.nodes.values(), chosen.graph.edges.values())
+    models = evidence.of_wiring(reader, chosen.graph.nodes.values(), chosen.graph.edges.values())
     return PlacementAnswer(
         place=name[chosen.own[0]] if best else place.address,
         wanted=memory,
@@ -97,7 +97,7 @@ def placement(
         enough=chosen.memory >= memory,
         tried=len(found),
         definition=_DEFINED,
-        facts=models + evidence.of_memory(connection, chosen.own),
+        facts=models + evidence.of_memory(reader, chosen.own),
     )
 
 

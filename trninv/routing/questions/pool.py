@@ -4,12 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self
 
+from sqlalchemy import Connection
+
 from trninv import solvers
-from trninv.inventory.address import chips_of, resolve
+from trninv.inventory.address import Place, chips_of
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Difference, Table, Told, span
+from trninv.routing.ends import nodes_at
 from trninv.routing.question import ROUTED, Argument, question
-from trninv.routing.wiring import Reader, domains_of
+from trninv.routing.wiring import Reader
 from trninv.units import Bandwidth, Capacity, counted
 
 if TYPE_CHECKING:
@@ -86,22 +89,24 @@ def memory_pool(
     ] = None,
 ) -> PoolAnswer:
     """How much memory a place can reach over scale-up links."""
-    connection = reader.connection
-    place = resolve(connection, of)
-    chips = frozenset(connection.scalars(chips_of(place)))
-    wiring = reader.load(domains_of(connection, chips))
+    address, chips, domains = nodes_at(reader, of, _chips)
+    wiring = reader.load(sorted(domains))
     own = sorted(chips & wiring.nodes.keys())
     by_hops = _rings(wiring.graph, own, max_hops, min_bandwidth or 0)
-    links = evidence.of_wiring(connection, wiring.nodes.values(), (of for _, _, of in wiring.edges()))
+    links = evidence.of_wiring(reader, wiring.nodes.values(), (of for _, _, of in wiring.edges()))
     return PoolAnswer(
-        of=place.address,
+        of=address,
         chips=len(own) + sum(ring.chips for ring in by_hops),
         own=memory_of(wiring.graph, own),
         remote=Capacity(sum(ring.memory for ring in by_hops)),
         by_hops=by_hops,
         definition=_DEFINED,
-        facts=links + evidence.of_memory(connection, chips),
+        facts=links + evidence.of_memory(reader, chips),
     )
+
+
+def _chips(connection: Connection, place: Place) -> frozenset[int]:
+    return frozenset(connection.scalars(chips_of(place)))
 
 
 def memory_of(graph: "Graph", chips: Iterable[int]) -> Capacity:

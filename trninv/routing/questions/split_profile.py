@@ -79,5 +79,5 @@ def split_profile(
         ),
         method=found.method,
         definition=_DEFINED,
-        facts=evidence.of_wiring(reader.connection, inside.graph.nodes.values(), inside.graph.edges.values()),
+        facts=evidence.of_wiring(reader, inside.graph.nodes.values(), inside.graph.edges.values()),
     )

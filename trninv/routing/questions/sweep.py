@@ -147,7 +147,7 @@ def sweep(
         failures=len(failures),
         classes=tuple(listed),
         definition=_DEFINED + measure.says[0].lower() + measure.says[1:].removesuffix("."),
-        facts=evidence.of_wiring(reader.connection, inside.graph.nodes.values(), inside.graph.edges.values()),
+        facts=evidence.of_wiring(reader, inside.graph.nodes.values(), inside.graph.edges.values()),
     )
 
 

@@ -1,0 +1,97 @@
+"""Routes as one would write them for just the benchmarks' answers: SQL, rows, dicts, orjson."""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FILE = "BENCH_FILE"
+"""The variable of the environment that names the database, for `served`."""
+
+
+def served() -> Starlette:
+    """Make the application in a server of its own."""
+    return routes(Path(os.environ[FILE]))
+
+
+def routes(file: Path) -> Starlette:
+    """Answer from an SQLite database."""
+    connection = sqlite3.connect(file, check_same_thread=False)
+    address = "cluster.slug || '/d' || domain.ordinal || '/s' || server.ordinal"
+    chips = f"""SELECT chip.id, {address} || '/c' || chip.ordinal, chip.ordinal, upper(node.state), device_memory_bytes,
+            {address}, upper(server.state), cluster.slug || '/r' || rack.ordinal
+        FROM chip JOIN node ON node.id = chip.id JOIN server ON server.id = chip.server_id
+        JOIN domain ON domain.id = server.domain_id JOIN cluster ON cluster.id = domain.cluster_id
+        JOIN rack ON rack.id = server.rack_id JOIN chip_model ON chip_model.id = chip.chip_model_id
+        ORDER BY chip.id LIMIT ?"""  # noqa: S608 # constants
+    on_server = f"SELECT {address} || '%s' || of.ordinal FROM %s AS of JOIN server ON server.id = of.server_id"  # noqa: S608
+    joined = "JOIN domain ON domain.id = server.domain_id JOIN cluster ON cluster.id = domain.cluster_id WHERE of.id"
+    ends = {
+        end: f"coalesce(({on_server % ('/c', 'chip')} {joined} = link.{end}_id), "
+        f"({on_server % ('/efa', 'nic')} {joined} = link.{end}_id))"
+        for end in "ab"
+    }
+    links = "SELECT link.a_id, link.b_id, %s, technology, upper(scope), bandwidth_bytes_per_s FROM link "
+    links += "WHERE a_id IN (%s) OR b_id IN (%s) ORDER BY link.id"
+
+    def below(ids: list[int], *, named: bool) -> dict[int, list[dict[str, Any]]]:
+        name = f"{ends['a']} || '--' || {ends['b']}" if named else "NULL"
+        marks = ",".join("?" * len(ids))
+        found: dict[int, list[dict[str, Any]]] = {key: [] for key in ids}
+        for a, b, address, technology, scope, rate in connection.execute(links % (name, marks, marks), [*ids, *ids]):
+            link: dict[str, Any] = {"address": address} if named else {}
+            link |= {"technology": technology} if named else {"technology": technology, "scope": scope}
+            link["nominal"] = {"gigabytesPerSecond": rate / 10**9}
+            for end in (a, b):
+                if end in found:
+                    found[end].append(link)
+        return found
+
+    def nested(request: Request) -> Response:
+        rows = connection.execute(chips, [100]).fetchall()
+        lists = below([row[0] for row in rows], named=request.url.path == "/named")
+        nodes = [
+            {
+                "address": name,
+                "ordinal": ordinal,
+                "state": state,
+                "memory": {"gibibytes": memory / 2**30},
+                "server": {"address": server, "state": of_server, "rack": {"address": rack}},
+                "links": {"nodes": lists[key]},
+            }
+            for key, name, ordinal, state, memory, server, of_server, rack in rows
+        ]
+        return Response(orjson.dumps({"chips": {"nodes": nodes}}), media_type="application/json")
+
+    def flat(_request: Request) -> Response:
+        nodes = [
+            {
+                "id": f"chip:{key}",
+                "address": name,
+                "ordinal": o,
+                "state": state,
+                "memory": {"gibibytes": memory / 2**30},
+            }
+            for key, name, o, state, memory, *_ in connection.execute(chips, [1000])
+        ]
+        return Response(orjson.dumps({"chips": {"nodes": nodes}}), media_type="application/json")
+
+    def bare(_request: Request) -> Response:
+        return Response(orjson.dumps({"status": "ok"}), media_type="application/json")
+
+    routes: dict[str, Callable[[Request], Response]] = {
+        "/nested": nested,
+        "/named": nested,
+        "/flat": flat,
+        "/bare": bare,
+    }
+    return Starlette(routes=[Route(path, route, methods=["POST"]) for path, route in routes.items()])

@@ -1,0 +1,132 @@
+"""Servers in processes of their own, and clients that keep their connections."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+
+import orjson
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is posted as JSON, and where."""
+
+    path: str
+    body: dict[str, object]
+
+    def written(self) -> bytes:
+        """As HTTP/1.1 writes it."""
+        body = orjson.dumps(self.body)
+        head = f"POST {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that answers: its port and its process."""
+
+    port: int
+    process: int
+
+    def seconds(self, requests: Sequence[Request], connections: int = 1) -> float:
+        """Seconds per request of clients that share these and ask one after another."""
+        start = time.perf_counter()
+        self.answers(requests, connections)
+        return (time.perf_counter() - start) / len(requests)
+
+    def each(self, requests: Sequence[Request], connections: int = 1) -> list[float]:
+        """Seconds of every request of such clients."""
+        return [taken for taken, _ in self._shared(requests, connections)]
+
+    def answers(self, requests: Sequence[Request], connections: int = 1) -> list[bytes]:
+        """The bodies that such clients get."""
+        return [body for _, body in self._shared(requests, connections)]
+
+    def _shared(self, requests: Sequence[Request], connections: int) -> list[tuple[float, bytes]]:
+        async def all_of_them() -> list[tuple[float, bytes]]:
+            asked = (self._ask(requests[number::connections]) for number in range(connections))
+            return [answer for some in await asyncio.gather(*asked) for answer in some]
+
+        return asyncio.run(all_of_them())
+
+    async def _ask(self, requests: Iterable[Request]) -> list[tuple[float, bytes]]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        found = []
+        for request in requests:
+            written = request.written()
+            start = time.perf_counter()
+            writer.write(written)
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            body = await reader.readexactly(int(head.split(b"content-length:")[1].split(b"\r\n")[0]))
+            found.append((time.perf_counter() - start, body))
+            assert int(head.split()[1]) == HTTPStatus.OK, body
+        writer.close()
+        return found
+
+
+@contextmanager
+def served(command: Sequence[str], **environment: str) -> Iterator[Served]:
+    """Run a server whose command has {port} in it, until the context ends."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [word.format(port=port) for word in command]
+    with subprocess.Popen(words, env=os.environ | environment, stderr=subprocess.DEVNULL) as process:
+        try:
+            _wait_for(port, process)
+            yield Served(port, process.pid)
+        finally:
+            process.terminate()
+
+
+def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            assert process.poll() is None, "the server ended"
+            time.sleep(0.02)
+        else:
+            return
+
+
+@contextmanager
+def ours(url: str, **environment: str) -> Iterator[Served]:
+    """``trninv serve`` of a database."""
+    command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", "{port}"]
+    with served(command, TRNINV_LOG="off", **environment) as server:
+        yield server
+
+
+def processor_time(processes: Iterable[int]) -> float:
+    """Seconds of processor that processes have used so far."""
+    return sum(map(_ticks, processes)) / _TICKS
+
+
+def _ticks(process: int) -> int:
+    after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(after_name[11]) + int(after_name[12])
+
+
+def below(process: int, name: str) -> list[int]:
+    """The processes that a process has started and that call themselves so."""
+    every = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+    return [found for found in every if _is_below(found, process, name)]
+
+
+def _is_below(process: int, parent: int, name: str) -> bool:
+    try:
+        above = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        return above == parent and name in Path(f"/proc/{process}/cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -1,0 +1,49 @@
+"""What the command line and the service take to start, in seconds of processor."""
+
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from os import environ
+from pathlib import Path
+
+from bench.measure import Row, pairs, seeded
+from bench.served import ours, processor_time
+
+_TIMES = 9
+_BASELINE = ["-c", "import sqlalchemy"]
+_COMPLETION = {"_TRNINV_COMPLETE": "bash_complete", "COMP_WORDS": "trninv ", "COMP_CWORD": "1"}
+
+
+def start_rows(directory: Path, domains: int) -> Iterator[Row]:
+    url = f"sqlite:///{directory}/ours.db"
+    seeded(url, domains)
+    ends = next(pairs(domains, 1))
+    cases: list[tuple[str, list[str], Mapping[str, str], float]] = [
+        ("trninv --help", ["-m", "trninv", "--help"], {}, 0.5),
+        ("completion of a command's name", ["-m", "trninv"], _COMPLETION, 0.5),
+        ("trninv path --help", ["-m", "trninv", "path", "--help"], {}, 1.2),
+        ("trninv path, cold", ["-m", "trninv", "--database", url, "path", *ends], {}, 1.2),
+    ]
+    for name, command, more, mark in cases:
+        taken = [(_used(command, more), _used(_BASELINE, {})) for _ in range(_TIMES)]
+        took, baseline = map(statistics.median, zip(*taken, strict=True))
+        yield Row(name, took, baseline, 'python -c "import sqlalchemy"', mark)
+    yield Row("trninv serve, ready", statistics.median(_ready(url) for _ in range(5)), 1.5, "the mark", 1.0)
+
+
+def _used(command: list[str], more: Mapping[str, str]) -> float:
+    before = _of_children()
+    subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL, env=environ | more)
+    return _of_children() - before
+
+
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _ready(url: str) -> float:
+    with ours(url) as server:
+        return processor_time([server.process])

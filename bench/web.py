@@ -1,0 +1,91 @@
+"""Requests over HTTP, with clients that keep their connections."""
+
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import psycopg
+
+import postgres
+from bench.api import FLAT, NAMED, NESTED, TRIVIAL
+from bench.by_hand import FILE
+from bench.measure import Row, pairs, seeded
+from bench.served import Request, Served, below, ours, processor_time, served
+
+_ROUNDS = 7
+_PLANNED = "-c plan_cache_mode=force_custom_plan"
+"""PostgreSQL's option (PGOPTIONS) to plan each statement each time."""
+_ROUTED = {
+    "path": "path(from: $a, to: $b) { paths { hops bandwidth { gigabytesPerSecond } steps { kind address } } }",
+    "all shortest paths": "path(from: $a, to: $b, shape: ALL) { equallyGood links { paths source target share } }",
+    "three hops around": "memoryPool(of: $a, maxHops: 3) { byHops { reached { address widest { bytesPerSecond } } } }",
+}
+
+
+def web_rows(directory: Path, domains: int) -> Iterator[Row]:
+    file = directory / "ours.db"
+    url = f"sqlite:///{file}"
+    seeded(url, domains)
+    command = [sys.executable, "-m", "uvicorn", "--factory", "bench.by_hand:served", "--port", "{port}"]
+    with ours(url) as server, served([*command, "--log-level", "error"], **{FILE: str(file)}) as hand:
+        yield from _connections(server, hand)
+        yield from _routed(server, domains, "SQLite")
+    with postgres.server(directory) as every:
+        with psycopg.connect(every.format("postgres"), autocommit=True) as made:
+            made.execute("CREATE DATABASE ours")
+        url = every.format("ours")
+        seeded(url, domains)
+        postmaster = int((directory / "data" / "postmaster.pid").read_text().split()[0])
+        with ours(url) as server:
+            yield from _routed(server, domains, "PostgreSQL")
+        yield from _planned(url, postmaster)
+
+
+def _connections(server: Served, hand: Served) -> Iterator[Row]:
+    """Requests back to back on connections that are kept."""
+    cases = [("trivial", TRIVIAL, "/bare"), ("100 chips nested", NESTED, "/nested"), ("1,000 flat rows", FLAT, "/flat")]
+    for connections in (1, 8):
+        for name, document, path in cases:
+            asked = [Request("/graphql", {"query": document})] * 40
+            by_hand = [Request(path, {})] * 40
+            taken = [(server.seconds(asked, connections), hand.seconds(by_hand, connections)) for _ in range(_ROUNDS)]
+            took, baseline = map(statistics.median, zip(*taken, strict=True))
+            what = f"HTTP, {connections} connection{'s'[: connections > 1]} kept, {name}"
+            yield Row(what, took, baseline, "a route by hand, uvicorn")
+
+
+def _routed(server: Served, domains: int, database: str) -> Iterator[Row]:
+    """Questions about new pairs of places inside of domains seen before."""
+    trivial = [Request("/graphql", {"query": TRIVIAL})] * 200
+    for name, field in _ROUTED.items():
+        document = f"query ($a: Address!{', $b: Address!' * ('$b' in field)}) {{ {field} }}"
+
+        def asked(number: int, seed: int, document: str = document) -> list[Request]:
+            ends = pairs(domains, number, "domain", seed)
+            values = ({"a": a, "b": b} if "$b" in document else {"a": a} for a, b in ends)
+            return [Request("/graphql", {"query": document, "variables": each}) for each in values]
+
+        server.answers(asked(200, 8))
+        took, baseline = (statistics.median(server.each(some)) for some in (asked(200, 7), trivial))
+        yield Row(f"HTTP, {name} inside a known domain, {database}", took, baseline, "the trivial document")
+
+
+def _planned(url: str, postmaster: int) -> Iterator[Row]:
+    """Seconds of PostgreSQL's processor."""
+    for name, document in (("100 chips nested", NESTED), ("the same, links named", NAMED), ("1,000 flat rows", FLAT)):
+        asked = [Request("/graphql", {"query": document})] * 50
+        with ours(url) as server:
+            took = _used(server, asked, postmaster)
+        with ours(url, PGOPTIONS=_PLANNED) as server:
+            baseline = _used(server, asked, postmaster)
+        yield Row(f"PostgreSQL's processor, {name}", took, baseline, "planned at each request", 0.75)
+
+
+def _used(server: Served, asked: Sequence[Request], postmaster: int) -> float:
+    """Of a request."""
+    server.answers(asked)
+    backends = below(postmaster, "postgres: trninv ")
+    before = processor_time(backends)
+    server.answers(asked)
+    return (processor_time(backends) - before) / len(asked)

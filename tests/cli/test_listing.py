@@ -1,0 +1,70 @@
+"""What help and completion show, although nothing is imported for it."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+
+from trninv.cli.main import _listed, trninv
+from trninv.routing.questions import every
+
+CONTEXT = click.Context(trninv)
+SLOW = ("sqlalchemy", "networkx", "numpy", "graphql", "uvicorn")
+
+
+def own() -> dict[str, str]:
+    """Names and helps as the commands themselves have them."""
+    commands = ((name, trninv.get_command(CONTEXT, name)) for name in trninv.list_commands(CONTEXT))
+    return {name: command.get_short_help_str() for name, command in commands if command}
+
+
+def test_the_list_is_what_the_commands_say() -> None:
+    listed = _listed().commands
+    assert {name: command.get_short_help_str() for name, command in listed.items()} == own()
+    assert list(listed) == trninv.list_commands(CONTEXT)
+    assert {asked.command for asked in every()} <= listed.keys()
+
+
+def test_a_file_of_a_question_is_no_command() -> None:
+    assert trninv.get_command(CONTEXT, "placement") is None
+    assert trninv.get_command(CONTEXT, "question") is None
+
+
+@pytest.mark.parametrize(("written", "found"), [("pa", ["path"]), ("--de", ["--debug"]), ("no", [])])
+def test_completion_finds_commands_and_options(written: str, found: list[str]) -> None:
+    shell = ShellComplete(trninv, {}, "trninv", "_TRNINV_COMPLETE")
+    assert [item.value for item in shell.get_completions([], written)] == found
+
+
+def test_completion_says_what_a_command_does() -> None:
+    (item,) = ShellComplete(trninv, {}, "trninv", "_TRNINV_COMPLETE").get_completions([], "pat")
+    assert item.help == own()["path"]
+
+
+@pytest.mark.parametrize("asked", ["['--help']", "['--version']", "[]"])
+def test_the_list_imports_no_command(asked: str) -> None:
+    code = (
+        "import contextlib, io, sys\nfrom trninv.cli.main import main\n"
+        f"with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit): main({asked})\n"
+        f"print([name for name in {SLOW} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_question_imports_no_other_and_no_solver_that_it_does_without() -> None:
+    code = (
+        "import sys\nfrom trninv.cli.main import trninv\ntrninv.get_command(None, 'path')\n"
+        "unwanted = ('networkx', 'numpy', 'trninv.routing.questions.sweep', 'trninv.catalog.models')\n"
+        "print([name for name in unwanted if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_service_starts_without_solvers() -> None:
+    code = "import sys, trninv.service.app\nprint([name for name in ('networkx', 'scipy') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"

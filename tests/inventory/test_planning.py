@@ -1,0 +1,53 @@
+"""What PostgreSQL spends on a statement before it runs it."""
+
+import asyncio
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+from sqlalchemy import Engine
+
+import trninv
+from conftest import Databases
+from trninv.graphql.api import Api, Request
+from trninv.inventory.database import connect, reading, writing
+from trninv.reports import postgresql_reader
+from trninv.settings import Settings
+
+JIT = "SELECT current_setting('jit')"
+DOCUMENT = "query ($n: Int) { chips(first: $n) { nodes { address links(first: 3) { nodes { address } } } } }"
+
+
+@pytest.fixture(scope="module")
+def planned(databases: Databases) -> Iterator[Engine]:
+    with connect(databases.seeded("postgresql")) as engine:
+        yield engine
+
+
+def test_nothing_is_compiled_just_in_time(planned: Engine) -> None:
+    with planned.connect() as connection:
+        assert connection.exec_driver_sql(JIT).scalar() == "off"
+        connection.rollback()
+        assert connection.exec_driver_sql(JIT).scalar() == "off"
+    with reading(planned) as connection:
+        assert connection.exec_driver_sql(JIT).scalar() == "off"
+    with writing(planned) as connection:
+        assert connection.exec_driver_sql(JIT).scalar() == "off"
+    with postgresql_reader.opened(planned, 10, Event()) as cursor:  # POST /sql, reports and exports
+        cursor.execute(JIT)
+        assert list(cursor.fetchmany(2)) == [("off",)]
+
+
+def test_a_page_of_another_size_is_not_planned_anew(planned: Engine) -> None:
+    with trninv.open(planned.url.render_as_string(hide_password=False)) as fleet:
+        api = Api(fleet, Settings(database_url=""))
+        for size in (3, 4) * 8:
+            asyncio.run(api.run(Request(DOCUMENT, {"n": size})))
+        with fleet.engine.connect() as connection:
+            plans = (
+                "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%%string_agg%%'"
+            )
+            found = connection.exec_driver_sql(plans).all()
+    assert len(found) == 1
+    assert found[0].generic_plans > 0
+    assert found[0].custom_plans == 5  # PostgreSQL's own, before it compares
