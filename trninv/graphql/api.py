@@ -1,8 +1,9 @@
 """Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -36,7 +37,7 @@ from trninv.errors import (
 from trninv.graphql import lifetime
 from trninv.graphql import schema as schemas
 from trninv.graphql.arguments import At
-from trninv.graphql.compile import Outline
+from trninv.graphql.compile import Outline, Plan
 from trninv.graphql.context import Context, Threads
 from trninv.graphql.documents import Documents, Faults, Operation
 from trninv.graphql.limits import Cost
@@ -45,6 +46,7 @@ from trninv.graphql.statements import Statements
 from trninv.inventory.pinned import AsOf
 from trninv.inventory.schema import TOKEN_SCOPES_ALLOWED
 from trninv.routing.fleet import Fleet
+from trninv.routing.readers import Readers
 from trninv.settings import Settings
 
 _GRACE = 0.2
@@ -127,7 +129,7 @@ class _Refused(Exception):  # noqa: N818 # carries the answer
 class Api:
     """A fleet's GraphQL API; lives as long as its process."""
 
-    def __init__(self, fleet: Fleet, settings: Settings) -> None:
+    def __init__(self, fleet: Fleet, settings: Settings, readers: Readers | None = None) -> None:
         self.fleet, self.settings, self.threads = fleet, settings, Threads()
         self._schema = schemas.schema()._schema  # noqa: SLF001 # graphql-core's, which strawberry made
         self.documents = Documents(
@@ -137,6 +139,9 @@ class Api:
             introspection=settings.introspection,
         )
         self._dialect, self._statements = _named_parameters(fleet), Statements(fleet.engine, fleet.watched)
+        self._readers = readers or Readers(fleet)
+        others = (each for each in self._readers.fleets if each is not fleet)
+        self._of = {fleet: self._statements} | {each: Statements(each.engine, each.watched) for each in others}
 
     async def run(
         self, request: Request, *, reads_only: bool = False, who: str = "", scope: str = "admin", reference: str = ""
@@ -242,13 +247,16 @@ class Api:
 
     def _run_compiled(self, asked: "_Asked", fleet: Fleet | None) -> tuple[dict[str, str], AsOf | None]:
         plan, parameters = asked.outline.plan(self._dialect, asked.variables)
-        if fleet is None and not any(isinstance(value, At) for value in parameters.values()):
-            row, revision = self._statements.one(plan.sql, parameters)
-            return dict(zip(plan.keys, row, strict=True)), AsOf.now(revision)
-        with nullcontext(fleet) if fleet else self.fleet.in_one_state() as one, one.reading() as connection:
-            parameters = dict(zip(parameters, values_of(connection, parameters.values()), strict=True))
-            found = connection.exec_driver_sql(plan.sql, parameters).one()
-            return dict(zip(plan.keys, found, strict=True)), one.as_of()
+        if fleet is None:
+            return self._readers.read(partial(self._alone, plan, parameters))
+        return _in_one_state(plan, parameters, fleet)
+
+    def _alone(self, plan: Plan, parameters: Mapping[str, Any], fleet: Fleet) -> tuple[dict[str, str], AsOf | None]:
+        if any(isinstance(value, At) for value in parameters.values()):
+            with fleet.in_one_state() as one:
+                return _in_one_state(plan, parameters, one)
+        row, revision = self._of[fleet].one(plan.sql, parameters)
+        return dict(zip(plan.keys, row, strict=True)), AsOf.now(revision)
 
     async def _executed(
         self, asked: "_Asked", plain: Mapping[str, str], request: Request, context: Context
@@ -278,6 +286,13 @@ class Api:
 
     def _masked(self, error: GraphQLError, reference: str) -> dict[str, Any]:
         return {**error.formatted, **_told(error.original_error or error, reference)}
+
+
+def _in_one_state(plan: Plan, parameters: Mapping[str, Any], fleet: Fleet) -> tuple[dict[str, str], AsOf | None]:
+    with fleet.reading() as connection:
+        bound = dict(zip(parameters, values_of(connection, parameters.values()), strict=True))
+        found = connection.exec_driver_sql(plan.sql, bound).one()
+        return dict(zip(plan.keys, found, strict=True)), fleet.as_of()
 
 
 def _merged(outline: Outline, plain: Mapping[str, str], rest: Mapping[str, Any]) -> bytes:
