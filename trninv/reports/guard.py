@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from trninv.errors import AddressError, SqlError, nearest
 from trninv.inventory.address import parse
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import CLOSED, TABLES
 from trninv.reports import names
 from trninv.reports.language import check_part, with_times
 from trninv.reports.portable import rewritten
@@ -94,7 +94,7 @@ def _check(tree: exp.Expr) -> None:
 
 
 def _is_closed(name: str) -> bool:
-    return name in ("token", "alembic_version") or name.startswith(("sqlite_", "pg_"))
+    return name in CLOSED or name == "alembic_version" or name.startswith(("sqlite_", "pg_"))
 
 
 def _check_table(table: exp.Table, named: set[str]) -> None:

@@ -82,6 +82,7 @@ SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1"""
 _MAY_MORE = """
 SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
     OR coalesce(has_table_privilege(oid, to_regclass('token'), 'SELECT'), false)
+    OR coalesce(has_table_privilege(oid, to_regclass('_token_digest'), 'SELECT'), false)
     OR EXISTS (SELECT FROM pg_class WHERE relowner = login.oid)
     OR EXISTS (SELECT FROM pg_auth_members WHERE member = login.oid AND roleid <> to_regrole(%s))
 FROM pg_roles AS login WHERE rolname = session_user"""
