@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from trninv.cli.output import MOST, Progress, rows
+from trninv.cli.output import MOST, Progress, rows, text_of
 from trninv.errors import LimitError, UsageError
 from trninv.inventory.database import connect
 from trninv.reports.export import export as exported
@@ -109,7 +109,7 @@ def sql(database: str, query: str, style: str, limit: int, seconds: float) -> No
     \b
     trninv sql "SELECT cluster, count(*) AS chips FROM v_chip WHERE state <> 'up' GROUP BY cluster"
     """
-    text = sys.stdin.read() if query == "-" else query
+    text = text_of(query)
     with connect(database) as engine:
         found = find(engine, checked(text, engine.dialect.name), seconds=seconds, most=limit)
     _print(found, style)

@@ -19,7 +19,7 @@ from graphql import (
 )
 from graphql.execution.values import VariableValues
 
-from trninv import deadline
+from trninv import characters, deadline
 from trninv.errors import (
     BusyError,
     DatabaseError,
@@ -179,6 +179,8 @@ class Api:
                 raise MethodError("GET only reads: send a mutation by POST")
             if not operation.reads and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
                 raise ForbiddenError("a mutation wants a token of scope operate")
+            if characters.refused(request.variables):
+                raise VariablesError(f"a variable {characters.SAYS}")
             variables = operation.variables(request.variables)
             cost = operation.cost(variables)
             cost.check(self.settings.max_cost)

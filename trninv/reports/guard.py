@@ -11,6 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from trninv import characters
 from trninv.errors import AddressError, SqlError, nearest
 from trninv.inventory.address import parse
 from trninv.inventory.schema import CLOSED, TABLES
@@ -37,6 +38,8 @@ def checked(text: str, dialect: str, values: Mapping[str, str | int | float] | N
     """
     if len(text) > MAX_LENGTH:
         raise SqlError(f"a query has at most {MAX_LENGTH:,} characters")
+    if characters.refused([text, *(values or {}).values()]):
+        raise SqlError(f"the query, or a value in it, {characters.SAYS}")
     name = {"postgresql": "postgres"}.get(dialect, dialect)
     try:
         tree = _parsed(text)
@@ -52,8 +55,6 @@ def checked(text: str, dialect: str, values: Mapping[str, str | int | float] | N
 
 
 def _parsed(text: str) -> exp.Expr:
-    if "\0" in text:
-        raise SqlError("a query has no character 0")
     try:
         found = [tree for tree in sqlglot.parse(text, read=_READ) if tree is not None]
     except SqlglotError as error:
