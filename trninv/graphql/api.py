@@ -215,6 +215,7 @@ class Api:
             if compiles:
                 plain, _ = await self._compiled(asked, fleet) or ({}, None)
             context = Context(fleet, self.settings, self.threads, *who)
+            context.login = self._readers.logins.get(self.fleet.engine)
             rest = await self._executed(asked, plain, request, context)
             if not asked.operation.reads and not rest.errors and not fleet.as_of():
                 await self.threads.reading.run(fleet.revision)

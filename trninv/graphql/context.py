@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Engine, select
 from strawberry.dataloader import DataLoader
 from strawberry.types import Info
 
@@ -39,6 +39,9 @@ class Context:
 
     made: ClassVar[Callable[[str, Row], Any]]
     """Makes an object of a row; trninv.graphql.things has the types."""
+
+    login: Engine | None = None
+    """On PostgreSQL, what reports are read with, if not a connection of the fleet's."""
 
     def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "", scope: str = "admin") -> None:
         self.fleet, self.settings, self.who, self.scope = fleet, settings, who, scope

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final, TypeVar
 
+from sqlalchemy import Engine
+
 from trninv.errors import DatabaseError
 from trninv.routing.fleet import Fleet
 
@@ -22,11 +24,17 @@ class Readers:
     noted
         Told where each read went: "standby" or "primary".
 
+    Attributes
+    ----------
+    logins
+        What SQL connects with instead of an engine of theirs, where it has a login of its own.
+
     """
 
     def __init__(
         self, primary: Fleet, standby: Fleet | None = None, noted: Callable[[str], None] = lambda _: None
     ) -> None:
+        self.logins = dict[Engine, Engine]()
         self.fleets = (primary,) if standby is None else (primary, standby)
         self._primary, self._standby, self._noted = primary, standby, noted
         self._lock, self._not_before = Lock(), 0.0

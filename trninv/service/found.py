@@ -33,6 +33,6 @@ async def found(at: Shared, sql: str, style: object) -> Response:
 
 
 def _body(at: Shared, sql: str, style: str, fleet: Fleet) -> tuple[tuple[bytes, bool], AsOf]:
-    seconds, most, login = at.settings.request_seconds, at.settings.answer_bytes, at.logins.get(fleet.engine)
+    seconds, most, login = at.settings.request_seconds, at.settings.answer_bytes, at.readers.logins.get(fleet.engine)
     rows, state = fleet.stamped(partial(find, fleet.engine, sql, seconds=seconds, most_bytes=most, login=login))
     return (as_json(rows) if style == "json" else as_text(rows, style).encode(), rows.truncated), state

@@ -36,8 +36,6 @@ class Shared:
     ----------
     readers
         Where what only reads goes.
-    logins
-        On PostgreSQL, what a user's SQL connects with instead of an engine of the readers, if there is such a login.
     exports
         How many exports may begin besides those that run.
     process
@@ -50,11 +48,11 @@ class Shared:
         self.fleet = trninv.open(url or settings.database_url, seconds=settings.request_seconds)
         keep_log(self.fleet.engine)
         self.metrics, self.log = Metrics(), logger(settings.log)
-        self.readers, self.logins = self._readers(), dict[Engine, Engine]()
+        self.readers = self._readers()
         self.api = Api(self.fleet, settings, self.readers)
         self._watching, self._watched = Workers(1), engine_of(url or settings.database_url, _WATCH_SECONDS)
         if settings.sql_url and self._is_on_postgresql:
-            self.logins = {each.engine: self._login(each.engine) for each in self.readers.fleets}
+            self.readers.logins = {each.engine: self._login(each.engine) for each in self.readers.fleets}
         self.exports = Semaphore(settings.exports, max_value=settings.exports)
         self.process = secrets.token_hex(8)
         for each in self.readers.fleets:
@@ -110,7 +108,7 @@ class Shared:
         """Close what is open."""
         for each in self.readers.fleets:
             each.close()
-        for engine in (self._watched, *self.logins.values()):
+        for engine in (self._watched, *self.readers.logins.values()):
             engine.dispose()
 
     def note(self, scope: Scope, status: int, seconds: float, reference: str) -> None:
