@@ -49,6 +49,8 @@ from trninv.routing.fleet import Fleet
 from trninv.routing.readers import Readers
 from trninv.settings import Settings
 
+_LARGE = 250
+"""Objects or values of variables, of which more are not put together on the loop that serves."""
 _GRACE = 0.2
 """Seconds in which what is late may say so itself."""
 
@@ -118,6 +120,7 @@ class _Asked:
     variables: VariableValues
     cost: Cost
     outline: Outline
+    is_large: bool
 
 
 class _Refused(Exception):  # noqa: N818 # carries the answer
@@ -184,7 +187,9 @@ class Api:
             variables = operation.variables(request.variables)
             cost = operation.cost(variables)
             cost.check(self.settings.max_cost)
-            return _Asked(operation, variables, cost, operation.outline(variables))
+            outline = operation.outline(variables)
+            is_large = cost.objects > _LARGE or characters.parts(request.variables) > _LARGE or outline.introspects
+            return _Asked(operation, variables, cost, outline, is_large)
         except Faults as faults:
             raise _Refused(_faulty(faults.errors, faults.kind.code)) from None
         except GraphQLError as error:  # of a variable that is null where an argument must not be
@@ -277,15 +282,19 @@ class Api:
             loc=node.loc,
         )
         document = DocumentNode(definitions=(rest, *operation.fragments.values()))
-        async with lifetime.document():
-            result = execute(
-                self._schema,
-                document,
-                context_value=context,
-                variable_values=request.variables,
-                hide_suggestions=not self.settings.introspection,
-            )
-            return result if isinstance(result, ExecutionResult) else await result
+
+        async def put_together() -> ExecutionResult:
+            async with lifetime.document():
+                result = execute(
+                    self._schema,
+                    document,
+                    context_value=context,
+                    variable_values=request.variables,
+                    hide_suggestions=not self.settings.introspection,
+                )
+                return result if isinstance(result, ExecutionResult) else await result
+
+        return await (self.threads.loops.run(put_together) if asked.is_large else put_together())
 
     def _masked(self, error: GraphQLError, reference: str) -> dict[str, Any]:
         return {**error.formatted, **_told(error.original_error or error, reference)}

@@ -15,7 +15,7 @@ from strawberry.types import Info
 from trninv.graphql import rows
 from trninv.graphql.arguments import Asked
 from trninv.graphql.rows import Row
-from trninv.graphql.workers import PREPARING, READING, ROUTING, STATES, Places, Workers
+from trninv.graphql.workers import PREPARING, READING, ROUTING, STATES, Loops, Places, Workers
 from trninv.inventory.fields import Kind, Many
 from trninv.inventory.fields import rows as rows_of
 from trninv.inventory.kinds import KINDS
@@ -31,7 +31,7 @@ class Threads:
 
     def __init__(self) -> None:
         self.reading, self.routing, self.preparing = Workers(READING), Workers(ROUTING), Workers(PREPARING)
-        self.states = Places(STATES)
+        self.states, self.loops = Places(STATES), Loops()
 
 
 class Context:
