@@ -16,9 +16,10 @@ from tabulate import tabulate
 from bench.api import api_rows
 from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
+from bench.load import load_rows
 from bench.routing import routing_rows
 
-SECTIONS = {"fleet": fleet_rows, "routing": routing_rows, "api": api_rows, "explorer": explorer_rows}
+SECTIONS = {"fleet": fleet_rows, "routing": routing_rows, "api": api_rows, "explorer": explorer_rows, "load": load_rows}
 
 
 def main() -> None:
@@ -28,7 +29,7 @@ def main() -> None:
         "--only",
         choices=SECTIONS,
         help="fleet: loading, and questions about two places; routing: the others; api: GraphQL and export over HTTP; "
-        "explorer: a fleet in chromium",
+        "explorer: a fleet in chromium; load: 64 clients while states change",
     )
     given = parser.parse_args()
     for section in [given.only] if given.only else SECTIONS:

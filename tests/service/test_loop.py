@@ -15,6 +15,7 @@ import trninv
 from trninv import deadline
 from trninv.graphql import api as apis
 from trninv.graphql.api import Api, Request
+from trninv.graphql.workers import READING
 from trninv.routing.fleet import Fleet
 from trninv.service import wire
 from trninv.service.app import app
@@ -138,3 +139,22 @@ def test_a_body_of_too_many_lists_is_not_read(lite: str, monkeypatch: pytest.Mon
         refused = client.post("/graphql", content=b'{"x": [' + b"[]," * wire.MAX_NESTS + b"[]]}", headers=headers)
         assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_REQUEST")
         assert read == []
+
+
+def test_a_change_waits_for_no_reader(api: Api) -> None:
+    """All threads that read are taken until it is made."""
+    done = threading.Event()
+    given = {"addresses": [CHIP], "state": "DOWN", "why": "test", "who": "test"}
+
+    async def change() -> Any:
+        busy = [asyncio.create_task(api.threads.reading.run(done.wait, 60)) for _ in range(READING)]
+        try:
+            request = Request(
+                "mutation ($i: SetStateInput!) { setState(input: $i) { changes { after } } }", {"i": given}
+            )
+            return await api.run(request)
+        finally:
+            done.set()
+            await asyncio.gather(*busy)
+
+    assert asyncio.run(change()).code is None

@@ -222,8 +222,6 @@ class Api:
             context = Context(fleet, self.settings, self.threads, *who)
             context.login = self._readers.logins.get(self.fleet.engine)
             rest = await self._executed(asked, plain, request, context)
-            if not asked.operation.reads and not rest.errors and not fleet.as_of():
-                await self.threads.reading.run(fleet.revision)
         errors = [self._masked(error, reference) for error in rest.errors or ()]
         failures = tuple(filter(None, map(_cause, rest.errors or ())))
         tail = b',"errors":' + orjson.dumps(errors) if errors else b""

@@ -15,7 +15,7 @@ from strawberry.types import Info
 from trninv.graphql import rows
 from trninv.graphql.arguments import Asked
 from trninv.graphql.rows import Row
-from trninv.graphql.workers import PREPARING, READING, ROUTING, STATES, Loops, Places, Workers
+from trninv.graphql.workers import PREPARING, READING, ROUTING, STATES, WRITING, Loops, Places, Workers
 from trninv.inventory.fields import Kind, Many
 from trninv.inventory.fields import rows as rows_of
 from trninv.inventory.kinds import KINDS
@@ -31,6 +31,7 @@ class Threads:
 
     def __init__(self) -> None:
         self.reading, self.routing, self.preparing = Workers(READING), Workers(ROUTING), Workers(PREPARING)
+        self.writing = Workers(WRITING)
         self.states, self.loops = Places(STATES), Loops()
 
 
@@ -58,10 +59,12 @@ class Context:
 
         def run() -> T:
             self.fleet.renew()
-            return change()
+            made = change()
+            self.fleet.revision()  # what is read from now on
+            return made
 
         self._loaders.clear()
-        return await self._threads.reading.run(run, to_end=True)
+        return await self._threads.writing.run(run, to_end=True)
 
     async def read(self, query: Callable[..., T], *args: Any) -> T:
         """Run what reads through a connection in a thread."""

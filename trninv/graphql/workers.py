@@ -25,6 +25,8 @@ T = TypeVar("T")
 READING: Final = 4
 """Threads of one process that read the inventory; each may hold a connection, as each that routes may."""
 ROUTING: Final = 4
+WRITING: Final = 1
+"""Threads that change the inventory, which every database does one at a time; in no queue behind those that read."""
 PREPARING: Final = 2
 """Threads that parse and check documents."""
 STATES: Final = 6
