@@ -155,9 +155,11 @@ def test_reads_go_to_the_standby_and_never_see_less_than_was_written(pair: Pair)
         _packed_up[:] = [client.get("/chips/u-trn2x64").content]
         assert _each(client) == dict.fromkeys(READS, (False, "standby"))
         ask(pair.standby, "SELECT pg_wal_replay_pause()")
-        set_state(client, "DOWN")
-        assert _each(client) == dict.fromkeys(READS, (True, "primary"))
-        ask(pair.standby, "SELECT pg_wal_replay_resume()")
+        try:
+            set_state(client, "DOWN")
+            assert _each(client) == dict.fromkeys(READS, (True, "primary"))
+        finally:
+            ask(pair.standby, "SELECT pg_wal_replay_resume()")
         pair.caught_up()
         assert _each(client) == dict.fromkeys(READS, (True, "standby"))
 
