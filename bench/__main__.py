@@ -16,6 +16,7 @@ from tabulate import tabulate
 from bench.api import api_rows
 from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
+from bench.load import load_rows
 from bench.routing import routing_rows
 from bench.start import start_rows
 from bench.web import web_rows
@@ -26,6 +27,7 @@ SECTIONS = {
     "routing": routing_rows,
     "api": api_rows,
     "web": web_rows,
+    "load": load_rows,
     "explorer": explorer_rows,
 }
 
@@ -37,7 +39,8 @@ def main() -> None:
         "--only",
         choices=SECTIONS,
         help="start: commands and the service; fleet: loading, and questions about two places; routing: the others; "
-        "api: GraphQL and export, and their routes by hand; web: what clients wait for; explorer: a fleet in chromium",
+        "api: GraphQL and export, and their routes by hand; web: what clients wait for; load: 64 clients while states "
+        "change; explorer: a fleet in chromium",
     )
     given = parser.parse_args()
     for section in [given.only] if given.only else SECTIONS:

@@ -43,6 +43,8 @@ class Settings:
         How each request is logged on stderr: "json", "text" or "off".
     sql_url
         The URL of a PostgreSQL login that owns nothing, for POST /sql and reports.
+    read_url
+        The URL of a standby of PostgreSQL, or of several, that the service reads from.
     answer_bytes
         Bytes at most in an answer to SQL.
     exports
@@ -66,6 +68,7 @@ class Settings:
     reports: Path | None = None
     log: str = "json"
     sql_url: str = ""
+    read_url: str = ""
     answer_bytes: int = 64 * 2**20
     exports: int = 4
     compiled: bool = True
@@ -117,6 +120,12 @@ def _directory(name: str, text: str) -> Path:
     return Path(text)
 
 
+def _postgresql(name: str, text: str) -> str:
+    if not text.startswith("postgresql"):  # not repeated, for it may hold a password
+        raise UsageError(f"TRNINV_{name.upper()} is not a URL of PostgreSQL")
+    return text
+
+
 def _one_of(*known: str) -> Callable[[str, str], str]:
     def read(name: str, text: str) -> str:
         if text not in known:
@@ -140,6 +149,7 @@ _READ: Mapping[str, Callable[[str, str], Any]] = {
     "reports": _directory,
     "log": _one_of("json", "text", "off"),
     "sql_url": lambda _name, text: text,
+    "read_url": _postgresql,
     "answer_bytes": _number,
     "exports": _number,
     "compiled": _switch,

@@ -380,4 +380,15 @@ def test_a_question_says_of_which_state_it_is_answered(run: Run, monkeypatch: py
     for more in ((), ("--format", "json"), ("--down", "u-trn2x64/d0/s0/c1")):
         status, _, err = run("path", "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c2", *more)
         assert status == 0
-        assert re.fullmatch(r"as of \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z, revision [0-9a-f]{16}\n", err)
+        assert re.fullmatch(AS_OF, err)
+
+
+AS_OF = r"as of \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z, revision [0-9a-f]{16}\n"
+
+
+def test_sql_says_of_which_state_it_is_answered(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for words in (["sql", "SELECT 1 AS one"], ["report", "capacity"], ["export", str(tmp_path / "out")]):
+        status, _, err = run(*words)
+        assert status == 0
+        assert re.search(AS_OF + "$", err)

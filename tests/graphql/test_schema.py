@@ -300,7 +300,8 @@ def _opaque(words: str) -> str:
         ('{ chips(filter: {address: {eq: "u-trn2x64/d0/s0"}}) { totalCount } }', "BAD_FILTER"),
         ('{ chips(filter: {address: {startsWith: "u-trn2x64/d7/s"}}) { totalCount } }', "UNKNOWN_ADDRESS"),
         ('{ chips(filter: {address: {startsWith: ""}}) { totalCount } }', "BAD_FILTER"),
-        ('{ chips(filter: {address: {contains: "\\u0000"}}) { totalCount } }', "BAD_FILTER"),
+        ('{ chips(filter: {address: {contains: "\\u0000"}}) { totalCount } }', "BAD_DOCUMENT"),
+        ('{ chips(filter: {address: {contains: "\\u0001"}}) { totalCount } }', "BAD_FILTER"),
         ("{ chips(filter: {address: {}}) { totalCount } }", "BAD_FILTER"),
         ("{ chips(filter: {address: {eq: null}}) { totalCount } }", "BAD_FILTER"),
         ('{ links(between: {a: "u-trn2x64/d0/s0", b: "nowhere"}) { totalCount } }', "UNKNOWN_ADDRESS"),
@@ -336,7 +337,7 @@ def _opaque(words: str) -> str:
         (f'{{ node(id: "{_opaque("chip:1099511627776")}") {{ id }} }}', "UNKNOWN_ADDRESS"),
         (f'{{ chips(after: "{_opaque("id:99999999999999999999")}") {{ totalCount }} }}', "BAD_LIMIT"),
         ('{ memoryPool(of: "u-trn2x64", minBandwidth: {gigabytesPerSecond: 1e308}) { chips } }', "BAD_LIMIT"),
-        ('{ facts(subject: "a\\u0000b") { totalCount } }', "BAD_FILTER"),
+        ('{ facts(subject: "a\\u0001b") { totalCount } }', "BAD_FILTER"),
         ("{" + "clusters{nodes{chips{nodes{cluster{chips{nodes{cluster{chips{nodes{id}}}}}}}}}" + "}}", "COST_LIMIT"),
         (
             "{"

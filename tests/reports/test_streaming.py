@@ -31,8 +31,8 @@ def _is_read(spool: Spool) -> bool:
 
 
 def test_an_export_that_nobody_reads_needs_the_database_no_more(engine: Engine) -> None:
-    spool = Spool(engine, "v_link", "ndjson")
-    spool.open()
+    spool = Spool("v_link", "ndjson")
+    spool.open(engine)
     assert _is_read(spool)
     with writing(engine) as connection:
         access.create(connection, "meanwhile", "read", None)
@@ -46,8 +46,8 @@ def test_an_export_that_nobody_reads_needs_the_database_no_more(engine: Engine) 
 
 def test_an_export_is_whole_while_it_is_being_read(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "_PIECE", 1_000)
-    spool = Spool(engine, "v_chip", "csv", columns="address", cluster="u-trn2x64")
-    spool.open()
+    spool = Spool("v_chip", "csv", columns="address", cluster="u-trn2x64")
+    spool.open(engine)
     assert len(b"".join(spool.pieces()).splitlines()) == 65
     spool.close()
 
@@ -56,13 +56,13 @@ def test_an_export_that_fails_on_the_way_does_not_look_whole(
     lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "MOST_BYTES", 10)
-    spool = Spool(lite_fleet.engine, "v_chip", "csv")
-    spool.open()
+    spool = Spool("v_chip", "csv")
+    spool.open(lite_fleet.engine)
     with pytest.raises(TrninvError, match="too large"):
         list(spool.pieces())
     spool.close()
     with pytest.raises(SqlError):
-        Spool(lite_fleet.engine, "v_chip", "csv", columns="nothing").open()
+        Spool("v_chip", "csv", columns="nothing").open(lite_fleet.engine)
 
 
 @contextmanager

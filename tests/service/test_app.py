@@ -63,7 +63,7 @@ def test_chips_of_a_cluster_are_packed_with_an_etag(client: TestClient) -> None:
 
 @pytest.mark.parametrize(
     ("cluster", "code"),
-    [("nothing", "UNKNOWN_ADDRESS"), ("a%00b", "BAD_ADDRESS"), ("é", "BAD_ADDRESS")],
+    [("nothing", "UNKNOWN_ADDRESS"), ("a%00b", "BAD_REQUEST"), ("a%01b", "BAD_ADDRESS"), ("é", "BAD_ADDRESS")],
 )
 def test_chips_of_no_cluster_are_told(client: TestClient, cluster: str, code: str) -> None:
     answer = client.get(f"/chips/{cluster}")

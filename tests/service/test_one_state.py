@@ -8,10 +8,11 @@ from http import HTTPStatus
 from threading import Event, Thread
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event, text
 from starlette.testclient import TestClient
 
 import trninv
+from conftest import Databases
 from trninv.graphql.api import Api, Request
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
@@ -120,3 +121,45 @@ def test_a_mutation_answers_from_the_state_that_it_made(seeded: str) -> None:
             one.memory_pool(CHIP)
             assert (now := one.as_of()) is not None
             assert now.revision == found["extensions"]["asOf"]["revision"]
+
+
+def test_a_report_is_of_the_state_of_its_document(seeded: str) -> None:
+    """Or the answer does not claim a revision: on SQLite, where a report has a process of its own."""
+    count = f'chips(filter: {{address: {{eq: "{CHIP}"}}, state: {{eq: DOWN}}}}) {{ totalCount }}'
+    document = f'{{ {count} viewer {{ name }} report(name: "not-up") {{ rows }} }}'
+    seen, claimed = set(), 0
+    with trninv.open(seeded) as fleet:
+        api = Api(fleet, Settings(database_url=seeded))
+        with toggling(seeded):
+            for _ in range(20):
+                answer = _answer(api, document)
+                is_down, rows = answer["data"]["chips"]["totalCount"], answer["data"]["report"]["rows"]
+                seen.add(is_down)
+                if answer["extensions"]["asOf"]["revision"]:
+                    claimed += 1
+                    assert is_down == any(CHIP in row for row in rows)
+        assert claimed == 20 or seeded.startswith("sqlite")
+        alone = _answer(api, '{ report(name: "not-up") { rows } }')["extensions"]["asOf"]
+        with fleet.in_one_state() as one:
+            one.memory_pool(CHIP)
+            assert (now := one.as_of()) is not None
+            assert alone["revision"] == now.revision
+    assert seen == {0, 1}
+
+
+def test_a_report_in_graphql_is_read_as_the_login_of_strangers(databases: Databases) -> None:
+    url = databases.seeded("postgresql")
+    with connect(url) as engine, engine.begin() as connection:
+        connection.execute(text("DROP ROLE IF EXISTS reader_of_reports"))
+        connection.execute(text("CREATE ROLE reader_of_reports LOGIN IN ROLE trninv_read"))
+    asked = {"query": '{ report(name: "capacity") { rows truncated } }'}
+    settings = Settings(url, log="off", sql_url=url.replace("trninv@", "reader_of_reports@"), answer_bytes=600)
+    with TestClient(app(url, settings), base_url="http://127.0.0.1") as client:
+        logins = client.app.state.shared.readers.logins.values()  # type: ignore[attr-defined]
+        used: list[object] = []
+        for login in logins:
+            event.listen(login, "checkout", lambda *given: used.append(given))
+        found = client.post("/graphql", json=asked).json()
+    assert used
+    assert found["data"]["report"]["truncated"]
+    assert found["extensions"]["asOf"]["revision"]

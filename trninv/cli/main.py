@@ -12,9 +12,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from trninv import __version__
+from trninv.characters import SAYS, refused
 from trninv.cli import listing
 from trninv.cli.importing import importing
-from trninv.errors import TrninvError
+from trninv.errors import TrninvError, UsageError
 from trninv.settings import Settings
 
 _COMMANDS = {
@@ -132,6 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command: exit status 0 fine, 1 a check failed or nothing found, 2 wrong use."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        if refused(words):
+            raise UsageError(f"an argument {SAYS}")
         status = trninv.main(args=words, prog_name="trninv", standalone_mode=False)
     except click.exceptions.Exit as ended:
         status = ended.exit_code

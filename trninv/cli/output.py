@@ -10,6 +10,7 @@ from typing import Any, Self
 import click
 
 from trninv.choice import Choice
+from trninv.errors import UsageError
 from trninv.inventory.pinned import AsOf
 from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, Table, size_of
 from trninv.routing.shown import shown
@@ -26,6 +27,21 @@ format_option = click.option(
     show_default=True,
     help="How to print.",
 )
+
+
+def text_of(word: str) -> str:
+    """A word of the command line, or for - what stdin gives.
+
+    Raises
+    ------
+    UsageError
+        That is not UTF-8.
+
+    """
+    try:
+        return sys.stdin.read() if word == "-" else word
+    except UnicodeDecodeError:
+        raise UsageError("what stdin gives is not UTF-8: convert it") from None
 
 
 def show(style: str, value: Any, table: Callable[[], None]) -> None:

@@ -1,13 +1,20 @@
 """report, sql, export: SQL that only reads, for people, programs and files."""
 
 import sys
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import click
+from sqlalchemy import Engine
 
-from trninv.cli.output import MOST, Progress, rows
+from trninv.cli.output import MOST, Progress, rows, tell_state, text_of
 from trninv.errors import LimitError, UsageError
 from trninv.inventory.database import connect
+from trninv.inventory.pinned import stamped
+from trninv.inventory.revision import Revision
 from trninv.reports.export import export as exported
 from trninv.reports.guard import checked
 from trninv.reports.library import report as named
@@ -15,6 +22,8 @@ from trninv.reports.library import reports
 from trninv.reports.output import FORMATS, as_text, kinds_of, parquet
 from trninv.reports.reader import MOST_ROWS, Found, Stream, find
 from trninv.settings import Settings
+
+T = TypeVar("T")
 
 _format = click.option(
     "--format",
@@ -76,10 +85,20 @@ def report(  # an option each
     wanted = named(name, folder)
     values = {key: value for each in given for key, _, value in [_pair(each)]}
     with connect(database) as engine:
-        found = find(engine, wanted.sql(engine.dialect.name, values), seconds=seconds, most=limit)
+        found = _told(
+            engine, partial(find, engine, wanted.sql(engine.dialect.name, values), seconds=seconds, most=limit)
+        )
     if style == "table":
         click.echo(f"{wanted.title}\n")
     _print(found, style)
+
+
+def _told(engine: Engine, read: Callable[[], T]) -> T:
+    """What is read; a line on the terminal says of which state."""
+    with closing(Revision(engine)) as source:
+        found, state = stamped(source, read)
+    tell_state(state)
+    return found
 
 
 def _pair(text: str) -> tuple[str, str, str]:
@@ -109,9 +128,9 @@ def sql(database: str, query: str, style: str, limit: int, seconds: float) -> No
     \b
     trninv sql "SELECT cluster, count(*) AS chips FROM v_chip WHERE state <> 'up' GROUP BY cluster"
     """
-    text = sys.stdin.read() if query == "-" else query
+    text = text_of(query)
     with connect(database) as engine:
-        found = find(engine, checked(text, engine.dialect.name), seconds=seconds, most=limit)
+        found = _told(engine, partial(find, engine, checked(text, engine.dialect.name), seconds=seconds, most=limit))
     _print(found, style)
 
 
@@ -145,7 +164,12 @@ def export(database: str, directory: Path, style: str) -> None:
     \b
     trninv export fleet --format parquet
     """
-    with connect(database) as engine, Progress("exporting") as progress:
-        for name, number in exported(engine, directory, style, progress):
-            click.echo(f"{directory / name}.{style}: {number:,} rows")
+
+    def write(engine: Engine) -> None:
+        with Progress("exporting") as progress:
+            for name, number in exported(engine, directory, style, progress):
+                click.echo(f"{directory / name}.{style}: {number:,} rows")
+
+    with connect(database) as engine:
+        _told(engine, partial(write, engine))
     click.echo(f"{directory / 'property_graph.sql'}")

@@ -5,7 +5,6 @@ import ipaddress
 import json
 import os
 import socket
-import sys
 from dataclasses import replace
 
 import click
@@ -14,6 +13,7 @@ from uvicorn.supervisors import Multiprocess
 
 import trninv
 from trninv.cli.importing import importing
+from trninv.cli.output import text_of
 from trninv.errors import UsageError
 from trninv.graphql.api import Api, Request
 from trninv.graphql.schema import schema as api
@@ -128,7 +128,7 @@ def query(database: str, document: str, variables: str) -> None:
         raise UsageError(f"--variables is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise UsageError('--variables is not a JSON object, such as {"a": "u-trn2x64/d0"}')
-    source = sys.stdin.read() if document == "-" else document
+    source = text_of(document)
     if not source.strip():
         raise UsageError("the document is empty: write a GraphQL query such as '{ clusters { nodes { slug } } }'")
     with trninv.open(database) as fleet:

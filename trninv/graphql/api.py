@@ -1,8 +1,9 @@
 """Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -18,7 +19,7 @@ from graphql import (
 )
 from graphql.execution.values import VariableValues
 
-from trninv import deadline
+from trninv import characters, deadline
 from trninv.errors import (
     BusyError,
     DatabaseError,
@@ -36,7 +37,7 @@ from trninv.errors import (
 from trninv.graphql import lifetime
 from trninv.graphql import schema as schemas
 from trninv.graphql.arguments import At
-from trninv.graphql.compile import Outline
+from trninv.graphql.compile import Outline, Plan
 from trninv.graphql.context import Context, Threads
 from trninv.graphql.documents import Documents, Faults, Operation
 from trninv.graphql.limits import Cost
@@ -45,8 +46,11 @@ from trninv.graphql.statements import Statements
 from trninv.inventory.pinned import AsOf
 from trninv.inventory.schema import TOKEN_SCOPES_ALLOWED
 from trninv.routing.fleet import Fleet
+from trninv.routing.readers import Readers
 from trninv.settings import Settings
 
+_LARGE = 250
+"""Objects or values of variables, of which more are not put together on the loop that serves."""
 _GRACE = 0.2
 """Seconds in which what is late may say so itself."""
 
@@ -116,6 +120,7 @@ class _Asked:
     variables: VariableValues
     cost: Cost
     outline: Outline
+    is_large: bool
 
 
 class _Refused(Exception):  # noqa: N818 # carries the answer
@@ -127,7 +132,7 @@ class _Refused(Exception):  # noqa: N818 # carries the answer
 class Api:
     """A fleet's GraphQL API; lives as long as its process."""
 
-    def __init__(self, fleet: Fleet, settings: Settings) -> None:
+    def __init__(self, fleet: Fleet, settings: Settings, readers: Readers | None = None) -> None:
         self.fleet, self.settings, self.threads = fleet, settings, Threads()
         self._schema = schemas.schema()._schema  # noqa: SLF001 # graphql-core's, which strawberry made
         self.documents = Documents(
@@ -137,6 +142,9 @@ class Api:
             introspection=settings.introspection,
         )
         self._dialect, self._statements = _named_parameters(fleet), Statements(fleet.engine, fleet.watched)
+        self._readers = readers or Readers(fleet)
+        others = (each for each in self._readers.fleets if each is not fleet)
+        self._of = {fleet: self._statements} | {each: Statements(each.engine, each.watched) for each in others}
 
     async def run(
         self, request: Request, *, reads_only: bool = False, who: str = "", scope: str = "admin", reference: str = ""
@@ -174,10 +182,14 @@ class Api:
                 raise MethodError("GET only reads: send a mutation by POST")
             if not operation.reads and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
                 raise ForbiddenError("a mutation wants a token of scope operate")
+            if characters.refused(request.variables):
+                raise VariablesError(f"a variable {characters.SAYS}")
             variables = operation.variables(request.variables)
             cost = operation.cost(variables)
             cost.check(self.settings.max_cost)
-            return _Asked(operation, variables, cost, operation.outline(variables))
+            outline = operation.outline(variables)
+            is_large = cost.objects > _LARGE or characters.parts(request.variables) > _LARGE or outline.introspects
+            return _Asked(operation, variables, cost, outline, is_large)
         except Faults as faults:
             raise _Refused(_faulty(faults.errors, faults.kind.code)) from None
         except GraphQLError as error:  # of a variable that is null where an argument must not be
@@ -208,9 +220,8 @@ class Api:
             if compiles:
                 plain, _ = await self._compiled(asked, fleet) or ({}, None)
             context = Context(fleet, self.settings, self.threads, *who)
+            context.login = self._readers.logins.get(self.fleet.engine)
             rest = await self._executed(asked, plain, request, context)
-            if not asked.operation.reads and not rest.errors and not fleet.as_of():
-                await self.threads.reading.run(fleet.revision)
         errors = [self._masked(error, reference) for error in rest.errors or ()]
         failures = tuple(filter(None, map(_cause, rest.errors or ())))
         tail = b',"errors":' + orjson.dumps(errors) if errors else b""
@@ -242,13 +253,16 @@ class Api:
 
     def _run_compiled(self, asked: "_Asked", fleet: Fleet | None) -> tuple[dict[str, str], AsOf | None]:
         plan, parameters = asked.outline.plan(self._dialect, asked.variables)
-        if fleet is None and not any(isinstance(value, At) for value in parameters.values()):
-            row, revision = self._statements.one(plan.sql, parameters)
-            return dict(zip(plan.keys, row, strict=True)), AsOf.now(revision)
-        with nullcontext(fleet) if fleet else self.fleet.in_one_state() as one, one.reading() as connection:
-            parameters = dict(zip(parameters, values_of(connection, parameters.values()), strict=True))
-            found = connection.exec_driver_sql(plan.sql, parameters).one()
-            return dict(zip(plan.keys, found, strict=True)), one.as_of()
+        if fleet is None:
+            return self._readers.read(partial(self._alone, plan, parameters))
+        return _in_one_state(plan, parameters, fleet)
+
+    def _alone(self, plan: Plan, parameters: Mapping[str, Any], fleet: Fleet) -> tuple[dict[str, str], AsOf | None]:
+        if any(isinstance(value, At) for value in parameters.values()):
+            with fleet.in_one_state() as one:
+                return _in_one_state(plan, parameters, one)
+        row, revision = self._of[fleet].one(plan.sql, parameters)
+        return dict(zip(plan.keys, row, strict=True)), AsOf.now(revision)
 
     async def _executed(
         self, asked: "_Asked", plain: Mapping[str, str], request: Request, context: Context
@@ -266,18 +280,29 @@ class Api:
             loc=node.loc,
         )
         document = DocumentNode(definitions=(rest, *operation.fragments.values()))
-        async with lifetime.document():
-            result = execute(
-                self._schema,
-                document,
-                context_value=context,
-                variable_values=request.variables,
-                hide_suggestions=not self.settings.introspection,
-            )
-            return result if isinstance(result, ExecutionResult) else await result
+
+        async def put_together() -> ExecutionResult:
+            async with lifetime.document():
+                result = execute(
+                    self._schema,
+                    document,
+                    context_value=context,
+                    variable_values=request.variables,
+                    hide_suggestions=not self.settings.introspection,
+                )
+                return result if isinstance(result, ExecutionResult) else await result
+
+        return await (self.threads.loops.run(put_together) if asked.is_large else put_together())
 
     def _masked(self, error: GraphQLError, reference: str) -> dict[str, Any]:
         return {**error.formatted, **_told(error.original_error or error, reference)}
+
+
+def _in_one_state(plan: Plan, parameters: Mapping[str, Any], fleet: Fleet) -> tuple[dict[str, str], AsOf | None]:
+    with fleet.reading() as connection:
+        bound = dict(zip(parameters, values_of(connection, parameters.values()), strict=True))
+        found = connection.exec_driver_sql(plan.sql, bound).one()
+        return dict(zip(plan.keys, found, strict=True)), fleet.as_of()
 
 
 def _merged(outline: Outline, plain: Mapping[str, str], rest: Mapping[str, Any]) -> bytes:

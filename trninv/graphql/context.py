@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Engine, select
 from strawberry.dataloader import DataLoader
 from strawberry.types import Info
 
 from trninv.graphql import rows
 from trninv.graphql.arguments import Asked
 from trninv.graphql.rows import Row
-from trninv.graphql.workers import PREPARING, READING, ROUTING, STATES, Places, Workers
+from trninv.graphql.workers import PREPARING, READING, ROUTING, STATES, WRITING, Loops, Places, Workers
 from trninv.inventory.fields import Kind, Many
 from trninv.inventory.fields import rows as rows_of
 from trninv.inventory.kinds import KINDS
@@ -31,7 +31,8 @@ class Threads:
 
     def __init__(self) -> None:
         self.reading, self.routing, self.preparing = Workers(READING), Workers(ROUTING), Workers(PREPARING)
-        self.states = Places(STATES)
+        self.writing = Workers(WRITING)
+        self.states, self.loops = Places(STATES), Loops()
 
 
 class Context:
@@ -39,6 +40,9 @@ class Context:
 
     made: ClassVar[Callable[[str, Row], Any]]
     """Makes an object of a row; trninv.graphql.things has the types."""
+
+    login: Engine | None = None
+    """On PostgreSQL, what reports are read with, if not a connection of the fleet's."""
 
     def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "", scope: str = "admin") -> None:
         self.fleet, self.settings, self.who, self.scope = fleet, settings, who, scope
@@ -55,10 +59,12 @@ class Context:
 
         def run() -> T:
             self.fleet.renew()
-            return change()
+            made = change()
+            self.fleet.revision()  # what is read from now on
+            return made
 
         self._loaders.clear()
-        return await self._threads.reading.run(run, to_end=True)
+        return await self._threads.writing.run(run, to_end=True)
 
     async def read(self, query: Callable[..., T], *args: Any) -> T:
         """Run what reads through a connection in a thread."""

@@ -26,6 +26,7 @@ from graphql import (
 from graphql.execution.values import VariableValues, get_variable_values
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
+from trninv import characters
 from trninv.errors import DocumentError, RequestError, UnknownDocumentError, UsageError, VariablesError
 from trninv.graphql.compile import Outline
 from trninv.graphql.limits import Cost, cost
@@ -173,6 +174,7 @@ class Documents:
         try:
             document = parse(text, max_tokens=MAX_TOKENS)
             check(document)
+            _check_texts(text, document)
             errors = validate(
                 self._schema, document, self._rules, max_errors=_MOST_ERRORS, hide_suggestions=self._hide_names
             )
@@ -199,6 +201,14 @@ class _Overlapping(OverlappingFieldsCanBeMergedRule):
     def __init__(self, context: ValidationContext) -> None:
         super().__init__(context)
         self.rule_context.remaining_complexity_budget = MAX_COMPARISONS
+
+
+def _check_texts(text: str, document: DocumentNode) -> None:
+    token = document.loc.start_token if "\\u" in text and document.loc else None
+    while token:
+        if characters.refused(token.value):
+            raise DocumentError(f"a string in line {token.line} {characters.SAYS}")
+        token = token.next
 
 
 def _worded(error: GraphQLError) -> GraphQLError:

@@ -15,7 +15,10 @@ from typing import Any
 
 from anyio import CancelScope
 
-_tasks: ContextVar["set[asyncio.Task[Any]] | None"] = ContextVar("tasks", default=None)
+_tasks: ContextVar["tuple[asyncio.AbstractEventLoop, set[asyncio.Task[Any]]] | None"] = ContextVar(
+    "tasks", default=None
+)
+"""The loop that a document is executed on, and its tasks; those of other loops are awaited by one of them."""
 
 
 class _Task(asyncio.Task[Any]):
@@ -36,8 +39,8 @@ def _make(
     **options: Any,
 ) -> asyncio.Task[Any]:
     """The loop's task factory: tasks of documents are counted, others are asyncio's."""
-    of_document = _tasks.get()
-    if of_document is None:
+    where, of_document = _tasks.get() or (None, set())
+    if where is not loop:
         return asyncio.Task(coroutine, loop=loop, **options)
     task = _Task(coroutine, loop=loop, **options)
     of_document.add(task)
@@ -47,9 +50,10 @@ def _make(
 @asynccontextmanager
 async def document() -> AsyncIterator[None]:
     """Execute a document within it; at the end nothing of it is left."""
-    asyncio.get_running_loop().set_task_factory(_make)
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(_make)
     begun: set[asyncio.Task[Any]] = set()
-    token = _tasks.set(begun)
+    token = _tasks.set((loop, begun))
     try:
         yield
     finally:

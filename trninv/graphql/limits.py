@@ -66,10 +66,11 @@ _LENGTH: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What something costs, and the path of the field that costs most of it."""
+    """What something costs, the path of the field that costs most of it, and how many objects are in it at most."""
 
     value: int
     dearest: tuple[str, ...]
+    objects: int = 0
 
     def check(self, most: int) -> None:
         """Refuse what is too dear.
@@ -112,10 +113,11 @@ class _Walk:
         for key, nodes in self.collect.within(of, sets).items():
             if not key.startswith("__") and nodes[0].name.value in of.fields:
                 part = self._field(of, nodes, page)
-                parts.append(Cost(part.value, (key, *part.dearest)))
+                parts.append(Cost(part.value, (key, *part.dearest), part.objects))
         total = sum(part.value for part in parts)
         dearest = max(parts, key=lambda part: part.value, default=Cost(0, ()))
-        return Cost(total, dearest.dearest if 2 * dearest.value > total else ())
+        objects = sum(part.objects for part in parts)
+        return Cost(total, dearest.dearest if 2 * dearest.value > total else (), objects)
 
     def _field(self, of: GraphQLObjectType, nodes: list[FieldNode], page: int) -> Cost:
         name = nodes[0].name.value
@@ -130,12 +132,13 @@ class _Walk:
             below = self._below(named, sets, page=self._page(of, name, given))
         elif of.name.endswith("Connection") and name in ("nodes", "edges"):
             below = self._below(named, sets)
-            return Cost(price + page * (1 + below.value), below.dearest)
+            return Cost(price + page * (1 + below.value), below.dearest, page * (1 + below.objects))
         else:
             below = self._below(named, sets)
-        times = given.get("k", 1) if named.name == "PathAnswer" else 1
+        times = max(given.get("k", 1), 1) if named.name == "PathAnswer" else 1
         length = self._length(of, name, given) if _is_list(definition.type) else 1
-        return Cost(price + length * (1 + max(times, 1) * below.value), below.dearest)
+        objects = length * (1 + times * below.objects)
+        return Cost(price + length * (1 + times * below.value), below.dearest, objects)
 
     def _below(self, named: object, sets: list[SelectionSetNode], *, page: int = 1) -> Cost:
         """Of the fields of what may be of several types, those of the dearest."""

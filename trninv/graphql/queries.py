@@ -25,7 +25,6 @@ from trninv.graphql.systems import Conflict, System, conflicts_about
 from trninv.graphql.things import Located, Node, at_addresses, listed, made
 from trninv.inventory.kinds import KINDS
 from trninv.reports import library
-from trninv.reports.reader import find
 from trninv.routing.question import ROUTED
 
 
@@ -164,10 +163,8 @@ class Query(Questions):
 
     @strawberry.field(description="The rows of a report, 10,000 at most.", metadata={"price": ROUTED})
     async def report(self, info: AppInfo, name: ReportName, values: Values = None) -> ReportRows:
-        context = info.context
-        sql = library.report(name, context.settings.reports).sql(context.fleet.engine.dialect.name, given(values))
-        seconds = context.settings.request_seconds
-        return ReportRows.of(await context.ask(partial(find, context.fleet.engine, sql, seconds=seconds)))
+        wanted, context = library.report(name, info.context.settings.reports), info.context
+        return await context.ask(partial(ReportRows.read, context, wanted, given(values)))
 
     @strawberry.field(description="Every source.", graphql_type=lazy_list("Source"))
     async def sources(self, info: AppInfo) -> list[Any]:

@@ -1,13 +1,15 @@
 """Reports as GraphQL: the list of them, and the rows of one."""
 
+from functools import partial
 from typing import Annotated, Any
 
 import strawberry
 from strawberry.scalars import JSON
 
 from trninv.errors import LimitError
+from trninv.graphql.context import Context
 from trninv.reports import library
-from trninv.reports.reader import Found
+from trninv.reports.reader import find
 
 
 @strawberry.type(description="Something that a report may be given.")
@@ -44,8 +46,17 @@ class ReportRows:
     truncated: bool = strawberry.field(description="Whether rows were left off.")
 
     @classmethod
-    def of(cls, found: Found) -> "ReportRows":
-        """What a report found."""
+    def read(cls, context: Context, report: library.Report, values: dict[str, str]) -> "ReportRows":
+        """What a report finds in the one state of a document, or on SQLite in the newest."""
+        fleet, settings = context.fleet, context.settings
+        sql, seconds, most = (
+            report.sql(fleet.engine.dialect.name, values),
+            settings.request_seconds,
+            settings.answer_bytes,
+        )
+        run = partial(find, fleet.engine, sql, seconds=seconds, most_bytes=most, login=context.login)
+        is_lite = fleet.engine.dialect.name == "sqlite"
+        found = fleet.beside(run) if is_lite else run(within=fleet.reading)
         rows: Any = [list(row) for row in found.rows]
         return cls(columns=list(found.columns), rows=rows, truncated=found.truncated)
 

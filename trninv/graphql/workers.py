@@ -5,13 +5,14 @@ thread counts as busy until it ends, also where nobody waits for its answer any 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
 from math import inf
-from typing import Any, Final, NamedTuple, TypeVar
+from threading import Thread
+from typing import Any, Final, NamedTuple, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from anyio import CancelScope, CapacityLimiter, move_on_after
@@ -24,10 +25,15 @@ T = TypeVar("T")
 READING: Final = 4
 """Threads of one process that read the inventory; each may hold a connection, as each that routes may."""
 ROUTING: Final = 4
+WRITING: Final = 1
+"""Threads that change the inventory, which every database does one at a time; in no queue behind those that read."""
 PREPARING: Final = 2
 """Threads that parse and check documents."""
 STATES: Final = 6
 """Documents that are executed at a time; each keeps a connection besides those of the threads, of a pool of 15."""
+
+_home: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("home", default=None)
+"""The loop that serves, which has the queues, for what runs on one of `Loops`."""
 
 client: ContextVar[str | None] = ContextVar("client", default=None)
 """Who asks: a token's name, else an address; None is the process itself, which may use every worker."""
@@ -109,15 +115,57 @@ class Workers(Places):
             No thread was free before the deadline.
 
         """
-        place = await self._place()
         loop = asyncio.get_running_loop()
+        if (home := _home.get()) not in (None, loop):
+            there = asyncio.run_coroutine_threadsafe(self.run(work, *given, to_end=to_end), home)
+            return await _ended(asyncio.wrap_future(there), to_end=to_end)
+        place = await self._place()
         running = self._pool.submit(copy_context().run, partial(work, *given))
         running.add_done_callback(lambda _: _soon(loop, place.leave))
+        return await _ended(asyncio.wrap_future(running), to_end=to_end)
+
+
+async def _ended(answer: asyncio.Future[T], *, to_end: bool) -> T:
+    if to_end:
+        with CancelScope(shield=True):
+            await asyncio.wait([answer])
+    return await answer
+
+
+class Loops:
+    """Threads with an event loop each, for what takes long to be put together while the loop that serves goes on."""
+
+    def __init__(self) -> None:
+        self._idle = list[asyncio.AbstractEventLoop]()
+
+    async def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine in one of them; it ends before this does, also if nobody waits for it any more."""
+        loop = self._idle.pop() if self._idle else _begun()
+        home, scope = asyncio.get_running_loop(), CancelScope()
+
+        async def cancellable() -> T | None:
+            _home.set(home)
+            with scope:
+                return await work()
+            return None
+
+        running = asyncio.run_coroutine_threadsafe(cancellable(), loop)
         answer = asyncio.wrap_future(running)
-        if to_end:
-            with CancelScope(shield=True):
-                await asyncio.wait([answer])
-        return await answer
+        try:
+            await asyncio.wait([answer])
+        finally:
+            if not answer.done():
+                loop.call_soon_threadsafe(scope.cancel)
+                with CancelScope(shield=True):
+                    await asyncio.wait([answer])
+            self._idle.append(loop)
+        return cast("T", answer.result())
+
+
+def _begun() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, name="trninv-document", daemon=True).start()
+    return loop
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

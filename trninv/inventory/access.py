@@ -19,7 +19,7 @@ PREFIX = "trninv_"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _DAYS = re.compile(r"(\d{1,4})([dh])")
-_TOKEN = TABLES["token"]
+_TOKEN, _DIGEST = TABLES["token"], TABLES["_token_digest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,10 @@ def create(connection: Connection, name: str, scope: str, expires: str | None) -
         raise LimitError(f"a token {name!r} exists: revoke it and take another name")
     token, now = f"{PREFIX}{secrets.token_urlsafe(32)}", datetime.now(UTC)
     until = None if expires is None else _text(now + _span(expires))
-    row = {"id": next_id(connection, _TOKEN), "name": name, "sha256": _digest(token), "scope": scope}
-    connection.execute(insert(_TOKEN).values(**row, created=_text(now), expires=until))
+    key = next_id(connection, _TOKEN)
+    row = {"id": key, "name": name, "scope": scope, "created": _text(now), "expires": until}
+    connection.execute(insert(_TOKEN).values(**row))
+    connection.execute(insert(_DIGEST).values(id=key, sha256=_digest(token)))
     return token
 
 
@@ -97,7 +99,8 @@ def holder(connection: Connection, token: str) -> Holder:
         It is unknown, revoked or expired; the message does not tell which.
 
     """
-    row = connection.execute(select(_TOKEN).where(_TOKEN.c.sha256 == _digest(token))).first()
+    query = select(_TOKEN).join(_DIGEST, _DIGEST.c.id == _TOKEN.c.id).where(_DIGEST.c.sha256 == _digest(token))
+    row = connection.execute(query).first()
     if row is None or row.revoked or (row.expires and row.expires <= _text(datetime.now(UTC))):
         raise UnauthenticatedError("the token is unknown, revoked or expired: trninv token create makes another")
     return Holder(row.name, row.scope)

@@ -37,7 +37,7 @@ _SECONDS_A_HOST = 5
 _SECRETS = ("password", "sslpassword", "passfile")
 
 
-def engine_of(url: str, seconds: float | None = None) -> Engine:
+def engine_of(url: str | URL, seconds: float | None = None) -> Engine:
     """An engine for a SQLAlchemy URL of SQLite or PostgreSQL, with a statement timeout on PostgreSQL.
 
     Raises
@@ -47,7 +47,7 @@ def engine_of(url: str, seconds: float | None = None) -> Engine:
 
     """
     try:
-        read = parsed(url)
+        read = parsed(url) if isinstance(url, str) else url
         backend = read.get_backend_name()
         if backend == "postgresql":
             narrow_on_postgresql()
@@ -138,7 +138,7 @@ def reaching(engine: Engine) -> Iterator[None]:
     """Say in one line why a database does not answer."""
     try:
         yield
-    except DBAPIError as error:
+    except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:  # the pool's are the driver's own
         raise NotReachableError(f"no database at {display(engine.url)}: {_reason(error)}") from error
 
 
@@ -171,8 +171,8 @@ def kind_of(error: BaseException | None) -> type[DatabaseError]:
     return NotReachableError if gone else DatabaseError
 
 
-def _reason(error: DBAPIError) -> str:
-    return str(error.orig).strip().partition("\n")[0]
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "orig", error)).strip().partition("\n")[0]
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """One state of a database for everything that makes up an answer, and its name."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock, RLock
+from typing import TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -13,6 +14,8 @@ from trninv import deadline
 from trninv.errors import DatabaseError
 from trninv.inventory.database import failing
 from trninv.inventory.revision import Revision, name_of
+
+A = TypeVar("A")
 
 _LONGEST = 60.0
 """Seconds between two looks at the clock."""
@@ -42,6 +45,13 @@ class AsOf:
     def fields(self) -> dict[str, str | None]:
         """Both as texts, the time to the millisecond."""
         return {"time": f"{self.time:%Y-%m-%dT%H:%M:%S}.{self.time.microsecond // 1000:03}Z", "revision": self.revision}
+
+
+def stamped(source: Revision, read: Callable[[], A]) -> tuple[A, AsOf]:
+    """What is found on connections of its own, and of which state if that was the same throughout."""
+    before = source.current()
+    found = read()
+    return found, AsOf.now(before if before == source.current() else None)
 
 
 class State:
@@ -107,6 +117,14 @@ class State:
                     raise DatabaseError("a statement failed, and the database has changed since: ask again")
                 self._revision, self.as_of = revision, self.as_of or AsOf.now(revision)
             return self._connection
+
+    def beside(self, read: Callable[[], A]) -> A:
+        """What is found on a connection of its own; if anything was written since, the state loses its name."""
+        revision = self.revision()
+        found = read()
+        if self.as_of and (revision is None or self._source.current() != revision):
+            self.as_of = replace(self.as_of, revision=None)
+        return found
 
     def renew(self) -> None:
         """Let this state go; the next reading finds another."""

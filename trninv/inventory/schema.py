@@ -453,18 +453,22 @@ Table(
     Index(None, "address"),
 )
 
-# A bearer token, of which only the digest is kept.
+# A bearer token: whose, and what for.
 Table(
     "token",
     METADATA,
     key(),
     required("name", Text),
-    required("sha256", String(64)),
     required("scope", String(8)),
     required("created", Text),
     Column("expires", Text),
     Column("revoked", Text),
     one_of("scope", TOKEN_SCOPES),
     UniqueConstraint("name"),
-    UniqueConstraint("sha256"),
 )
+
+# What a token is known by. A table with such a name is not listed by Datasette and the like.
+Table("_token_digest", METADATA, key("token"), required("sha256", String(64)), UniqueConstraint("sha256"))
+
+CLOSED = frozenset({"token", "_token_digest"})
+"""Tables that no user's query may read."""

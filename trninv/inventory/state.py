@@ -29,6 +29,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
+from trninv.characters import SAYS, refused
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, nodes_of, parse, resolve, resolve_link
 from trninv.inventory.ids import next_id
@@ -176,6 +177,8 @@ def set_state(
     """
     if not (why.strip() and who.strip()) or max(len(why), len(who)) > MAX_WHY:
         raise LimitError(f"say who and why in 1 to {MAX_WHY:,} characters")
+    if refused([why, who]):
+        raise LimitError(f"who or why {SAYS}")
     places = [resolve_link(connection, each) if "--" in each else resolve(connection, each) for each in addresses]
     for place in places:
         if place.level not in ("server", "link", *NODE_KINDS):

@@ -145,6 +145,8 @@ def _cast_on_postgres(node: exp.Expr) -> exp.Expr:
             return _cast(_cast(node.this, exp.DType.DECIMAL), exp.DType.BIGINT)
         case "double":
             return _double(node.this)
+        case "text":
+            return _wrap(node, _by_bytes)
     return node
 
 

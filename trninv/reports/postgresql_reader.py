@@ -6,18 +6,21 @@ cancelled, then this side hangs up and terminates it. The session is never used 
 
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import psycopg
 import psycopg.sql
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
-from sqlalchemy import Engine, make_url, text
+from sqlalchemy import Connection, Engine, make_url, text
 
 from trninv.errors import SqlError
 from trninv.inventory.database import failing, reaching
+
+Reading = Callable[[], AbstractContextManager[Connection]]
+"""Gives a connection that sees one state of a database."""
 
 ROLE = "trninv_read"
 FIRST = 64
@@ -44,13 +47,21 @@ class _Truth(Loader):
 
 
 @contextmanager
-def opened(engine: Engine, seconds: float, over: threading.Event, *, is_login: bool = False) -> Iterator[Any]:
+def opened(
+    engine: Engine, seconds: float, over: threading.Event, *, is_login: bool = False, within: Reading | None = None
+) -> Iterator[Any]:
     """A cursor; `over` is set once the time is up, and what it does then fails.
+
+    Parameters
+    ----------
+    within
+        Gives a connection whose state of the database is the one to read.
 
     Raises
     ------
     SqlError
-        There is no role to read as; or this is the login of strangers, and it may do more than read.
+        There is no role to read as; or this is the login of strangers, and it may do more than read, or it leads to
+        another server than `within`.
 
     """
     with reaching(engine):
@@ -61,6 +72,9 @@ def opened(engine: Engine, seconds: float, over: threading.Event, *, is_login: b
     ended = threading.Event()
     try:
         driver.execute("SET TRANSACTION READ ONLY")
+        if within:
+            with within() as connection:
+                _take_state(driver, str(connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar()))
         if is_login:
             _check_harmless(driver)
         _take_role(driver)
@@ -82,6 +96,7 @@ SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1"""
 _MAY_MORE = """
 SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
     OR coalesce(has_table_privilege(oid, to_regclass('token'), 'SELECT'), false)
+    OR coalesce(has_table_privilege(oid, to_regclass('_token_digest'), 'SELECT'), false)
     OR EXISTS (SELECT FROM pg_class WHERE relowner = login.oid)
     OR EXISTS (SELECT FROM pg_auth_members WHERE member = login.oid AND roleid <> to_regrole(%s))
 FROM pg_roles AS login WHERE rolname = session_user"""
@@ -113,6 +128,16 @@ def make_login(engine: Engine, url: str) -> None:
             name, password = psycopg.sql.Identifier(wanted.username), psycopg.sql.Literal(wanted.password)
             made = psycopg.sql.SQL(f"CREATE ROLE {{}} LOGIN PASSWORD {{}} IN ROLE {ROLE}").format(name, password)
             driver.execute(made)
+
+
+def _take_state(driver: psycopg.Connection[Any], snapshot: str) -> None:
+    try:
+        driver.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        driver.execute(psycopg.sql.SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
+    except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject):
+        raise SqlError(
+            "TRNINV_SQL_URL leads to another server than TRNINV_DATABASE_URL: give it the same hosts and database"
+        ) from None
 
 
 def _take_role(driver: psycopg.Connection[Any]) -> None:

@@ -19,6 +19,7 @@ from trninv.errors import SqlError, TimeLimitError
 from trninv.inventory.database import kind_of, reading
 from trninv.reports import postgresql_reader, sqlite_reader
 from trninv.reports.names import LONGEST
+from trninv.reports.postgresql_reader import Reading
 
 MOST_ROWS = 10_000
 """Rows at most in an answer that is not streamed."""
@@ -59,6 +60,7 @@ def find(
     most: int = MOST_ROWS,
     most_bytes: int = MOST_BYTES,
     login: Engine | None = None,
+    within: Reading | None = None,
 ) -> Found:
     """Up to the given number of rows, and bytes, of a checked query.
 
@@ -66,6 +68,8 @@ def find(
     ----------
     login
         On PostgreSQL, whose connection the query runs on, if not one of the engine's own.
+    within
+        On PostgreSQL, gives a connection whose state of the database is the one to read.
 
     Raises
     ------
@@ -80,7 +84,7 @@ def find(
     if engine.dialect.name == "sqlite":
         opened: AbstractContextManager[Any] = sqlite_reader.apart(engine, seconds, over)
     else:
-        opened = postgresql_reader.opened(login or engine, seconds, over, is_login=login is not None)
+        opened = postgresql_reader.opened(login or engine, seconds, over, is_login=login is not None, within=within)
     with _run(opened, over, sql, _FEW, seconds) as found:
         names = len(orjson.dumps(found.columns))
         for row in islice(found.rows, most + 1):

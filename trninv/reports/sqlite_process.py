@@ -17,7 +17,10 @@ MEMORY = 512 * 2**20
 """Bytes that SQLite may use."""
 _LENGTH, _PATTERN, _CHUNK = 1_000_000, 10_000, 64
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-_CLOSED = ("token", "alembic_version", "sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_sequence")
+_CLOSED = (
+    *("token", "_token_digest", "alembic_version"),
+    *("sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_sequence"),
+)
 _EXPONENT = 10**15
 _KEPT = 1_000_000
 

@@ -26,22 +26,22 @@ _PIECE = 2**18
 class Spool:
     """The bytes of an export: `open` begins to read, a thread of its own goes on, `pieces` gives what is there."""
 
-    def __init__(self, engine: Engine, name: str, style: str, columns: str = "*", cluster: str | None = None) -> None:
+    def __init__(self, name: str, style: str, columns: str = "*", cluster: str | None = None) -> None:
         names = [exp.column(each.strip()) if each.strip() != "*" else exp.Star() for each in columns.split(",")]
         query = exp.select(*names).from_(name)
         if cluster is not None:
             column = "address" if name == "v_cluster" else "cluster"
             query = query.where(exp.EQ(this=exp.column(column), expression=exp.Literal.string(cluster)))
-        self._engine, self._style, self._query = engine, style, query.sql(dialect="postgres")
+        self._style, self._query = style, query.sql(dialect="postgres")
         self._database, self._file = ExitStack(), cast("IO[bytes]", None)
         self._changed = threading.Condition()
         self._size, self._is_read, self._is_closed = 0, False, False
         self._failure: TrninvError | None = TrninvError("the export was broken off")
 
-    def open(self) -> None:
-        """Begin to read, so that a failure occurs here and not in the middle of the answer."""
-        query = checked(self._query, self._engine.dialect.name)
-        found = self._database.enter_context(stream(self._engine, query, seconds=_SECONDS))
+    def open(self, engine: Engine) -> None:
+        """Begin to read a database, so that a failure occurs here and not in the middle of the answer."""
+        query = checked(self._query, engine.dialect.name)
+        found = self._database.enter_context(stream(engine, query, seconds=_SECONDS))
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 # the thread closes it
         threading.Thread(target=self._fill, args=(found,), name="trninv-export", daemon=True).start()
 

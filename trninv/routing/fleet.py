@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine
 
 from trninv import solvers
 from trninv.inventory.address import chips_of, resolve
-from trninv.inventory.pinned import AsOf, State
+from trninv.inventory.pinned import AsOf, State, stamped
 from trninv.inventory.revision import Revision
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import Question
@@ -88,9 +88,11 @@ class Fleet:
 
     def stamped(self, read: Callable[[], A]) -> tuple[A, AsOf]:
         """What one statement on a connection of its own finds, and of which state if that was the same throughout."""
-        before = self.revision()
-        found = read()
-        return found, AsOf.now(before if before == self.revision() else None)
+        return stamped(self.watched, read)
+
+    def beside(self, read: Callable[[], A]) -> A:
+        """What a connection of its own finds; the one state is told without its revision if that may be another."""
+        return self._state.beside(read) if self._state else read()
 
     def renew(self) -> None:
         """Let the one state go: the next reading sees what is written until then."""

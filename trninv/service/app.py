@@ -12,7 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from trninv.errors import TrninvError
 from trninv.service import chips, explorer, export, failures, graphql, health, reports, sql
 from trninv.service.arrival import Arrival
-from trninv.service.middleware import Guard, Hosts
+from trninv.service.middleware import Guard, Hosts, Texts
 from trninv.service.shared import Shared
 from trninv.settings import Settings
 
@@ -54,5 +54,6 @@ def _middleware(settings: Settings) -> list[Middleware]:
         Middleware(Arrival, seconds=settings.request_seconds),
         *([cors] if origins else []),
         Middleware(Hosts, names=hosts),
+        Middleware(Texts),
         Middleware(GZipMiddleware, minimum_size=GZIP_FROM, compresslevel=5),
     ]

@@ -6,6 +6,7 @@ from starlette.routing import Route
 
 from trninv.graphql.api import Request as DocumentRequest
 from trninv.inventory.pinned import AsOf
+from trninv.routing.fleet import Fleet
 from trninv.routing.overview import overview
 from trninv.service import wire
 from trninv.service.access import holder
@@ -22,11 +23,11 @@ async def chips(request: Request) -> Response:
     if not_modified := wire.not_modified(request, etag):
         return not_modified
 
-    def read() -> tuple[bytes, AsOf | None]:
-        with at.fleet.in_one_state() as fleet, fleet.reading() as connection:
-            return overview(connection, cluster).packed(), fleet.as_of()
+    def read(fleet: Fleet) -> tuple[bytes, AsOf | None]:
+        with fleet.in_one_state() as one, one.reading() as connection:
+            return overview(connection, cluster).packed(), one.as_of()
 
-    body, state = await at.read(read)
+    body, state = await at.read(at.readers.read, read)
     headers = wire.validators(etag, vary="Authorization") | as_of(state)
     return Response(body, headers=headers, media_type="application/octet-stream")
 

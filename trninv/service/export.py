@@ -1,5 +1,6 @@
 """/export/NAME: a whole table or view, at the pace of its reader."""
 
+from functools import partial
 from typing import Final
 
 import anyio
@@ -9,8 +10,10 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from trninv.errors import BusyError, NotFoundError
+from trninv.inventory.pinned import AsOf
 from trninv.reports.export import TABLES_AND_VIEWS
 from trninv.reports.streaming import Spool
+from trninv.routing.fleet import Fleet
 from trninv.service.access import holder
 from trninv.service.found import MEDIA
 from trninv.service.shared import Shared, shared
@@ -31,9 +34,13 @@ async def export(request: Request) -> Response:
         at.exports.acquire_nowait()
     except anyio.WouldBlock:
         raise BusyError(f"{at.exports.max_value} exports run already: ask again later") from None
-    spool = Spool(at.fleet.engine, name, style, asked.get("columns", "*"), asked.get("cluster"))
+    spool = Spool(name, style, asked.get("columns", "*"), asked.get("cluster"))
+
+    def begin(fleet: Fleet) -> AsOf:
+        return fleet.stamped(partial(spool.open, fleet.engine))[1]
+
     try:
-        _, state = await at.read(at.fleet.stamped, spool.open)
+        state = await at.read(at.readers.read, begin)
     except BaseException:
         spool.close()
         at.exports.release()

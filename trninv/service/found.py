@@ -6,8 +6,10 @@ from typing import Final
 from starlette.responses import Response
 
 from trninv.errors import RequestError
+from trninv.inventory.pinned import AsOf
 from trninv.reports.output import as_json, as_text
 from trninv.reports.reader import find
+from trninv.routing.fleet import Fleet
 from trninv.service.shared import Shared
 from trninv.service.stamped import as_of
 
@@ -25,12 +27,12 @@ async def found(at: Shared, sql: str, style: object) -> Response:
     """
     if style not in MEDIA:
         raise RequestError(f"the format is one of {', '.join(MEDIA)}, not {str(style)[:20]!r}")
-    (body, truncated), state = await at.read(at.fleet.stamped, partial(_body, at, sql, str(style)))
+    (body, truncated), state = await at.read(at.readers.read, partial(_body, at, sql, str(style)))
     headers = {"X-Truncated": str(truncated).lower()} | as_of(state)
     return Response(body, headers=headers, media_type=MEDIA[str(style)])
 
 
-def _body(at: Shared, sql: str, style: str) -> tuple[bytes, bool]:
-    seconds, most = at.settings.request_seconds, at.settings.answer_bytes
-    rows = find(at.fleet.engine, sql, seconds=seconds, most_bytes=most, login=at.login)
-    return as_json(rows) if style == "json" else as_text(rows, style).encode(), rows.truncated
+def _body(at: Shared, sql: str, style: str, fleet: Fleet) -> tuple[tuple[bytes, bool], AsOf]:
+    seconds, most, login = at.settings.request_seconds, at.settings.answer_bytes, at.readers.logins.get(fleet.engine)
+    rows, state = fleet.stamped(partial(find, fleet.engine, sql, seconds=seconds, most_bytes=most, login=login))
+    return (as_json(rows) if style == "json" else as_text(rows, style).encode(), rows.truncated), state

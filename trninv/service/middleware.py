@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from trninv.characters import SAYS, refused
 from trninv.errors import RequestError
 from trninv.service import wire
 
@@ -63,6 +64,19 @@ class Hosts:
             return
         refused = RequestError("the Host is none of this server's names: use one of TRNINV_ALLOWED_HOSTS")
         await wire.refusal(refused, 400)(scope, receive, send)
+
+
+class Texts:
+    """ASGI middleware: only requests whose path and query have characters that texts here have."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (b"%00" in scope["query_string"] or refused(scope["path"])):
+            await wire.refusal(RequestError(f"the address {SAYS}"), 400)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
 
 
 def _names(name: str, host: str) -> bool:

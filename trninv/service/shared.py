@@ -12,9 +12,13 @@ from starlette.types import Scope
 
 import trninv
 from trninv import deadline
+from trninv.errors import UsageError
 from trninv.graphql.api import Api
 from trninv.graphql.workers import Workers
 from trninv.inventory.database import engine_of, keep_log
+from trninv.inventory.standby import only_current
+from trninv.inventory.urls import parsed
+from trninv.routing.readers import Readers
 from trninv.service.telemetry import Metrics, count_statements, logger
 from trninv.settings import Settings
 
@@ -30,8 +34,8 @@ class Shared:
 
     Attributes
     ----------
-    login
-        On PostgreSQL, what a user's SQL connects with, if there is one.
+    readers
+        Where what only reads goes.
     exports
         How many exports may begin besides those that run.
     process
@@ -43,13 +47,35 @@ class Shared:
         self.settings = settings
         self.fleet = trninv.open(url or settings.database_url, seconds=settings.request_seconds)
         keep_log(self.fleet.engine)
-        self.api = Api(self.fleet, settings)
         self.metrics, self.log = Metrics(), logger(settings.log)
+        self.readers = self._readers()
+        self.api = Api(self.fleet, settings, self.readers)
         self._watching, self._watched = Workers(1), engine_of(url or settings.database_url, _WATCH_SECONDS)
-        self.login = engine_of(settings.sql_url) if settings.sql_url and self._is_on_postgresql else None
+        if settings.sql_url and self._is_on_postgresql:
+            self.readers.logins = {each.engine: self._login(each.engine) for each in self.readers.fleets}
         self.exports = Semaphore(settings.exports, max_value=settings.exports)
         self.process = secrets.token_hex(8)
-        count_statements(self.fleet.engine)
+        for each in self.readers.fleets:
+            count_statements(each.engine)
+
+    def _readers(self) -> Readers:
+        url = self.settings.read_url
+        if not url:
+            return Readers(self.fleet)
+        if not self._is_on_postgresql:
+            raise UsageError("TRNINV_READ_URL is a standby of PostgreSQL, and the database is an SQLite file: unset it")
+        standby = trninv.open(url, seconds=self.settings.request_seconds)
+        only_current(standby.engine, self.fleet.engine)
+        return Readers(self.fleet, standby, lambda server: self.metrics.reads.labels(server).inc())
+
+    def _login(self, engine: Engine) -> Engine:
+        """The login of TRNINV_SQL_URL, on the server of an engine."""
+        if engine is self.fleet.engine:
+            return engine_of(self.settings.sql_url)
+        login = parsed(self.settings.sql_url)
+        made = engine_of(engine.url.set(username=login.username, password=login.password))
+        only_current(made, self.fleet.engine)
+        return made
 
     @property
     def _is_on_postgresql(self) -> bool:
@@ -80,10 +106,10 @@ class Shared:
 
     def close(self) -> None:
         """Close what is open."""
-        self.fleet.close()
-        self._watched.dispose()
-        if self.login is not None:
-            self.login.dispose()
+        for each in self.readers.fleets:
+            each.close()
+        for engine in (self._watched, *self.readers.logins.values()):
+            engine.dispose()
 
     def note(self, scope: Scope, status: int, seconds: float, reference: str) -> None:
         """Log and count a request that was answered."""

@@ -22,7 +22,7 @@ async def sql(request: Request) -> Response:
     if not isinstance(given.get("sql"), str):
         raise RequestError(f"the request has no sql: send {_EXAMPLE}")
     dialect = at.fleet.engine.dialect.name
-    if dialect == "postgresql" and at.login is None:
+    if dialect == "postgresql" and not at.readers.logins:
         raise SqlError(_NO_LOGIN)
     return await found(at, await at.read(checked, given["sql"], dialect), given.get("format", "json"))
 

@@ -40,6 +40,13 @@ class Metrics:
             registry=self.registry,
         )
 
+        self.reads = Counter(
+            "trninv_reads_total",
+            "Reads by the server that they went to, with TRNINV_READ_URL: standby or primary.",
+            ["server"],
+            registry=self.registry,
+        )
+
     def text(self) -> bytes:
         """All counters in the format that Prometheus reads."""
         return generate_latest(self.registry)

@@ -20,6 +20,8 @@ from trninv.graphql.api import Request as DocumentRequest
 from trninv.graphql.api import Response as DocumentResponse
 
 GRAPHQL = "application/graphql-response+json"
+MAX_NESTS = 100_000
+"""Lists and objects in a body, which nothing else can run beside while they are read."""
 _REFUSED = {
     "UNAUTHENTICATED": 401,
     "FORBIDDEN": 403,
@@ -59,6 +61,8 @@ def json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise RequestError("send the request as application/json")
+    if body.count(b"[") + body.count(b"{") > MAX_NESTS:
+        raise RequestError(f"the body has more than {MAX_NESTS:,} lists and objects: send fewer in a request")
     try:
         given = orjson.loads(body)
     except orjson.JSONDecodeError:

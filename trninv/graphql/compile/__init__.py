@@ -5,6 +5,6 @@ plan serves every request that looks the same. What is not of the table of field
 introspection) is left to the executor.
 """
 
-from trninv.graphql.compile.plan import Outline
+from trninv.graphql.compile.plan import Outline, Plan
 
-__all__ = ["Outline"]
+__all__ = ["Outline", "Plan"]

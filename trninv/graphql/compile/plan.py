@@ -77,6 +77,11 @@ class Outline:
         self.plain = tuple(key for key, nodes in self.roots.items() if nodes[0].name.value in plain)
         self._plans: dict[Hashable, tuple[Plan, list[Callable[[Variables], Bound]]]] = {}
 
+    @property
+    def introspects(self) -> bool:
+        """Whether the schema itself is asked for."""
+        return any(nodes[0].name.value in ("__schema", "__type") for nodes in self.roots.values())
+
     def plan(self, dialect: Dialect, variables: Variables) -> tuple[Plan, dict[str, Any]]:
         """The statement for these variables, and its parameters; addresses among them are still to be resolved.
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, literal_column, make_url, text
 
 from trninv.inventory.address import LEVELS, address_of, address_of_node
-from trninv.inventory.schema import METADATA, TABLES
+from trninv.inventory.schema import CLOSED, METADATA, TABLES
 from trninv.inventory.state import carried_in_sql
 from trninv.reports.postgresql_reader import ROLE
 
@@ -28,7 +28,7 @@ _NAMED: Final = re.compile(r"\{\{ (\w+) \}\}")
 
 VIEWS: Final = tuple(sorted(file.stem for file in _FOLDER.glob("v_*.sql")))
 """Their names."""
-READABLE: Final = frozenset({*METADATA.tables, *VIEWS} - {"token"})
+READABLE: Final = frozenset({*METADATA.tables, *VIEWS} - CLOSED)
 """Tables and views that a user's query may read."""
 
 _DROP_ON_POSTGRESQL: Final = """

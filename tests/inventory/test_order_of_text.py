@@ -1,0 +1,214 @@
+"""Text has one order on both databases, also where PostgreSQL's own locale orders it as a dictionary does."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+import postgres
+import trninv
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.graphql.api import Api, Request
+from trninv.graphql.arguments import TEXTS, is_ordered
+from trninv.graphql.queries import LISTS
+from trninv.inventory import migrate, stamp
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.fields import Form
+from trninv.inventory.kinds import KINDS
+from trninv.inventory.schema import TABLES
+from trninv.inventory.state import Condition, set_state
+from trninv.inventory.transfer import transfer
+from trninv.reports.guard import checked
+from trninv.reports.library import reports
+from trninv.reports.reader import find
+from trninv.reports.views import READABLE
+from trninv.routing.fleet import Fleet
+from trninv.settings import Settings
+
+NAMES = ("b1", "b-1", "b_1", "b.1", "ba", "b-a", "a-b", "ab", "b10", "b-10")
+"""Clusters that a dictionary and code points order otherwise."""
+_LOCALE = "en_US.UTF-8"
+
+
+def _make(url: str) -> None:
+    small, wide = (systems().names[name] for name in ("trn1.2xlarge", "trn1.32xlarge"))
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        for name in NAMES:
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), small, name=name)
+        with writing(engine) as connection:
+            stamp.seed(connection, catalog(), wide, name="w-1")
+            for name in NAMES[::2]:
+                set_state(connection, [f"{name}/d0/s0/c0"], Condition("down"), why="test", who=f"who {name}")
+
+
+@pytest.fixture(scope="module")
+def dictionary() -> Iterator[str]:
+    """URL of a database with such an order."""
+    made = shutil.which("localedef")
+    if made is None:
+        pytest.skip("no localedef to make a locale with")
+    with ExitStack() as stack:
+        kind = tempfile.TemporaryDirectory
+        folders = [Path(stack.enter_context(kind(prefix="pg", ignore_cleanup_errors=True))) for _ in "ab"]
+        folders[0].chmod(0o755)
+        command = [made, "-i", "en_US", "-f", "UTF-8", str(folders[0] / _LOCALE)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("localedef has no sources to make a locale of")
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("LOCPATH", str(folders[0]))
+        url = stack.enter_context(postgres.server(folders[1]))
+        with psycopg.connect(url.format("postgres"), autocommit=True) as connection:
+            made_with = f"LOCALE_PROVIDER libc LOCALE '{_LOCALE}' TEMPLATE template0"
+            connection.execute(f"CREATE DATABASE dictionary {made_with}".encode())
+        yield url.format("dictionary")
+
+
+@pytest.fixture(scope="module")
+def both(dictionary: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Fleet]]:
+    """The same fleets on SQLite and there."""
+    urls = [f"sqlite:///{tmp_path_factory.mktemp('order')}/fleet.db", dictionary]
+    _make(urls[0])
+    with connect(urls[0]) as source, connect(urls[1]) as target:
+        migrate.migrate(target)
+        with reading(source) as found, writing(target) as made:
+            transfer(found, made)
+    with trninv.open(urls[0]) as lite, trninv.open(urls[1]) as other:
+        yield [lite, other]
+
+
+def test_the_locale_orders_otherwise(dictionary: str) -> None:
+    """Or the other tests would show nothing."""
+    with psycopg.connect(dictionary) as connection:
+        found = connection.execute("SELECT array_agg(x ORDER BY x) FROM unnest(ARRAY['b1', 'b-2']) AS x").fetchone()
+    assert found == (["b1", "b-2"],)
+
+
+def _pages(api: Api, name: str, order: str, given: str) -> list[Any]:
+    found, after = [], "null"
+    for _ in range(6):
+        document = (
+            f"{{ {name}({given}orderBy: [{{{order}}}], after: {after}) {{ pageInfo {{ endCursor }} "
+            "edges { cursor } totalCount } }"
+        )
+        answer = json.loads(asyncio.run(api.run(Request(document))).body)
+        page = answer["data"][name]
+        found.append(page)
+        after = json.dumps(page["pageInfo"]["endCursor"])
+        if after == "null":
+            break
+    return found
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("name", LISTS)
+def test_pages_of_every_list_ordered_by_every_text(both: list[Fleet], name: str, *, compiled: bool) -> None:
+    fields = [each for each in KINDS[LISTS[name]].fields if is_ordered(each) and each.form in (*TEXTS, Form.ENUM)]
+    apis = [Api(fleet, Settings(database_url="", compiled=compiled)) for fleet in both]
+    for field in fields:
+        first, *rest = field.name.split("_")
+        ordered = first + "".join(word.capitalize() for word in rest)
+        for way, given in (("ASC", "first: 4, "), ("DESC", "first: 3, ")):
+            lite, other = (_pages(api, _camel(name), f"{ordered}: {way}", given) for api in apis)
+            assert lite == other, (field.name, way)
+            assert lite[0]["edges"] or name in ("network_nodes", "switches")
+
+
+def _camel(name: str) -> str:
+    return {"network_nodes": "networkNodes"}.get(name, name)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_filters_that_compare_texts(both: list[Fleet], *, compiled: bool) -> None:
+    document = "query ($t: String!) { clusters(filter: {slug: {%s: $t}}) { nodes { slug } } }"
+    apis = [Api(fleet, Settings(database_url="", compiled=compiled)) for fleet in both]
+    for test in ("lt", "gte"):
+        request = Request(document % test, {"t": "b.1"})
+        lite, other = (json.loads(asyncio.run(api.run(request)).body)["data"] for api in apis)
+        assert lite == other
+
+
+def _texts(fleet: Fleet, name: str) -> list[str]:
+    """The columns of texts of a table or view on SQLite."""
+    with fleet.reading() as connection:
+        found = connection.execute(text(f"PRAGMA table_info({name})")).all()
+    return [row.name for row in found if not row.type.startswith(("INT", "BOOL"))]
+
+
+def _read(fleet: Fleet, sql: str) -> list[Any]:
+    with fleet.reading() as connection:
+        return [tuple(row) for row in connection.execute(text(sql))]
+
+
+@pytest.mark.parametrize("name", sorted(READABLE))
+def test_sql_orders_and_compares_texts_alike(both: list[Fleet], name: str) -> None:
+    for column in _texts(both[0], name):
+        for sql in (
+            f"SELECT DISTINCT {column} AS x FROM {name} WHERE {column} IS NOT NULL ORDER BY {column} LIMIT 200",
+            f"SELECT min({column}) AS least, max({column}) AS most, count(*) AS n FROM {name}",
+        ):
+            lite, other = (_read(fleet, sql) for fleet in both)
+            assert lite == other, sql
+
+
+def test_numbers_as_text_are_ordered_alike(both: list[Fleet]) -> None:
+    """The column is no text, so it is what a query makes of it that counts."""
+    sql = "SELECT CAST(ordinal - 2 AS TEXT) AS x FROM v_chip WHERE cluster = 'w-1' ORDER BY CAST(ordinal - 2 AS TEXT)"
+    lite, other = (find(fleet.engine, checked(sql, fleet.engine.dialect.name), seconds=30).rows for fleet in both)
+    assert lite == other
+    assert lite[0] == ("-1",)
+
+
+@pytest.mark.parametrize("name", sorted(reports()))
+def test_reports_have_one_order(both: list[Fleet], name: str) -> None:
+    sql = (reports()[name].sql(fleet.engine.dialect.name, {}) for fleet in both)
+    lite, other = (find(fleet.engine, each, seconds=30).rows for fleet, each in zip(both, sql, strict=True))
+    assert json.dumps(lite) == json.dumps(other)
+
+
+def test_an_answer_rests_on_its_facts_in_one_order(both: list[Fleet]) -> None:
+    lite, other = (fleet.memory_pool("w-1/d0/s0/c0") for fleet in both)
+    assert [(fact.subject, fact.attribute) for fact in lite.facts] == [
+        (fact.subject, fact.attribute) for fact in other.facts
+    ]
+
+
+def test_every_column_of_text_is_compared_by_code_points(dictionary: str, both: list[Fleet]) -> None:
+    """A migration that adds one has to say so: docs/how-to/add-a-column.md."""
+    assert both
+    query = (
+        "SELECT attrelid::regclass::text, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
+        "JOIN pg_collation ON pg_collation.oid = attcollation WHERE relnamespace = 'public'::regnamespace "
+        "AND relkind = 'r' AND NOT attisdropped AND collname <> 'C' AND relname <> 'alembic_version'"
+    )
+    with psycopg.connect(dictionary) as connection:
+        assert connection.execute(query).fetchall() == []
+        tables = {row[0] for row in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
+    assert tables >= set(TABLES)
+
+
+def test_the_locale_orders_again_after_the_way_back(dictionary: str, both: list[Fleet]) -> None:
+    assert both
+    ordered = "SELECT array_agg(slug ORDER BY slug) FROM cluster WHERE slug IN ('b1', 'b-10')"
+
+    def found() -> Any:
+        with psycopg.connect(dictionary) as connection:
+            return (connection.execute(ordered.encode()).fetchone() or ((),))[0]
+
+    with connect(dictionary) as engine:
+        migrate.migrate(engine, "0009")
+        assert found() == ["b1", "b-10"]
+        migrate.migrate(engine)
+        assert found() == ["b-10", "b1"]
+        assert migrate.check(engine) is None

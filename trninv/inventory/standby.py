@@ -1,0 +1,78 @@
+"""Connections to a PostgreSQL standby that are only given out where it has all that its primary has.
+
+So an answer is never older than its request, whoever wrote last and through whichever process. Positions in the
+write-ahead log are compared, of one history: the same system identifier, and the timeline on which the primary is. A
+standby learns of a new timeline with its first restart point, so for some minutes after a fail-over none is read.
+"""
+
+import time
+from typing import Any, Final
+
+from sqlalchemy import Engine, PoolProxiedConnection, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from trninv.errors import DatabaseError
+from trninv.inventory.database import failing, reaching
+
+WAIT: Final = 0.1
+"""Seconds in which a standby may catch up."""
+_PAUSE: Final = 0.005
+
+_WRITTEN = "SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8), pg_current_wal_insert_lsn()::text"
+_REPLAYED = """
+SELECT pg_is_in_recovery() AND lpad(upper(to_hex(timeline_id)), 8, '0') = %s, pg_last_wal_replay_lsn() >= %s::pg_lsn
+FROM pg_control_checkpoint()"""
+
+
+def only_current(standby: Engine, primary: Engine) -> None:
+    """Have an engine give out such connections only; where there is none, connecting fails with a DatabaseError."""
+
+    def compare(connection: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:
+        server, position = _position(primary)
+        with failing(standby):
+            is_of_it = _is_current(standby, connection, position)
+        if not (is_of_it and server and _system(entry) == server):
+            raise DatabaseError("the server of TRNINV_READ_URL is not a standby of the primary")
+
+    event.listen(standby, "checkout", compare)
+
+
+def _position(primary: Engine) -> tuple[str | None, tuple[str, str]]:
+    """The primary's system identifier, and the timeline and position of its log."""
+    with reaching(primary):
+        pooled = primary.raw_connection()
+    try:
+        with failing(primary):
+            return _system(pooled), _row(primary, pooled.driver_connection, _WRITTEN, ())
+    except DatabaseError:
+        pooled.invalidate()
+        raise
+    finally:
+        pooled.close()
+
+
+def _is_current(engine: Engine, driver: Any, position: tuple[str, str]) -> bool:
+    end = time.monotonic() + WAIT
+    while True:
+        is_on_timeline, has_all = _row(engine, driver, _REPLAYED, position)
+        if has_all or not is_on_timeline:
+            return bool(is_on_timeline)
+        if time.monotonic() >= end:
+            raise DatabaseError("the standby has not replayed all that its primary has written")
+        time.sleep(_PAUSE)
+
+
+def _row(engine: Engine, driver: Any, sql: str, values: tuple[str, ...]) -> Any:
+    try:
+        driver.autocommit = True  # one statement needs no transaction around it
+        row = driver.execute(sql, values).fetchone()
+        driver.autocommit = False
+    except engine.dialect.loaded_dbapi.Error as error:
+        raise DBAPIError(sql, None, error) from error
+    return row
+
+
+def _system(of: ConnectionPoolEntry | PoolProxiedConnection) -> str | None:
+    known = of.info.get("server")
+    return known and known[0]
