@@ -32,7 +32,7 @@ def killed_half_way(work: Callable[..., None], *arguments: object) -> None:
 
 def seed_half(url: str, tables: int, told: Connection) -> None:
     """Seed a system, as far as so many tables."""
-    layout.ORDER = stamp.ORDER = (*stamp.ORDER[:tables], "the end")
+    vars(layout)["ORDER"] = vars(stamp)["ORDER"] = (*layout.ORDER[:tables], "the end")
     with connect(url) as engine, writing(engine) as connection:
         try:
             stamp.seed(connection, catalog(), systems().get("u-trn2x64"))

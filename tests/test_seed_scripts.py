@@ -17,9 +17,8 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.mark.parametrize("name", ["trn1", "trn2", "trn3"])
 def test_a_seed_script_runs_by_itself(name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", f"seed.{name}", "--dry-run"], cwd=ROOT, capture_output=True, check=True
-    )
+    command = [sys.executable, "-m", f"seed.{name}", "--dry-run"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     assert done.stdout.count(b"would seed") == 2
 
 

@@ -71,9 +71,9 @@ class Server:
 
     def settle(self, url: str) -> None:
         end = time.monotonic() + LONGEST
-        others = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{_name(url)}'"
+        others = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
         with psycopg.connect(self._url.format("postgres"), autocommit=True) as connection:
-            while connection.execute(others.encode()).fetchone() != (0,):
+            while connection.execute(others, [_name(url)]).fetchone() != (0,):
                 if time.monotonic() > end:
                     raise TimeoutError(f"a connection to {url} is still open")
                 time.sleep(0.005)

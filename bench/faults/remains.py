@@ -18,8 +18,7 @@ _SCHEMA = {
         "SELECT relkind::text, relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1, 2",
         "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public' ORDER BY 1",
         "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1",
-        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint "
-        "WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2",
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid <> 0 ORDER BY 1, 2",
         "SELECT tgname, tgenabled::text FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1",
     ],
 }
