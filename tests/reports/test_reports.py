@@ -1,8 +1,10 @@
 """Views, reports and exports: the same on both databases, using indexes, read back in full."""
 
 import csv
+import errno
 import io
 import json
+import os
 from collections.abc import Callable
 from datetime import datetime, tzinfo
 from functools import partial
@@ -16,7 +18,7 @@ from starlette.testclient import TestClient
 from conftest import Databases, Run, wear
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.errors import LimitError, SqlError, UnknownReportError
+from trninv.errors import LimitError, NotReachableError, SqlError, UnknownReportError
 from trninv.inventory import stamp, state
 from trninv.inventory.database import connect, reading, writing
 from trninv.reports.export import TABLES_AND_VIEWS, export, property_graph
@@ -270,6 +272,19 @@ def _text(value: Any) -> str:
         return f"{float(value):.12g}"
     except ValueError:
         return str(value)
+
+
+def test_what_is_written_in_part_has_no_name(lite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Path.write_text
+
+    def write_half(file: Path, text: str, **how: Any) -> int:
+        whole(file, text[: len(text) // 2], **how)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
+
+    monkeypatch.setattr(Path, "write_text", write_half)
+    with connect(lite) as engine, pytest.raises(NotReachableError, match="No space left"):
+        list(export(engine, tmp_path / "out", "csv"))
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_the_token_table_is_not_exported() -> None:
