@@ -45,7 +45,7 @@ def opened(databases: Databases) -> Iterator[Opened]:
 
         @cache
         def open_(kind: str) -> Fleet:
-            url = seed_clusters(databases.empty("sqlite" if kind == "damaged" else kind), CLUSTERS)
+            url = seed_clusters(databases.migrated("sqlite" if kind == "damaged" else kind), CLUSTERS)
             if kind == "damaged":
                 _damage(url)
             return stack.enter_context(trninv.open(url))
@@ -68,6 +68,11 @@ def asked(request: pytest.FixtureRequest, opened: Opened) -> Fleet:
     return opened(request.param)
 
 
+def _pairs(fleet: Fleet) -> int:
+    """How many pairs are asked about; on PostgreSQL only whether it is read alike remains to be seen."""
+    return 12 if fleet.engine.dialect.name == "sqlite" else 3
+
+
 def _damage(url: str) -> None:
     chance = random.Random(7)
     with connect(url) as engine, writing(engine) as connection:
@@ -88,7 +93,7 @@ def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(asked: Fleet, sy
     number = {of["address"]: node for node, of in graph.nodes(data=True)}
     chips = [address for address, node in number.items() if graph.nodes[node]["kind"] == "chip"]
     chance = random.Random(system)
-    for _ in range(12):
+    for _ in range(_pairs(asked)):
         a, b = chance.sample(chips, 2)
         if a.split("/")[1] == b.split("/")[1]:
             continue
@@ -121,7 +126,7 @@ def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
     with reading(asked.engine) as connection:
         named = node_addresses().where(TABLES["node"].c.kind == "chip")
         chips = [row.address for row in connection.execute(named) if row.address.startswith(f"c-{system}/")]
-    pairs = [chance.sample(chips, 2) for _ in range(15)]
+    pairs = [chance.sample(chips, 2) for _ in range(_pairs(asked))]
     remembered = [asked.path(a, b, by) for a, b in pairs]
     monkeypatch.setattr(FabricCache, "path", lambda *_: None)
     assert remembered == [asked.path(a, b, by) for a, b in pairs]
@@ -129,7 +134,7 @@ def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_remembered_is_never_stale(databases: Databases, backend: str) -> None:
-    url = seed_clusters(databases.empty(backend), {"trn2": 3})
+    url = seed_clusters(databases.migrated(backend), {"trn2": 3})
     ends, node = ("c-trn2/d0/s0/c0", "c-trn2/d1/s0/c0"), TABLES["node"]
     with trninv.open(url) as opened, connect(url) as other:
         for address in ("c-trn2/d1/s0/efa0", "c-trn2/d0/s0/efa0", "c-trn2/fabric/t3/n0"):
@@ -200,7 +205,7 @@ def _holds_its_bounds(answer: BisectionAnswer) -> None:
 
 
 def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases) -> None:
-    url, link = seed_clusters(databases.empty("sqlite"), {"u-trn2x64": 4}), TABLES["link"]
+    url, link = seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 4}), TABLES["link"]
     with trninv.open(url) as opened, connect(url) as engine:
         assert opened.bisection("c-u-trn2x64").upper == 3_200 * GB
         with writing(engine) as connection:
@@ -213,7 +218,7 @@ def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases
 
 
 def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases: Databases) -> None:
-    url = seed_clusters(databases.empty("sqlite"), {"u-trn2x64": 7})
+    url = seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 7})
     broken = ["d1/s0/c3", "d4/s0/c3", "d2/s1/c5", "d2/s1/c6", "d5/s2/efa9"]
     with connect(url) as engine, writing(engine) as connection:
         set_state(connection, [f"c-u-trn2x64/{part}" for part in broken], Condition("down"), why="test", who="test")
@@ -237,11 +242,12 @@ def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases
 
 def test_bisection_of_single_chips_against_every_split(databases: Databases) -> None:
     chance = random.Random(3)
+    url = seed_clusters(databases.migrated("sqlite"), {"trn1.2xlarge": 7})
     for _ in range(6):
-        url = seed_clusters(databases.empty("sqlite"), {"trn1.2xlarge": 7})
         with connect(url) as engine, writing(engine) as connection:
-            _break(connection, "node", chance, 0.1)
-            _break(connection, "link", chance, 0.1)
+            for table in ("node", "link"):
+                connection.execute(update(TABLES[table]).values(state="up"))
+                _break(connection, table, chance, 0.1)
         with trninv.open(url) as opened:
             graph = whole(opened, "c-trn1.2xlarge")
             ends = [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]

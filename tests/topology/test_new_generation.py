@@ -126,7 +126,7 @@ Cli = Callable[..., tuple[int, str, str]]
 def checkout(tmp_path: Path) -> Path:
     """A copy of the program, as a user's checkout."""
     for name in ("trninv", "seed", "migrations"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "web"))
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("web"))
     shutil.copy(ROOT / "alembic.ini", tmp_path)
     return tmp_path
 
