@@ -49,6 +49,7 @@ def _table(killer: Killer, kills: int) -> Counter[str]:
             counted = Counter(killer.kill(operation, kind, share))
             lines.append([operation.name, kind, share, *(counted[column] for column in _COLUMNS)])
             total += counted
+            print(f"{operation.name} on {kind}: {dict(counted)}", file=sys.stderr)
     lines.append(["all", "", kills, *(total[column] for column in _COLUMNS)])
     print(tabulate(lines, headers=["command", "database", "kills", *_COLUMNS]))
     return total
