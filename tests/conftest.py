@@ -44,6 +44,11 @@ def seed_everything(url: str) -> None:
                 stamp.seed(connection, catalog(), system)
 
 
+def _migrate(url: str) -> None:
+    with connect(url) as engine:
+        migrate.migrate(engine)
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """URL of the worker's PostgreSQL server, with {} for the database."""
@@ -53,12 +58,12 @@ def postgres_url() -> Iterator[str]:
 
 
 class Databases:
-    """Makes empty databases, and copies of a seeded one, on either backend."""
+    """Makes empty databases, and copies of one with tables and of one that is seeded, on either backend."""
 
     def __init__(self, directory: Path, request: pytest.FixtureRequest) -> None:
         self._directory, self._request = directory, request
         self._numbers = itertools.count()
-        self._templates: dict[str, str] = {}
+        self._templates: dict[tuple[str, Callable[[str], None]], str] = {}
 
     def empty(self, backend: str) -> str:
         name = f"t{next(self._numbers)}"
@@ -68,10 +73,16 @@ class Databases:
         return self._postgres(name)
 
     def seeded(self, backend: str) -> str:
-        if backend not in self._templates:
-            self._templates[backend] = self.empty(backend)
-            seed_everything(self._templates[backend])
-        template = self._templates[backend]
+        return self._copied(backend, seed_everything)
+
+    def migrated(self, backend: str) -> str:
+        return self._copied(backend, _migrate)
+
+    def _copied(self, backend: str, make: Callable[[str], None]) -> str:
+        if (backend, make) not in self._templates:
+            self._templates[backend, make] = self.empty(backend)
+            make(self._templates[backend, make])
+        template = self._templates[backend, make]
         if backend == "sqlite":
             url = self.empty(backend)
             shutil.copy(template.removeprefix("sqlite:///"), url.removeprefix("sqlite:///"))

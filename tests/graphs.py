@@ -74,7 +74,7 @@ def without(graph: Graph, nodes: Collection[int], links: Collection[int]) -> Gra
 def seed_clusters(url: str, clusters: dict[str, int]) -> str:
     """Clusters of so many domains each, named c-SYSTEM, in an empty database; its URL."""
     with connect(url) as engine:
-        migrate.migrate(engine)
+        migrate.make(engine)
         for system, domains in clusters.items():
             with writing(engine) as connection:
                 stamp.seed(connection, catalog(), systems().get(system).resized(domains), f"c-{system}")

@@ -8,16 +8,17 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 
 @contextmanager
-def serving(database: str, **environment: str) -> Iterator[str]:
-    """Its URL, once it answers."""
+def serving(database: str, log: IO[bytes] | int = subprocess.DEVNULL, **environment: str) -> Iterator[str]:
+    """Its URL, once it answers; what it logs goes to a file, if one is given."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "trninv", "--database", database, "serve", "--port", str(port)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | environment)
+    process = subprocess.Popen(command, stderr=log, env=os.environ | environment)
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(600):

@@ -1,30 +1,57 @@
 """Each seed script runs on its own, and alembic can migrate alone."""
 
 import os
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from conftest import Run
 from trninv.catalog.models import systems
 
 ROOT = Path(__file__).parents[1]
 
 
-def test_plain_alembic_and_the_seed_scripts(tmp_path: Path) -> None:
-    environment = os.environ | {"TRNINV_DATABASE_URL": f"sqlite:///{tmp_path / 'fleet.db'}"}
+@pytest.mark.parametrize("name", ["trn1", "trn2", "trn3"])
+def test_a_seed_script_runs_by_itself(name: str) -> None:
+    command = [sys.executable, "-m", f"seed.{name}", "--dry-run"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout.count(b"would seed") == 2
 
-    def run(*command: str) -> str:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
-    run(sys.executable, "-m", "alembic", "upgrade", "head")
-    for script, number in (("trn1", 2), ("trn2", 2), ("trn3", 2)):
-        assert run(sys.executable, "-m", f"seed.{script}").count(": seeded") == number
-    assert "as the catalog says" in run(sys.executable, "-m", "trninv", "verify")
-    run(sys.executable, "-m", "alembic", "downgrade", "base")
+Script = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Script:
+    """Run a seed script as `python -m` does, in this process; returns status, stdout, stderr."""
+
+    def call(name: str, *arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module(f"seed.{name}", run_name="__main__")
+        return int(str(ended.value.code)), *capfd.readouterr()
+
+    return call
+
+
+def test_plain_alembic_and_the_seed_scripts(
+    script: Script, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'fleet.db'}"
+    monkeypatch.setenv("TRNINV_DATABASE_URL", url)
+
+    def alembic(*words: str) -> None:
+        subprocess.run([sys.executable, "-m", "alembic", *words], cwd=ROOT, capture_output=True, check=True)
+
+    alembic("upgrade", "head")
+    for name in ("trn1", "trn2", "trn3"):
+        assert script(name)[1].count(": seeded") == 2
+    assert "as the catalog says" in run("verify", database=url)[1]
+    alembic("downgrade", "base")
 
 
 @pytest.mark.parametrize(
@@ -36,23 +63,25 @@ def test_plain_alembic_and_the_seed_scripts(tmp_path: Path) -> None:
         (["trn1"], ["trn1.32xlarge: 16 chips in 1 server"]),
     ],
 )
-def test_a_seed_script_takes_the_options_of_trninv_seed(arguments: list[str], seeded: list[str]) -> None:
-    done = seed_script("trn2", "--dry-run", *arguments)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [f"would seed {each}" for each in seeded]
+def test_a_seed_script_takes_the_options_of_trninv_seed(
+    script: Script, arguments: list[str], seeded: list[str]
+) -> None:
+    status, out, err = script("trn2", "--dry-run", *arguments)
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [f"would seed {each}" for each in seeded]
 
 
-def test_a_seed_script_seeds_every_system_when_told_so() -> None:
-    assert seed_script("trn2", "--all", "--dry-run").stdout.count("would seed") == len(systems().systems)
+def test_a_seed_script_seeds_every_system_when_told_so(script: Script) -> None:
+    assert script("trn2", "--all", "--dry-run")[1].count("would seed") == len(systems().systems)
 
 
 @pytest.mark.parametrize("word", ["--help", "-h"])
-def test_a_seed_script_helps_instead_of_seeding(word: str) -> None:
-    done = seed_script("trn3", word)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "trn3-gen1, trn3-gen2" in done.stdout.splitlines()[0]
-    assert "--domains N" in done.stdout
-    assert ": seeded" not in done.stdout
+def test_a_seed_script_helps_instead_of_seeding(script: Script, word: str) -> None:
+    status, out, err = script("trn3", word)
+    assert (status, err) == (0, "")
+    assert "trn3-gen1, trn3-gen2" in out.splitlines()[0]
+    assert "--domains N" in out
+    assert ": seeded" not in out
 
 
 @pytest.mark.parametrize(
@@ -63,15 +92,10 @@ def test_a_seed_script_helps_instead_of_seeding(word: str) -> None:
         (["--all", "trn1"], "name none beside it"),
     ],
 )
-def test_a_seed_script_refuses_what_trninv_seed_refuses(arguments: list[str], complaint: str) -> None:
-    done = seed_script("trn2", *arguments, "--dry-run")
-    assert done.returncode == 2
-    assert complaint in done.stderr
-
-
-def seed_script(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", f"seed.{name}", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+def test_a_seed_script_refuses_what_trninv_seed_refuses(script: Script, arguments: list[str], complaint: str) -> None:
+    status, _, err = script("trn2", *arguments, "--dry-run")
+    assert status == 2
+    assert complaint in err
 
 
 @pytest.mark.parametrize("file", ["run", ".ci/run", ".ci/interpreters"])
@@ -89,7 +113,7 @@ def test_lock_files_hold_no_registry_addresses() -> None:
 
 @pytest.mark.slow
 def test_the_last_line_of_a_run_says_that_chromium_is_missing() -> None:
-    command = [sys.executable, "-m", "pytest", "-n", "1", "tests/explorer", "-k", "graphiql"]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "tests/explorer", "-k", "graphiql_runs"]
     done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PATH": ""}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     *_, total, last = done.stdout.splitlines()

@@ -304,7 +304,7 @@ def test_a_pipe_that_closes_is_no_error(lite: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["facts"], ["schema"], ["--help"], ["facts", "--help"], ["sql", "SELECT 1", "--format", "csv"]]
+    "arguments", [["facts"], ["--help"], ["facts", "--help"], ["sql", "SELECT 1", "--format", "csv"]]
 )
 def test_output_that_goes_nowhere_is_one_line(lite: str, arguments: list[str]) -> None:
     command = [sys.executable, "-m", "trninv", "--database", lite, *arguments]
@@ -313,7 +313,7 @@ def test_output_that_goes_nowhere_is_one_line(lite: str, arguments: list[str]) -
     assert (done.returncode, done.stderr) == (1, "trninv: the output: No space left on device\n")
 
 
-@pytest.mark.parametrize("command", ["facts", "schema", "--help"])
+@pytest.mark.parametrize("command", ["facts", "--help"])
 def test_a_reader_that_leaves_is_no_failure(lite: str, command: str) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "trninv", "--database", lite, command], stdout=subprocess.PIPE, stderr=subprocess.PIPE

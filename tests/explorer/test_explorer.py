@@ -25,8 +25,6 @@ from trninv.inventory.access import create
 from trninv.inventory.database import connect, writing
 from trninv.service.explorer import WEB
 
-pytestmark = pytest.mark.slow
-
 SCREENS = Path(__file__).parent.parent / "golden" / "screens"
 U = "#/domain/u-trn2x64/d0"
 PAGES = {
@@ -64,6 +62,7 @@ def wire(page: Page, short: str) -> Locator:
     return page.locator(".wire", has=page.locator(f'title:text("{a}--{b}:")')).locator(".hit").first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_looks_as_it_did_is_accessible_and_fits_a_phone(
     opened: Open,  # noqa: F811

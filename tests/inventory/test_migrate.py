@@ -2,8 +2,6 @@
 
 import re
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from sqlalchemy import Engine, create_engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 import postgres
+from apart import at_once
 from conftest import Databases, seed_everything
 from trninv.errors import NotMigratedError, NotReachableError, UsageError
 from trninv.inventory import migrate
@@ -178,6 +177,4 @@ def test_a_newer_database_is_not_migrated(engine: Engine) -> None:
 
 
 def test_migrations_at_once_follow_each_other(empty: str) -> None:
-    command = [sys.executable, "-m", "trninv", "--database", empty, "migrate"]
-    started = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
-    assert [(process.communicate()[1], process.returncode) for process in started] == [("", 0)] * 4
+    assert at_once(4, "--database", empty, "migrate") == [(0, "")] * 4

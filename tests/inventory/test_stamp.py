@@ -1,16 +1,12 @@
 """Seeding: idempotent, one transaction per system, nothing left behind by a kill, the same rows on both databases."""
 
-import os
-import signal
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, select, text
 from sqlalchemy.schema import CreateTable
 
+from apart import killed_half_way, seed_half
 from conftest import BACKENDS, SYSTEMS, Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
@@ -95,37 +91,12 @@ def test_without_tables_it_says_what_to_do(empty: str) -> None:
         pass
 
 
-_KILLED = """
-import os, sys, time
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
-from trninv.inventory import layout, stamp
-from trninv.inventory.database import connect, writing
-
-layout.ORDER = stamp.ORDER = (*stamp.ORDER[:int(sys.argv[2])], "the end")
-with connect(sys.argv[1]) as engine, writing(engine) as connection:
-    try:
-        stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
-    except KeyError:
-        print("half way", flush=True)
-        time.sleep(60)
-"""
-
-
 @pytest.mark.parametrize("tables", [1, 6, 10])
 def test_a_kill_in_the_middle_leaves_nothing(empty: str, tables: int) -> None:
     with connect(empty) as engine:
         migrate.migrate(engine)
         before = _everything(engine)
-    child = subprocess.Popen(
-        [sys.executable, "-c", _KILLED, empty, str(tables)],
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == b"half way\n"
-    child.send_signal(signal.SIGKILL)
-    child.communicate()
+    killed_half_way(seed_half, empty, tables)
     with connect(empty) as engine:
         assert _everything(engine) == before
         with writing(engine) as connection:

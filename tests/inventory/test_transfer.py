@@ -1,14 +1,9 @@
 """Copying a database: between both kinds and back, whole or not at all, never over what nobody gave up."""
 
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from sqlalchemy import Engine, select, text
 
+from apart import copy_half, killed_half_way
 from conftest import BACKENDS, Databases, wear
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
@@ -124,35 +119,12 @@ def test_a_row_that_the_target_cannot_hold_undoes_everything(databases: Database
         assert not any(_everything(target).values())
 
 
-_KILLED = """
-import sys, time
-from trninv.inventory import transfer
-from trninv.inventory.database import connect, reading, writing
-
-def pause(doing, done, total):
-    if doing == sys.argv[3]:
-        print("half way", flush=True)
-        time.sleep(60)
-
-with connect(sys.argv[1]) as one, connect(sys.argv[2]) as other, reading(one) as source, writing(other) as target:
-    transfer.transfer(source, target, pause)
-"""
-
-
 @pytest.mark.parametrize("at", ["writing fact", "writing link", "comparing token"])
 @pytest.mark.parametrize("used", ["sqlite"], indirect=True)
 def test_a_kill_leaves_nothing_and_the_next_copy_is_whole(used: str, empty: str, at: str) -> None:
     with connect(empty) as target:
         migrate.migrate(target)
-    child = subprocess.Popen(
-        [sys.executable, "-c", _KILLED, used, empty, at],
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == b"half way\n"
-    child.send_signal(signal.SIGKILL)
-    child.communicate()
+    killed_half_way(copy_half, used, empty, at)
     with connect(used) as source, connect(empty) as target:
         assert not any(_everything(target).values())
         _copy(source, target)

@@ -1,8 +1,10 @@
 """Across the EFA fabric: two domains and a slice of it against the whole graph, the quotient against every split."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 
 import networkx as nx
 import pytest
@@ -23,6 +25,7 @@ from trninv.inventory.state import Condition, set_state
 from trninv.routing import cluster
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.fleet import Fleet
+from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.routing.scope import Scope
 from trninv.routing.wiring import Wirings, load
 from trninv.solvers import quotient
@@ -33,22 +36,49 @@ GB = 10**9
 CLUSTERS = {"trn1": 20, "trn2": 3, "u-trn2x64": 9, "trn3-gen1": 2, "trn3-gen2": 2, "trn1.2xlarge": 6}
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
-    with trninv.open(seed_clusters(databases.empty(request.param), CLUSTERS)) as opened:
-        yield opened
+Opened = Callable[[str], Fleet]
 
 
 @pytest.fixture(scope="module")
-def damaged(databases: Databases) -> Iterator[Fleet]:
-    """The same with some of everything out of service: chips, NICs, links, network nodes."""
-    url = seed_clusters(databases.empty("sqlite"), CLUSTERS)
+def opened(databases: Databases) -> Iterator[Opened]:
+    """A fleet on a backend or, as "damaged", one with some of everything out of service: chips, NICs, links, nodes."""
+    with ExitStack() as stack:
+
+        @cache
+        def open_(kind: str) -> Fleet:
+            url = seed_clusters(databases.migrated("sqlite" if kind == "damaged" else kind), CLUSTERS)
+            if kind == "damaged":
+                _damage(url)
+            return stack.enter_context(trninv.open(url))
+
+        yield open_
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def fleet(request: pytest.FixtureRequest, opened: Opened) -> Fleet:
+    return opened(request.param)
+
+
+@pytest.fixture(scope="module")
+def damaged(opened: Opened) -> Fleet:
+    return opened("damaged")
+
+
+@pytest.fixture(scope="module", params=[*BACKENDS, "damaged"])
+def asked(request: pytest.FixtureRequest, opened: Opened) -> Fleet:
+    return opened(request.param)
+
+
+def _pairs(fleet: Fleet) -> int:
+    """How many pairs are asked about; on PostgreSQL only whether it is read alike remains to be seen."""
+    return 12 if fleet.engine.dialect.name == "sqlite" else 3
+
+
+def _damage(url: str) -> None:
     chance = random.Random(7)
     with connect(url) as engine, writing(engine) as connection:
         for table, share in (("node", 0.05), ("link", 0.05)):
             _break(connection, table, chance, share)
-    with trninv.open(url) as opened:
-        yield opened
 
 
 def _break(connection: Connection, table: str, chance: random.Random, share: float) -> None:
@@ -58,17 +88,13 @@ def _break(connection: Connection, table: str, chance: random.Random, share: flo
     connection.execute(update(rows).where(rows.c.id.in_(lost)).values(state="down"))
 
 
-@pytest.mark.parametrize("state", ["healthy", "damaged"])
 @pytest.mark.parametrize("system", [name for name in CLUSTERS if name != "trn1.2xlarge"])
-def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(
-    fleet: Fleet, damaged: Fleet, system: str, state: str
-) -> None:
-    asked = damaged if state == "damaged" else fleet
+def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(asked: Fleet, system: str) -> None:
     graph = whole(asked, f"c-{system}")
     number = {of["address"]: node for node, of in graph.nodes(data=True)}
     chips = [address for address, node in number.items() if graph.nodes[node]["kind"] == "chip"]
     chance = random.Random(system)
-    for _ in range(12):
+    for _ in range(_pairs(asked)):
         a, b = chance.sample(chips, 2)
         if a.split("/")[1] == b.split("/")[1]:
             continue
@@ -92,19 +118,18 @@ def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(
         )
 
 
-@pytest.mark.parametrize("state", ["healthy", "damaged"])
 @pytest.mark.parametrize("by", ["hops", "bandwidth"])
 @pytest.mark.parametrize("system", list(CLUSTERS))
 def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
-    fleet: Fleet, damaged: Fleet, system: str, by: str, state: str, monkeypatch: pytest.MonkeyPatch
+    asked: Fleet, system: str, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, chance = damaged if state == "damaged" else fleet, random.Random(f"{system} {by}")
+    chance = random.Random(f"{system} {by}")
     with reading(asked.engine) as connection:
         named = node_addresses().where(TABLES["node"].c.kind == "chip")
         chips = [row.address for row in connection.execute(named) if row.address.startswith(f"c-{system}/")]
-    pairs = [chance.sample(chips, 2) for _ in range(15)]
+    pairs = [chance.sample(chips, 2) for _ in range(_pairs(asked))]
     domain = pairs[0][0].split("/s")[0]
-    pairs += [chance.choices([chip for chip in chips if chip.startswith(f"{domain}/")], k=2) for _ in range(15)]
+    pairs += [chance.choices([chip for chip in chips if chip.startswith(f"{domain}/")], k=2) for _ in pairs]
     remembered = [asked.path(a, b, by) for a, b in pairs]
     monkeypatch.setattr(FabricCache, "path", lambda *_: None)
     assert remembered == [asked.path(a, b, by) for a, b in pairs]
@@ -112,7 +137,7 @@ def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_remembered_is_never_stale(databases: Databases, backend: str) -> None:
-    url = seed_clusters(databases.empty(backend), {"trn2": 3})
+    url = seed_clusters(databases.migrated(backend), {"trn2": 3})
     ends, node = ("c-trn2/d0/s0/c0", "c-trn2/d1/s0/c0"), TABLES["node"]
     with trninv.open(url) as opened, connect(url) as other:
         for address in ("c-trn2/d1/s0/efa0", "c-trn2/d0/s0/efa0", "c-trn2/fabric/t3/n0"):
@@ -172,15 +197,18 @@ def test_bisection_of_clusters(fleet: Fleet, system: str, value: int | None, spl
 
 
 def test_bisection_of_a_damaged_cluster_holds_its_bounds(damaged: Fleet) -> None:
-    for system in CLUSTERS:
-        answer = damaged.bisection(f"c-{system}")
-        assert 0 <= answer.lower <= answer.upper
-        assert sum(link.bandwidth for link in answer.cut) == answer.upper
-        assert answer.nominal is None or answer.nominal.lower <= answer.nominal.upper <= answer.upper
+    for system in CLUSTERS.keys() - {"u-trn2x64"}:  # below, with fewer kinds of damage
+        _holds_its_bounds(damaged.bisection(f"c-{system}"))
+
+
+def _holds_its_bounds(answer: BisectionAnswer) -> None:
+    assert 0 <= answer.lower <= answer.upper
+    assert sum(link.bandwidth for link in answer.cut) == answer.upper
+    assert answer.nominal is None or answer.nominal.lower <= answer.nominal.upper <= answer.upper
 
 
 def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases) -> None:
-    url, link = seed_clusters(databases.empty("sqlite"), {"u-trn2x64": 4}), TABLES["link"]
+    url, link = seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 4}), TABLES["link"]
     with trninv.open(url) as opened, connect(url) as engine:
         assert opened.bisection("c-u-trn2x64").upper == 3_200 * GB
         with writing(engine) as connection:
@@ -193,7 +221,7 @@ def test_a_domain_wired_otherwise_is_not_taken_for_its_like(databases: Databases
 
 
 def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases: Databases) -> None:
-    url = seed_clusters(databases.empty("sqlite"), {"u-trn2x64": 7})
+    url = seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 7})
     broken = ["d1/s0/c3", "d4/s0/c3", "d2/s1/c5", "d2/s1/c6", "d5/s2/efa9"]
     with connect(url) as engine, writing(engine) as connection:
         set_state(connection, [f"c-u-trn2x64/{part}" for part in broken], Condition("down"), why="test", who="test")
@@ -212,16 +240,17 @@ def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases
             assert (found.lower, found.upper) == (wanted.lower, wanted.upper)
         assert answer.side_a + answer.side_b == 7 * 64 - 4
         assert answer.nominal is not None
-        assert sum(link.bandwidth for link in answer.cut) == answer.upper
+        _holds_its_bounds(answer)
 
 
 def test_bisection_of_single_chips_against_every_split(databases: Databases) -> None:
     chance = random.Random(3)
+    url = seed_clusters(databases.migrated("sqlite"), {"trn1.2xlarge": 7})
     for _ in range(6):
-        url = seed_clusters(databases.empty("sqlite"), {"trn1.2xlarge": 7})
         with connect(url) as engine, writing(engine) as connection:
-            _break(connection, "node", chance, 0.1)
-            _break(connection, "link", chance, 0.1)
+            for table in ("node", "link"):
+                connection.execute(update(TABLES[table]).values(state="up"))
+                _break(connection, table, chance, 0.1)
         with trninv.open(url) as opened:
             graph = whole(opened, "c-trn1.2xlarge")
             ends = [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]

@@ -138,7 +138,7 @@ def test_a_chain_reduces_faster_than_it_gathers(lite_fleet: Fleet) -> None:
 
 
 def test_a_cluster_of_which_little_is_left(databases: Databases) -> None:
-    with trninv.open(seed_clusters(databases.empty("sqlite"), {"trn2": 3})) as cluster:
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 3})) as cluster:
         one = cluster.what_if(["c-trn2/d1", "c-trn2/d2"]).collectives("c-trn2")
         assert (one.chips, one.all_gather.upper) == (16, 512 * GB)
         none = cluster.what_if([f"c-trn2/d{domain}" for domain in range(3)]).collectives("c-trn2")
@@ -153,7 +153,7 @@ def test_a_cluster_of_which_little_is_left(databases: Databases) -> None:
 
 
 def test_transit_lets_a_slice_leave_by_the_others_nics(databases: Databases) -> None:
-    with trninv.open(seed_clusters(databases.empty("sqlite"), {"u-trn2x64": 2})) as cluster:
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 2})) as cluster:
         half = cluster.bisection("c-u-trn2x64", ["c-u-trn2x64/d0/s0", "c-u-trn2x64/d1/s0"], transit=True)
         assert half.lower <= half.upper == sum(link.bandwidth for link in half.cut) == 1_600 * GB
 

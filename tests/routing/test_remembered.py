@@ -40,7 +40,7 @@ def test_the_wirings_used_longest_ago_are_forgotten_first(
         return real(connection, ids, **how)
 
     monkeypatch.setattr(wiring, "load", noted)
-    with connect(seed_clusters(databases.empty("sqlite"), {"trn1": 5})) as engine:
+    with connect(seed_clusters(databases.migrated("sqlite"), {"trn1": 5})) as engine:
         wirings = Wirings(engine)
 
         def ask(domain: int) -> None:
@@ -131,7 +131,7 @@ def test_a_path_inside_a_domain_follows_a_change(databases: Databases, backend: 
 @pytest.mark.parametrize("changed", [0, 1])
 def test_an_answer_across_domains_follows_a_change_in_either(databases: Databases, backend: str, changed: int) -> None:
     """The path between two chips goes round a chip's own NIC once that is down in its domain, and comes back."""
-    url = seed_clusters(databases.empty(backend), {"trn2-16.48xlarge": 2})
+    url = seed_clusters(databases.migrated(backend), {"trn2-16.48xlarge": 2})
     source, target = (f"c-trn2-16.48xlarge/d{domain}/s0/c0" for domain in (0, 1))
     nic = f"c-trn2-16.48xlarge/d{changed}/s0/efa0"
     with trninv.open(url) as fleet:
@@ -147,7 +147,7 @@ def test_an_answer_across_domains_follows_a_change_in_either(databases: Database
 
 
 def test_an_answer_across_domains_rests_on_the_fabric_that_does_not_block(databases: Databases) -> None:
-    with trninv.open(seed_clusters(databases.empty("sqlite"), {"trn1": 2})) as fleet:
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn1": 2})) as fleet:
         ends = "c-trn1/d0/s0/c0", "c-trn1/d1/s0/c0"
         for answer in (fleet.path(*ends), fleet.path(*ends, k=2), fleet.bandwidth(*ends), fleet.bisection("c-trn1")):
             assert ("efa-fabric", "blocking") in [(fact.subject, fact.attribute) for fact in answer.facts]

@@ -80,7 +80,7 @@ def test_distances_are_those_of_the_graph(fleet: Fleet, scope: str) -> None:
 
 def test_distances_across_a_fabric_are_those_of_the_whole_graph(databases: Databases) -> None:
     """Every pair of chips on the wiring of its own domains and the fabric alone."""
-    with trninv.open(seed_clusters(databases.empty("sqlite"), {"trn1": 20, "trn1.2xlarge": 6})) as fleet:
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn1": 20, "trn1.2xlarge": 6})) as fleet:
         for cluster, down in (
             ("c-trn1", ["c-trn1/d3/s0/c2", "c-trn1/d5", "c-trn1/d7/s0/efa1"]),
             ("c-trn1.2xlarge", []),
@@ -118,7 +118,7 @@ def test_placements_hold_what_was_asked_for_with_the_fewest_chips(lite_fleet: Fl
 
 
 def test_what_is_of_one_domain_says_so(databases: Databases) -> None:
-    with trninv.open(seed_clusters(databases.empty("sqlite"), {"trn2": 3})) as fleet:
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 3})) as fleet:
         for question in (fleet.profile, fleet.cut_tree):
             with pytest.raises(ScopeTooLargeError, match="one domain"):
                 question("c-trn2")

@@ -28,7 +28,7 @@ def _answers(fleet: Fleet) -> list[object]:
         (half.lower, half.upper, half.side_a, half.side_b, half.nominal),
         fleet.distances(U).by_hops,
         fleet.cut_tree(U).worst,
-        fleet.collectives(U).all_gather,
+        fleet.collectives(f"{U}/s2").all_gather,
         sorted(map(str, fleet.graph(U).edges(data=True))),
     ]
 

@@ -1,5 +1,6 @@
 """The service over HTTP, in process and as a real server with a real browser."""
 
+import asyncio
 import json
 import struct
 import urllib.request
@@ -8,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from starlette.types import Message
 
 from serving import serving
 from trninv.service.app import app
 from trninv.service.arrival import MAX_BODY
 from trninv.service.explorer import WEB
+from trninv.settings import Settings
 
 
 @pytest.fixture
@@ -125,3 +128,20 @@ def test_the_licences_of_what_is_bundled_are_there() -> None:
     text = (WEB / "LICENSES.txt").read_text()
     for bundled in ("graphiql 4", "preact 11", "react 19"):
         assert bundled in text
+
+
+@pytest.mark.parametrize("path", ["*", "graphql"])
+def test_a_target_that_is_no_path_is_not_served(lite: str, path: str) -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    made = app(lite, Settings(database_url=lite, log="off"))
+    headers = [(b"host", b"127.0.0.1")]
+    scope = {"type": "http", "method": "OPTIONS", "path": path, "query_string": b"", "headers": headers, "state": {}}
+    asyncio.run(made(scope, receive, send))
+    assert sent[0]["status"] in (404, 405)

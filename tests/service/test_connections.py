@@ -78,6 +78,18 @@ def test_who_sends_in_time_has_time_for_the_answer_and_the_next_request() -> Non
     connected(use)
 
 
+def test_a_broken_body_that_follows_head_is_refused_without_a_trace() -> None:
+    told: list[object] = []
+
+    async def use(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        writer.write(b"HEAD / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 400")
+
+    connected(use)
+    assert told == []
+
+
 @pytest.mark.slow
 def test_a_service_closes_what_is_half_sent(lite: str) -> None:
     with serving(lite, TRNINV_LOG="off", TRNINV_REQUEST_SECONDS="3") as url:

@@ -5,7 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
@@ -125,25 +126,53 @@ Cli = Callable[..., tuple[int, str, str]]
 def checkout(tmp_path: Path) -> Path:
     """A copy of the program, as a user's checkout."""
     for name in ("trninv", "seed", "migrations"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "web"))
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("web"))
     shutil.copy(ROOT / "alembic.ini", tmp_path)
     return tmp_path
 
 
+_MANY = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from trninv.cli.main import main
+
+for line in sys.stdin:
+    out, error, status = io.StringIO(), io.StringIO(), 0
+    with redirect_stdout(out), redirect_stderr(error):
+        try:
+            main(json.loads(line))
+        except SystemExit as ended:
+            status = ended.code
+    print(json.dumps([status, out.getvalue(), error.getvalue()]), flush=True)
+"""
+
+
 @pytest.fixture
-def cli(checkout: Path) -> Cli:
-    """Runs the copy's command line; gives status, output and errors."""
+def cli(checkout: Path) -> Iterator[Cli]:
+    """Runs the copy's command line, in one process that begins with the first command; gives status, output, errors."""
     environment = os.environ | {
         "PYTHONPATH": str(checkout),
         "TRNINV_DATABASE_URL": f"sqlite:///{checkout / 'fleet.db'}",
     }
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "trninv", *arguments]
-        done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout, done.stderr
+    @cache
+    def process() -> "subprocess.Popen[str]":
+        command = [sys.executable, "-c", _MANY]
+        return subprocess.Popen(
+            command, cwd=checkout, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
-    return run
+    def run(*arguments: str) -> tuple[int, str, str]:
+        told, answers = process().stdin, process().stdout
+        assert told
+        assert answers
+        told.write(json.dumps(arguments) + "\n")
+        told.flush()
+        status, out, error = json.loads(answers.readline())
+        return status, out, error
+
+    yield run
+    process().communicate()
 
 
 def _told(cli: Cli, *arguments: str) -> str:

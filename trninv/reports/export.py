@@ -5,6 +5,7 @@ Rows go from the database to the file in pieces, so any fleet fits any memory. A
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,7 +35,8 @@ def export(engine: Engine, directory: Path, style: str, progress: Progress | Non
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / "property_graph.sql").write_text(property_graph(), encoding="utf-8")
+        with _whole(directory / "property_graph.sql") as part:
+            part.write_text(property_graph(), encoding="utf-8")
         for at, name in enumerate(TABLES_AND_VIEWS):
             if progress:
                 progress(name, at, len(TABLES_AND_VIEWS))
@@ -44,21 +46,25 @@ def export(engine: Engine, directory: Path, style: str, progress: Progress | Non
 
 
 def _write(engine: Engine, name: str, file: Path, style: str) -> int:
-    part = file.with_name(f".{file.name}.{os.getpid()}")
     query = checked(f"SELECT * FROM {name}", engine.dialect.name)  # noqa: S608 # a name of ours
+    with _whole(file) as part, stream(engine, query, seconds=_NO_LIMIT) as found:
+        if style == "parquet":
+            return parquet(found, [kind_of(name, column) for column in found.columns], part)
+        rows = _Counted(found.rows)
+        with part.open("wb") as out:
+            out.writelines(lines(Stream(found.columns, rows), style))
+        return rows.number
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[Path]:
+    """What a file is called until it is complete."""
+    part = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        with stream(engine, query, seconds=_NO_LIMIT) as found:
-            if style == "parquet":
-                number = parquet(found, [kind_of(name, column) for column in found.columns], part)
-            else:
-                rows = _Counted(found.rows)
-                with part.open("wb") as out:
-                    out.writelines(lines(Stream(found.columns, rows), style))
-                number = rows.number
+        yield part
         part.replace(file)
     finally:
         part.unlink(missing_ok=True)
-    return number
 
 
 def kind_of(name: str, column: str) -> Kind:

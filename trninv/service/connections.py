@@ -28,6 +28,13 @@ class Connection(H11Protocol):
         self._stop()
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; of an answer that may have no body, as HEAD's, only the head is sent."""
+        try:
+            super().send_400_response(msg)
+        except h11.LocalProtocolError:
+            self.transport.close()
+
     def _watch(self) -> None:
         if self.conn.their_state is not h11.IDLE:
             self._stop()

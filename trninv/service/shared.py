@@ -143,7 +143,8 @@ async def _in_time(workers: Workers, work: Callable[..., T], *given: Any) -> T:
 
 def _served(scope: Scope) -> str:
     """The first part of a request's path, if anything is served below it."""
-    first = scope["path"].split("/")[1]
+    root, *parts = scope["path"].split("/")
+    first = parts[0] if parts and not root else "*"
     known = (route.path.split("/")[1] for route in scope["app"].routes)
     return f"/{first}" if first in known else "other"
 

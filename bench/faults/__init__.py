@@ -1,0 +1,1 @@
+"""Commands killed at random moments; what they leave is looked at."""

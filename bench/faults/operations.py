@@ -1,0 +1,61 @@
+"""What is killed: commands that write, and what they begin with."""
+
+from dataclasses import dataclass
+
+_CHIPS = [f"two/d0/s0/c{chip}" for chip in range(8)]
+_LINKS = ["one/d0/s0/c0--one/d0/s0/c1", "two/d0/s0/c8--two/d0/s0/c9"]
+_SAID = ("--who", "faults", "--why", "a test by kills")
+
+TEMPLATES = {
+    "empty": (),
+    "few": (("migrate",), ("seed", "trn1.2xlarge", "--name", "few")),
+    "used": (
+        ("migrate",),
+        ("seed", "trn1", "--name", "one"),
+        ("seed", "trn2", "--name", "two"),
+        ("set", "one/d0/s0", "two/d0/s0/c3", *_LINKS, "maintenance", *_SAID),
+        ("token", "create", "grafana"),
+    ),
+}
+TEMPLATES["older"] = (*TEMPLATES["used"], ("migrate", "--to", "0004", "--yes"))
+"""The databases that operations begin with, by name: the commands that make them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A command.
+
+    Attributes
+    ----------
+    template
+        What it begins with.
+    words
+        Its arguments, with {database}, {source} (another database, of the other kind) and {directory} in them.
+    between
+        The arguments of what it does first, in a transaction of its own.
+    newest
+        Whether it leaves the newest revision, so that `trninv verify` can be asked.
+
+    """
+
+    name: str
+    template: str
+    words: tuple[str, ...]
+    between: tuple[str, ...] = ()
+    newest: bool = True
+
+
+OPERATIONS = (
+    Operation("set", "used", ("set", "one/d0/s0/c3", *_CHIPS, "down", *_SAID)),
+    Operation("set, a server up again", "used", ("set", "one/d0/s0", *_LINKS, "up", *_SAID)),
+    Operation("seed", "used", ("seed", "u-trn2x64", "--domains", "2", "--name", "lab")),
+    Operation("unseed", "used", ("unseed", "two", "--yes")),
+    Operation("migrate, from nothing", "empty", ("migrate",)),
+    Operation("migrate, from an older revision", "older", ("migrate",)),
+    Operation("migrate, to an older revision", "used", ("migrate", "--to", "0004", "--yes"), newest=False),
+    Operation("token create", "used", ("token", "create", "backup")),
+    Operation("token revoke", "used", ("token", "revoke", "grafana")),
+    Operation("copy", "empty", ("copy", "{source}", "{database}"), between=("migrate",)),
+    Operation("copy --replace", "few", ("copy", "{source}", "{database}", "--replace")),
+    Operation("export", "used", ("export", "{directory}", "--format", "csv")),
+)

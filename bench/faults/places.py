@@ -1,0 +1,102 @@
+"""Databases to be killed on: copies of templates, on SQLite and on PostgreSQL."""
+
+import itertools
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import psycopg
+
+import postgres
+from bench.faults.process import LONGEST
+
+
+class Place(Protocol):
+    """Where databases of one kind are."""
+
+    kind: str
+
+    def copy(self, template: str) -> str:
+        """The URL of a copy of a database, or of an empty one."""
+
+    def settle(self, url: str) -> None:
+        """Wait until nobody uses a database any more."""
+
+    def drop(self, url: str) -> None:
+        """Remove a database."""
+
+
+class Files:
+    """SQLite, in a directory."""
+
+    kind = "sqlite"
+
+    def __init__(self, directory: Path) -> None:
+        self._directory, self._numbers = directory, itertools.count()
+
+    def copy(self, template: str = "") -> str:
+        file = self._directory / f"f{next(self._numbers)}.db"
+        if template and _file(template).exists():
+            shutil.copy(_file(template), file)
+        return f"sqlite:///{file}"
+
+    def settle(self, url: str) -> None:
+        """Nothing outlives the process."""
+
+    def drop(self, url: str) -> None:
+        for end in ("", "-wal", "-shm", "-journal"):
+            _file(url + end).unlink(missing_ok=True)
+
+
+def _file(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:///"))
+
+
+class Server:
+    """PostgreSQL, which notices only when it next writes that who asked it has gone."""
+
+    kind = "postgresql"
+
+    def __init__(self, url: str) -> None:
+        self._url, self._numbers = url, itertools.count()
+
+    def copy(self, template: str = "") -> str:
+        name = f"f{next(self._numbers)}"
+        self._run(f"CREATE DATABASE {name} {f'TEMPLATE {_name(template)}' if template else ''}")
+        return self._url.format(name)
+
+    def settle(self, url: str) -> None:
+        end = time.monotonic() + LONGEST
+        others = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
+        with psycopg.connect(self._url.format("postgres"), autocommit=True) as connection:
+            while connection.execute(others, [_name(url)]).fetchone() != (0,):
+                if time.monotonic() > end:
+                    raise TimeoutError(f"a connection to {url} is still open")
+                time.sleep(0.005)
+
+    def drop(self, url: str) -> None:
+        self._run(f"DROP DATABASE {_name(url)}")
+
+    def _run(self, statement: str) -> None:
+        with psycopg.connect(self._url.format("postgres"), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+
+def _name(url: str) -> str:
+    return url.split("@/")[1].split("?", maxsplit=1)[0]
+
+
+@contextmanager
+def places() -> Iterator[dict[str, Place]]:
+    """Both, in directories of their own with short paths."""
+    with ExitStack() as stack:
+        ours, its = (
+            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="f", ignore_cleanup_errors=True)))
+            for _ in range(2)
+        )
+        server = stack.enter_context(postgres.server(its))
+        yield {place.kind: place for place in (Files(ours), Server(server))}

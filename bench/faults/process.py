@@ -1,0 +1,92 @@
+"""A command in a process of its own that can be killed: a copy of this one, so that it begins at once."""
+
+import os
+import select
+import signal
+import time
+from dataclasses import dataclass
+from typing import NoReturn
+
+from trninv.cli.main import main
+
+LONGEST = 60.0
+"""Seconds after which what has not ended is called hung."""
+_END = b"\0"
+"""Goes before the exit status, behind all that the command says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The lines that a command said, its exit status if it got so far, and the seconds until then."""
+
+    said: list[str]
+    status: int | None
+    seconds: float
+
+
+def run(words: list[str], kill_after: float | None = None) -> Ended:
+    """Run a command, and kill it after so many seconds, whether it has come to its end by then or not.
+
+    Raises
+    ------
+    TimeoutError
+        It does not end, or leaves a process running.
+
+    """
+    reader, writer = os.pipe()
+    start = time.perf_counter()
+    child = os.fork()
+    if not child:
+        _be(words, writer)
+    os.close(writer)
+    try:
+        if kill_after is not None:
+            time.sleep(max(start + kill_after - time.perf_counter(), 0))
+            os.kill(child, signal.SIGKILL)
+        said = _read(reader)
+    finally:
+        seconds = time.perf_counter() - start
+        os.close(reader)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    _wait_for_the_group(child)
+    text, _, status = said.partition(_END)
+    return Ended(text.decode().split("\n")[:-1], int(status) if status else None, seconds)
+
+
+def _be(words: list[str], writer: int) -> NoReturn:
+    """Run the command, say how it ended, and wait to be killed."""
+    os.setsid()
+    os.dup2(writer, 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    status: object = -1
+    try:
+        main(words)
+    except SystemExit as ended:
+        status = ended.code
+    finally:
+        os.write(1, _END + str(status).encode())
+        while True:
+            signal.pause()
+
+
+def _read(reader: int) -> bytes:
+    said, end = b"", time.monotonic() + LONGEST
+    while _END not in said:
+        if not select.select([reader], [], [], max(end - time.monotonic(), 0))[0]:
+            raise TimeoutError("a command does not end")
+        if not (piece := os.read(reader, 2**16)):
+            break
+        said += piece
+    return said
+
+
+def _wait_for_the_group(leader: int) -> None:
+    end = time.monotonic() + LONGEST
+    while time.monotonic() < end:
+        try:
+            os.killpg(leader, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.005)
+    raise TimeoutError("a killed command left a process running")

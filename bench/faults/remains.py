@@ -1,0 +1,60 @@
+"""What a database or a directory holds, so that two can be compared."""
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, inspect, text
+
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory.database import connect, exists, file_of, reading
+from trninv.inventory.verify import verify
+
+_CHANCE = {"at", "created", "expires", "revoked", "sha256"}
+"""Columns of the time, or of chance: only whether they have a value is compared."""
+_SCHEMA = {
+    "sqlite": ["SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2", "PRAGMA integrity_check"],
+    "postgresql": [
+        "SELECT relkind::text, relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1, 2",
+        "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public' ORDER BY 1",
+        "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1",
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid <> 0 ORDER BY 1, 2",
+        "SELECT tgname, tgenabled::text FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1",
+    ],
+}
+
+Held = dict[str, Any]
+
+
+def held(url: str) -> Held:
+    """Every row, and the schema; empty without tables."""
+    with connect(url) as engine:
+        file = file_of(engine)
+        if file and not exists(file):
+            return {}
+        with engine.connect() as connection:
+            found: Held = {name: _rows(connection, name) for name in inspect(connection).get_table_names()}
+            if not found:
+                return {}
+            found["the schema"] = [connection.execute(text(each)).all() for each in _SCHEMA[engine.dialect.name]]
+    return found
+
+
+def _rows(connection: Connection, table: str) -> list[tuple[Any, ...]]:
+    rows = connection.execute(text(f"SELECT * FROM {table}"))  # noqa: S608 # a table's name
+    names = list(rows.keys())
+    plain = [tuple((v and True) if n in _CHANCE else v for n, v in zip(names, row, strict=True)) for row in rows]
+    return sorted(plain, key=repr)
+
+
+def check(url: str) -> None:
+    """Fail unless a database with clusters is as the catalog says."""
+    with connect(url) as engine, reading(engine) as connection:
+        if connection.scalar(text("SELECT count(*) FROM cluster")):
+            assert list(verify(connection, catalog(), systems())) == []
+
+
+def files(directory: Path) -> dict[str, list[str]]:
+    """The lines of each file that has its name, in order; the name of one that is being written begins with a dot."""
+    found = [] if not directory.exists() else [file for file in directory.iterdir() if not file.name.startswith(".")]
+    return {file.name: sorted(file.read_text().splitlines()) for file in found}

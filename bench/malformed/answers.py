@@ -1,0 +1,100 @@
+"""What becomes of an input: how it is answered, or which fault it shows."""
+
+import io
+import signal
+import socket
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from unittest.mock import patch
+from urllib.parse import urlsplit
+
+from trninv.cli.main import main
+
+ANSWERED, REFUSED, LIMITED, CLOSED = "answered", "refused", "over its time", "closed"
+BROKEN, TRACEBACK, HANGS = FAULTS = ("5xx", "traceback", "hang")
+SECONDS = 5
+"""What one request may take, by TRNINV_REQUEST_SECONDS."""
+_LONGEST = 30
+_STATUSES = (0, 1, 2)
+
+
+def of_request(url: str, sent: bytes, patience: float = _LONGEST) -> str:
+    """How a service answers some bytes; after seconds of patience without an answer no more are promised."""
+    place, got = urlsplit(url), b""
+    with socket.create_connection((place.hostname, place.port), patience) as connection:
+        try:
+            connection.sendall(sent)
+            got = _received(connection)
+        except TimeoutError:
+            if patience == _LONGEST:
+                return HANGS
+        except OSError:  # it has closed the connection
+            pass
+        else:
+            return _judged(got)
+        return _after_the_end(connection)
+    return _judged(got)
+
+
+def _after_the_end(connection: socket.socket) -> str:
+    connection.settimeout(_LONGEST)
+    try:
+        connection.shutdown(socket.SHUT_WR)
+        return _judged(_received(connection))
+    except TimeoutError:
+        return HANGS
+    except OSError:
+        return CLOSED
+
+
+def _received(connection: socket.socket) -> bytes:
+    """What comes until the connection is closed, or is kept open for another request."""
+    got = b""
+    while piece := connection.recv(2**16):
+        got += piece
+        if b"\r\n\r\n" in got and b"connection: close" not in got.lower():
+            break
+    return got
+
+
+def _judged(got: bytes) -> str:
+    head, _, body = got.partition(b"\r\n\r\n")
+    status = head[9:12]
+    if b"Traceback" in got:
+        return TRACEBACK
+    if status.startswith(b"5") and b"TIME_LIMIT" in body:
+        return LIMITED
+    if status.startswith(b"5") or b'"INTERNAL"' in body:
+        return BROKEN
+    if not status:
+        return CLOSED
+    return REFUSED if status.startswith(b"4") or b'"errors"' in body else ANSWERED
+
+
+def of_command(database: str, words: list[str]) -> str:
+    """How the command line, in this process, answers arguments."""
+    out, error = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.alarm(_LONGEST)
+    try:
+        with redirect_stdout(out), redirect_stderr(error), patch.object(sys, "stdin", io.StringIO("{")):
+            main(["--database", database, *words])
+    except SystemExit as ended:
+        if ended.code not in _STATUSES or b"Traceback" in error.buffer.getvalue():
+            return TRACEBACK
+        return REFUSED if ended.code else ANSWERED
+    except _HangError:
+        return HANGS
+    except Exception:  # noqa: BLE001 # which would be a traceback
+        return TRACEBACK
+    finally:
+        signal.alarm(0)
+    return TRACEBACK
+
+
+class _HangError(BaseException):
+    """A command takes too long."""
+
+
+def _give_up(*_: object) -> None:
+    raise _HangError

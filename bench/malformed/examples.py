@@ -1,0 +1,48 @@
+"""What the malformed inputs are made from: inputs that are right."""
+
+from pathlib import Path
+
+_U = "u-trn2x64/d0"
+
+
+def _lines(name: str) -> tuple[str, ...]:
+    return tuple(Path(__file__).with_name(f"{name}.txt").read_text().splitlines())
+
+
+DOCUMENTS, STATEMENTS = _lines("documents"), _lines("statements")
+VARIABLES = ("{}", '{"n": 2}', '{"n": "x"}', '{"n": 99999999999}', "null", "[]", '{"n": {"a": [1, null]}}')
+
+COMMANDS = (
+    ("path", f"{_U}/s0/c0", f"{_U}/s2/c10", "--by", "bandwidth", "-k", "2", "--avoid", f"{_U}/s1"),
+    ("bandwidth", f"{_U}/s0/c0", f"{_U}/s0/c1", "--down", f"{_U}/s0/c2", "--format", "json"),
+    ("pool", f"{_U}/s0/c0", "--hops", "1", "--min-bandwidth", "64 GB/s"),
+    ("bisection", "trn2-16.48xlarge", "--chips", "trn2-16.48xlarge/d0/s0/c0"),
+    ("distances", "trn1.32xlarge", "--format", "json"),
+    ("place", "trn1.32xlarge/d0/s0/c0", "64 GiB"),
+    ("show", "trn3-gen2/d0/s0/c0--trn3-gen2/d0/s18/c0", "--format", "table"),
+    ("facts", "trainium2", "--conflicts"),
+    ("events", f"{_U}/s0", "--last", "3", "--format", "json"),
+    ("report", "capacity", "--set", "generation=trn2", "--format", "csv", "--limit", "5"),
+    ("sql", "SELECT slug FROM cluster", "--format", "ndjson", "--seconds", "3"),
+    ("query", "{ clusters { nodes { slug } } }", "--variables", "{}"),
+    ("set", f"{_U}/s1/c5", "degraded", "--factor", "0.5", "--why", "x", "--who", "me"),
+    ("seed", "trn2", "--name", "lab", "--domains", "2", "--dry-run"),
+    ("unseed", "trn1.2xlarge"),
+    ("migrate", "--check", "--sql", "--to", "0003"),
+    ("token", "revoke", "grafana"),
+    ("token", "list", "--format", "json"),
+    ("draw", f"{_U}/s0", "-o", "-", "--bisection"),
+    ("draw", "trn3-gen1", "-o", "-", "--path", "trn3-gen1/d0/s0/c0", "trn3-gen1/d0/s1/c1"),
+    ("systems", "--format", "json"),
+    ("status", "--format", "json"),
+)
+
+PATHS = (
+    "/", "/graphql?query={clusters{nodes{slug}}}", "/healthz", "/readyz", "/metrics", "/reports",
+    "/reports/capacity.csv", "/reports/pools.json?top=3",
+    "/export/v_chip.csv?columns=address,state&cluster=trn1.2xlarge", "/export/chip.ndjson",
+    "/chips/u-trn2x64", "/assets/index.js", "/favicon.ico", "/graphql?extensions={}&variables={}&operationName=A",
+)  # fmt: skip
+"""Of HTTP."""
+METHODS = ("GET", "GET", "GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "CONNECT", "PATCH", "get", "X", "")
+HEADERS = (*_lines("headers"), "X: " + "y" * 5_000)

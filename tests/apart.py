@@ -1,0 +1,75 @@
+"""Work in a process of its own, which begins at once: it is forked from one that has imported trninv."""
+
+import io
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr
+from multiprocessing.connection import Connection
+
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.cli.main import main
+from trninv.inventory import layout, stamp, transfer
+from trninv.inventory.database import connect, reading, writing
+
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload([__name__, "trninv.inventory.migrate", "trninv.cli.admin", "psycopg"])
+
+
+def killed_half_way(work: Callable[..., None], *arguments: object) -> None:
+    """Kill what works on these arguments when it says that it is half way."""
+    ours, its = _PROCESSES.Pipe()
+    process = _PROCESSES.Process(target=work, args=(*arguments, its))
+    process.start()
+    assert ours.poll(60)
+    assert ours.recv() == "half way"
+    process.kill()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+
+
+def seed_half(url: str, tables: int, told: Connection) -> None:
+    """Seed a system, as far as so many tables."""
+    vars(layout)["ORDER"] = vars(stamp)["ORDER"] = (*layout.ORDER[:tables], "the end")
+    with connect(url) as engine, writing(engine) as connection:
+        try:
+            stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
+        except KeyError:
+            told.send("half way")
+            time.sleep(60)
+
+
+def copy_half(source: str, target: str, at: str, told: Connection) -> None:
+    """Copy a database, until this is done."""
+
+    def pause(doing: str, _done: int, _total: int) -> None:
+        if doing == at:
+            told.send("half way")
+            time.sleep(60)
+
+    with connect(source) as ours, connect(target) as theirs, reading(ours) as found, writing(theirs) as made:
+        transfer.transfer(found, made, pause)
+
+
+def at_once(number: int, *words: str) -> list[tuple[int, str]]:
+    """Run a command so many times at the same moment; statuses and errors."""
+    pipes = [_PROCESSES.Pipe() for _ in range(number)]
+    processes = [_PROCESSES.Process(target=_command, args=(words, its)) for _, its in pipes]
+    for process in processes:
+        process.start()
+    ended = [ours.recv() if ours.poll(60) else (-1, "nothing") for ours, _ in pipes]
+    for process in processes:
+        process.join(60)
+    return ended
+
+
+def _command(words: tuple[str, ...], told: Connection) -> None:
+    error, status = io.StringIO(), 0
+    with redirect_stderr(error):
+        try:
+            main(words)
+        except SystemExit as ended:
+            status = int(str(ended.code))
+    told.send((status, error.getvalue()))
