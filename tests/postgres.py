@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _SETTINGS = {
+    "autovacuum": "off",  # its transactions would change the name of a state
     "fsync": "off",
     "listen_addresses": "''",
     "max_connections": "40",

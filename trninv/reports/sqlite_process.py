@@ -1,14 +1,15 @@
 """A process that runs one statement on an SQLite file and can be killed: it is started by its path and imports nothing
 but the standard library, so it begins at once.
 
-It takes {"uri": …, "sql": …} from stdin, and gives a line of JSON each for the names of the columns, for some rows at a
-time, and for no rows at the end; or the text of an error.
+It takes {"uri": …, "sql": …, "readable": […]} from stdin, and gives a line of JSON each for the names of the columns,
+for some rows at a time, and for no rows at the end; or the text of an error.
 """
 
 import json
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from decimal import ROUND_HALF_UP, Decimal
 from math import ceil, floor, log, log10, sqrt
 from typing import Any
@@ -17,16 +18,12 @@ MEMORY = 512 * 2**20
 """Bytes that SQLite may use."""
 _LENGTH, _PATTERN, _CHUNK = 1_000_000, 10_000, 64
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-_CLOSED = (
-    *("token", "_token_digest", "alembic_version"),
-    *("sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_sequence"),
-)
 _EXPONENT = 10**15
 _KEPT = 1_000_000
 
 
-def opened(uri: str) -> sqlite3.Connection:
-    """A connection that can only read, that has PostgreSQL's functions, and whose every step is small."""
+def opened(uri: str, readable: Iterable[str]) -> sqlite3.Connection:
+    """A connection that can only read these tables and views, has PostgreSQL's functions, and takes small steps."""
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=60)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA case_sensitive_like = ON")
@@ -36,17 +33,24 @@ def opened(uri: str) -> sqlite3.Connection:
         connection.create_function(name, arguments, function, deterministic=True)
     for name, arguments, made in _AGGREGATES:
         connection.create_aggregate(name, arguments, made)
-    connection.set_authorizer(_authorize)
+    connection.set_authorizer(_authorizer(connection, readable))
     return connection
 
 
-def _authorize(action: int, one: str | None, _other: str | None, _database: str | None, _inner: str | None) -> int:
-    if action not in _ALLOWED:
-        return sqlite3.SQLITE_DENY
-    # a subquery in FROM is read without a name, or under a name that is not a table's
-    if action == sqlite3.SQLITE_READ and (one or "").lower() in _CLOSED:
-        return sqlite3.SQLITE_DENY
-    return sqlite3.SQLITE_OK
+def _authorizer(connection: sqlite3.Connection, readable: Iterable[str]) -> Callable[..., int]:
+    """Deny all but reading, and of what the file has all but what is readable.
+
+    A subquery in FROM is read without a name, or under a name that is not a table's.
+    """
+    there = {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    closed = there.difference(name.lower() for name in readable)
+
+    def authorize(action: int, one: str | None, *_: str | None) -> int:
+        name = (one or "").lower()
+        is_closed = action == sqlite3.SQLITE_READ and (name in closed or name.startswith("sqlite_"))
+        return sqlite3.SQLITE_DENY if action not in _ALLOWED or is_closed else sqlite3.SQLITE_OK
+
+    return authorize
 
 
 def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -159,11 +163,8 @@ def _send(value: object) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
 
 
-def _run(uri: str, sql: str) -> None:
-    connection = opened(uri)
-    connection.set_authorizer(None)
-    connection.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
-    connection.set_authorizer(_authorize)
+def _run(uri: str, sql: str, readable: Iterable[str]) -> None:
+    connection = opened(uri, readable)
     cursor = connection.execute(sql)
     _send([column[0] for column in cursor.description])
     while rows := cursor.fetchmany(_CHUNK):
@@ -173,8 +174,10 @@ def _run(uri: str, sql: str) -> None:
 
 def _main() -> None:
     asked = json.load(sys.stdin.buffer)
+    with closing(sqlite3.connect(":memory:")) as any_of_the_process:
+        any_of_the_process.execute(f"PRAGMA hard_heap_limit = {MEMORY}")
     try:
-        _run(asked["uri"], asked["sql"])
+        _run(**asked)
     except MemoryError:
         _send("it needs too much memory")
     except (sqlite3.Error, OverflowError) as error:

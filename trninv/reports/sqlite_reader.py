@@ -20,6 +20,7 @@ from sqlalchemy import Engine
 from trninv.errors import SqlError
 from trninv.inventory.database import file_of
 from trninv.reports import sqlite_process
+from trninv.reports.views import READABLE
 
 _COMMAND: Final = ["-I", "-S", str(Path(sqlite_process.__file__))]
 """What the interpreter is told, to be a process for one statement."""
@@ -35,7 +36,7 @@ def _uri(engine: Engine) -> str:
 @contextmanager
 def opened(engine: Engine, seconds: float, over: threading.Event) -> Iterator[sqlite3.Cursor]:
     """A cursor in this process; `over` is set once the time is up, and what it does then fails."""
-    connection = sqlite_process.opened(_uri(engine))
+    connection = sqlite_process.opened(_uri(engine), READABLE)
 
     def stop() -> None:
         over.set()
@@ -69,7 +70,7 @@ class Apart:
     def execute(self, sql: str) -> None:
         """Run a statement."""
         with suppress(BrokenPipeError), self._into as given:
-            given.write(json.dumps({"uri": self._uri, "sql": sql}).encode())
+            given.write(json.dumps({"uri": self._uri, "sql": sql, "readable": sorted(READABLE)}).encode())
         self.description = [(name,) for name in self._next()]
 
     def fetchmany(self, _size: int) -> list[tuple[Any, ...]]:
