@@ -32,6 +32,8 @@ def rewritten(tree: exp.Expr, dialect: str) -> exp.Expr:
     for node in reversed(nodes):  # what is inside first
         if (rule := rules.get(type(node))) and (made := rule(node)) is not node:
             node.replace(made)
+    if dialect == "postgres":
+        _collate_beginnings(tree)
     return tree
 
 
@@ -50,6 +52,26 @@ def _double(node: exp.Expr) -> exp.Expr:
 def _cut(node: exp.Expr) -> exp.Expr:
     """At most one character more than a text may have, which the reader then refuses."""
     return _call("left", node, exp.Literal.number(_CUT))
+
+
+def _collate_beginnings(tree: exp.Expr) -> None:
+    """Have the texts that a recursive query begins with compare by bytes, as the columns do that it goes on with."""
+    for with_ in tree.find_all(exp.With):
+        for cte in with_.expressions if with_.args.get("recursive") else ():
+            query = cte.this
+            while isinstance(query, exp.SetOperation):
+                query = query.this
+            for part in query.expressions:
+                value = part.unalias()
+                if _is_text(value) and not value.find(exp.Column):
+                    value.replace(_by_bytes(value.copy()))
+
+
+def _is_text(value: exp.Expr) -> bool:
+    if isinstance(value, exp.Cast):
+        return bool(value.to.this == exp.DType.TEXT)
+    is_left = isinstance(value, exp.Anonymous) and value.name == "left"
+    return is_left or isinstance(value, (exp.DPipe, exp.Concat)) or bool(value.is_string)
 
 
 def _recurs(node: exp.Expr) -> bool:
