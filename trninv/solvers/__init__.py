@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         integer_program,
         packing,
         paths,
+        ports,
         quotient,
         reach,
         rings,

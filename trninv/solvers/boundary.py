@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trninv.solvers import enumeration
+from trninv.solvers import enumeration, ports
 from trninv.solvers.bisection import MOST_NODES, orders, search
 from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.hypercube import Cube
@@ -33,7 +33,7 @@ class Profile:
 
     def __init__(self, graph: Graph, chips: Sequence[int], apart: int | None = None) -> None:
         self.chips, self._apart = tuple(chips), apart if apart in graph else None
-        self._graph = graph if self._apart is None else ported(graph, self._apart)
+        self._graph = graph if self._apart is None else ports.folded(graph, self._apart)
         self._hubs = enumeration.hubs(self._graph, self.chips, self._apart)
         self._solved, self._sides = set[int](), dict[int, frozenset[int]]()
         self._cheapest: dict[int, Sequence[int]] = {}
@@ -141,25 +141,3 @@ class Profile:
         found = enumeration.bisect(self._graph, self.chips, self._hubs, size, size, self._apart)
         side = found.side.intersection(self.chips)
         return side if len(side) == size else frozenset(self.chips) - side
-
-
-def ported(graph: Graph, above: int) -> Graph:
-    """The graph with NICs as ports: no chip reaches another through one, and none carries more than its way up.
-
-    A NIC of one chip becomes a link from that to the node above. Of a NIC that two share, what each carries to it is
-    bounded by what leads up from it, so that a cut through it costs what it must wherever it stands.
-    """
-    made = Graph(graph)
-    for nic in [node for node, of in graph.nodes(data=True) if of["kind"] == "nic"]:
-        users = [near for near in graph[nic] if near != above]
-        up = graph.edges[nic, above]["capacity"] if graph.has_edge(nic, above) else 0
-        if len(users) > 1 and up:
-            made.add_edges_from(
-                (user, nic, {"capacity": min(graph.edges[user, nic]["capacity"], up)}) for user in users
-            )
-            continue
-        made.remove_node(nic)
-        if users and up:
-            before = made.edges[users[0], above]["capacity"] if made.has_edge(users[0], above) else 0
-            made.add_edge(users[0], above, capacity=before + min(graph.edges[users[0], nic]["capacity"], up))
-    return made

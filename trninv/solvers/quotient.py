@@ -32,6 +32,7 @@ from trninv.solvers.bisection import closed_form
 from trninv.solvers.boundary import Profile
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.ports import as_ports
 
 Ints = NDArray[np.int64]
 Pick = tuple[int, int, NDArray[np.bool_]]
@@ -101,7 +102,7 @@ class Island:
     @classmethod
     def of(cls, graph: Graph, chips: Collection[int], above: int | None, *, cut_off: bool = False) -> "Island":
         """See an island's graph so; ``cut_off`` says that the fabric above its network node is damaged."""
-        ends = tuple(sorted(chips))
+        graph, ends = as_ports(graph), tuple(sorted(chips))
         node = above if above in graph else None
         own = own_exits(graph, ends, node) if node is not None and ends else None
         leaves = sum(own) if own else minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
