@@ -220,22 +220,14 @@ def test_two_chips_lost_in_a_layer_raise_the_live_value(
 
 
 def test_an_ultraserver_without_two_chips_of_a_layer(lite_fleet: Fleet) -> None:
-    """The same in a documented system: 1,920 GB/s nominal, and live 2,432, whose proof takes longer than a test may."""
+    """The same in a documented system: 1,920 GB/s nominal, and live 2,432, within bounds that little work proves."""
     graph = domain(lite_fleet, "u-trn2x64")
     rest = without(graph, chips_in(graph)[:2], [])
     nominal = bisect(rest, chips_in(rest), fillers=2)
     assert (nominal.lower, nominal.upper) == (1_920 * GB, 1_920 * GB)
-    live = search(rest, chips_in(rest), 31, 31)
+    live = search(rest, chips_in(rest), 31, 31, nodes=1)
     assert live.lower <= 2_432 * GB <= live.upper
     check(rest, chips_in(rest), live)
-
-
-def test_bounds_are_proven_with_little_work(lite_fleet: Fleet) -> None:
-    graph = domain(lite_fleet, "u-trn2x64")
-    rest = without(graph, chips_in(graph)[:2], [])
-    split = bisect(rest, chips_in(rest), nodes=1)
-    assert split.lower <= 2_432 * GB <= split.upper
-    check(rest, chips_in(rest), split)
 
 
 def test_work_and_not_time_decides_what_is_exact(lite_fleet: Fleet) -> None:
