@@ -13,9 +13,9 @@ from sqlalchemy.exc import IntegrityError
 
 import postgres
 from apart import at_once
-from conftest import Databases, seed_everything
+from conftest import Databases, Run, seed_everything
 from trninv.errors import NotMigratedError, NotReachableError, UsageError
-from trninv.inventory import migrate
+from trninv.inventory import access, migrate
 from trninv.inventory.database import connect, newest_revision, reading
 from trninv.inventory.schema import METADATA, TABLES
 from trninv.reports import views
@@ -132,6 +132,16 @@ def test_going_back_names_what_would_be_lost(engine: Engine) -> None:
     )
     assert not any("state_event" in each or "own_state" in each for each in lost)
     assert "chip (305 rows)" in migrate.losses(engine, "base")
+
+
+def test_going_on_loses_nothing(run: Run, seeded: str) -> None:
+    """A table that a newer revision splits is not lost with it, and nobody is asked."""
+    _, out, _ = run("token", "create", "grafana", database=seeded)
+    token = out.splitlines()[0]
+    assert run("migrate", "--to", "0008", "--yes", database=seeded)[0] == 0
+    assert run("migrate", database=seeded)[0] == 0
+    with connect(seeded) as engine, reading(engine) as connection:
+        assert access.holder(connection, token).name == "grafana"
 
 
 def test_an_empty_database_has_nothing_to_lose(empty: str) -> None:
