@@ -29,6 +29,7 @@ REFUSED = {
     "SELECT * INTO x FROM chip": "INTO",
     "SELECT * FROM chip FOR UPDATE": "LOCK",
     "ATTACH DATABASE '/tmp/x.db' AS x": "ATTACH|COMMAND|not a query",
+    "SELECT * FROM chip :b AT c": "not a query",
     "PRAGMA writable_schema = 1": "PRAGMA|COMMAND|not a query",
     "VACUUM": "COMMAND|refused|one query|not a query",
     "SET ROLE postgres": "SET|COMMAND",

@@ -22,6 +22,8 @@ from trninv.reports.views import READABLE, VIEWS, definition
 
 MAX_LENGTH = 20_000
 
+_UNREADABLE = (SqlglotError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""How sqlglot's parser says that a text is no SQL: in words, or by failing over what it does not expect."""
 _READ = "postgres"
 """The dialect that a user writes, whatever the database."""
 _WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock, exp.Pragma, exp.Set, exp.Attach, exp.Detach, exp.Copy)
@@ -57,7 +59,7 @@ def checked(text: str, dialect: str, values: Mapping[str, str | int | float] | N
 def _parsed(text: str) -> exp.Expr:
     try:
         found = [tree for tree in sqlglot.parse(text, read=_READ) if tree is not None]
-    except SqlglotError as error:
+    except _UNREADABLE as error:
         line = str(error).partition("\n")[0].partition("\x1b")[0]
         raise SqlError(f"not a query: {line}") from None
     if len(found) != 1:
