@@ -199,10 +199,12 @@ def keep_log(engine: Engine) -> None:
     """Let readers and a writer of an SQLite file not wait for each other, where it can have a write-ahead log."""
     if (file := file_of(engine)) and exists(file):
         pooled = engine.raw_connection()
+        driver: Any = pooled.driver_connection
+        pooled.detach()  # nothing stays open of an engine that is not used
         try:
-            sqlite.keep_log(pooled.driver_connection)
+            sqlite.keep_log(driver)
         finally:
-            pooled.close()
+            driver.close()
 
 
 def exists(file: Path) -> bool:
