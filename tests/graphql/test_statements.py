@@ -90,7 +90,7 @@ def _statements(fleet: Fleet, document: str, size: int, *, compiled: bool) -> li
         number = [0]
         counted.set(number)
         service = services(fleet)["compiled" if compiled else "executed"]
-        service._statements._checked = True
+        service._of[fleet]._checked = True
         answer = await service.run(Request(f"query ($n: Int!) {{ {document} }}", {"n": size}))
         assert answer.code is None, answer.body
         return number[0]

@@ -141,10 +141,9 @@ class Api:
             only=settings.persisted_only,
             introspection=settings.introspection,
         )
-        self._dialect, self._statements = _named_parameters(fleet), Statements(fleet.engine, fleet.watched)
+        self._dialect = _named_parameters(fleet)
         self._readers = readers or Readers(fleet)
-        others = (each for each in self._readers.fleets if each is not fleet)
-        self._of = {fleet: self._statements} | {each: Statements(each.engine, each.watched) for each in others}
+        self._of = {each: Statements(each.engine, each.watched) for each in {fleet, *self._readers.fleets}}
 
     async def run(
         self, request: Request, *, reads_only: bool = False, who: str = "", scope: str = "admin", reference: str = ""

@@ -62,25 +62,20 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, nodes:
     if not fillers and (closed := closed_form(graph, ends)):
         return closed
     half = (len(ends) + fillers) // 2
-    return part(graph, ends, max(half - fillers, 0), min(half, len(ends)), nodes=nodes)
-
-
-def part(
-    graph: Graph, ends: Sequence[int], low: int, high: int, *, apart: int | None = None, nodes: int = MOST_NODES
-) -> Split:
-    """Least capacity that parts ``low`` to ``high`` endpoints from the others, and from the node ``apart``."""
-    hubs = enumeration.hubs(graph, ends, apart)
+    low, high = max(half - fillers, 0), min(half, len(ends))
+    hubs = enumeration.hubs(graph, ends)
     if hubs is not None:
-        return enumeration.bisect(graph, ends, hubs, low, high, apart)
-    return search(graph, ends, low, high, apart=apart, nodes=nodes)
+        return enumeration.bisect(graph, ends, hubs, low, high)
+    return search(graph, ends, low, high, nodes=nodes)
 
 
 def search(
     graph: Graph, ends: Sequence[int], low: int, high: int, *, apart: int | None = None, nodes: int = MOST_NODES
 ) -> Split:
-    """The same without enumeration: bounds from above and below, and an integer program if they don't meet.
+    """Least capacity that parts ``low`` to ``high`` endpoints from the others, and from ``apart``, without enumeration.
 
-    Exact values are remembered by the pattern of the damage: the graph in local numbers.
+    Bounds from above and below, and an integer program if they don't meet. Exact values are remembered by the pattern
+    of the damage: the graph in local numbers.
     """
     alone = [end for end in ends if not graph[end]]
     if 0 < len(alone) < len(ends):  # they fill up either side and cost nothing

@@ -31,15 +31,13 @@ class Shares:
     counts: tuple[int, ...]
 
 
-def least(islands: Sequence[Profile], low: int, high: int, nodes: int = MOST_NODES) -> Shares:
+def least(islands: Sequence[Profile], low: int, high: int) -> Shares:
     """Least sum of what the islands cut, with ``low`` to ``high`` of their chips on one side.
 
     Parameters
     ----------
     islands
         One each; alike ones may be the same object.
-    nodes
-        Of the search tree, for each number of chips of an island that must be solved.
 
     """
     while True:
@@ -51,7 +49,7 @@ def least(islands: Sequence[Profile], low: int, high: int, nodes: int = MOST_NOD
         if below == above or not 0 < np.count_nonzero(gaps) <= left:
             return Shares(below, above, counts)
         widest = gaps.index(max(gaps))
-        islands[widest].refine(taken[widest], nodes)
+        islands[widest].refine(taken[widest], MOST_NODES)
 
 
 def _filled(costs: Sequence[Ints], low: int, high: int) -> tuple[int, tuple[int, ...]]:
