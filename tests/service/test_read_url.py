@@ -41,7 +41,8 @@ class Pair:
 
     def caught_up(self) -> None:
         """Wait until the standby has all."""
-        written = ask(self.primary, "SELECT pg_current_wal_insert_lsn()::text")
+        ask(self.primary, "SELECT pg_current_xact_id()")  # a commit, so that what was written is flushed and sent
+        written = ask(self.primary, "SELECT pg_current_wal_flush_lsn()::text")
         while not ask(self.standby, f"SELECT pg_last_wal_replay_lsn() >= '{written}'"):
             time.sleep(0.02)
 
@@ -59,7 +60,7 @@ def pair() -> Iterator[Pair]:
         places = [
             stack.enter_context(tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True)) for _ in "ab"
         ]
-        servers = [postgres.Server(Path(place)) for place in places]
+        servers = [postgres.Server(Path(place), synchronous_commit="on") for place in places]  # sent at once
         for server in servers:
             stack.callback(server.stop)
         yield Pair(*servers)

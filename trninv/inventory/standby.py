@@ -3,6 +3,9 @@
 So an answer is never older than its request, whoever wrote last and through whichever process. Positions in the
 write-ahead log are compared, of one history: the same system identifier, and the timeline on which the primary is. A
 standby learns of a new timeline with its first restart point, so for some minutes after a fail-over none is read.
+
+What commits is seen once it is flushed, and flushed records are sent; those after them (a page that was tidied by a read)
+may wait for the next commit. Only where commits do not wait to be flushed does every record count.
 """
 
 import time
@@ -19,7 +22,10 @@ WAIT: Final = 0.1
 """Seconds in which a standby may catch up."""
 _PAUSE: Final = 0.005
 
-_WRITTEN = "SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8), pg_current_wal_insert_lsn()::text"
+_WRITTEN = """
+SELECT left(pg_walfile_name(position), 8), position::text
+FROM (SELECT CASE current_setting('synchronous_commit')
+             WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END AS position) AS written"""
 _REPLAYED = """
 SELECT pg_is_in_recovery() AND lpad(upper(to_hex(timeline_id)), 8, '0') = %s, pg_last_wal_replay_lsn() >= %s::pg_lsn
 FROM pg_control_checkpoint()"""
