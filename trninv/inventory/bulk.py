@@ -2,10 +2,11 @@
 
 Maintained row by row they cost several times the load itself (PostgreSQL documentation, 14.4 Populating a Database).
 Readers of the tables wait meanwhile; a kill leaves everything as it was. SQLite loads faster with its indexes in place.
+Afterwards PostgreSQL's planner knows the new sizes: autovacuum, where it runs at all, tells it a minute later.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from sqlalchemy import (
     Connection,
@@ -25,12 +26,25 @@ WORTH = 50_000
 """The number of rows from which recreating the indexes pays, unless more rows exist already."""
 
 
+_ANALYZED = 0.1
+"""The share of changed rows from which autovacuum analyzes a table (autovacuum_analyze_scale_factor)."""
+
+
 @contextmanager
 def bulk(connection: Connection, rows: int, others: int) -> Iterator[None]:
-    """Speed up inserting or deleting ``rows`` rows beside ``others``; does nothing if that would not pay."""
-    if connection.dialect.name != "postgresql" or rows < max(WORTH, others):
+    """Speed up inserting or deleting ``rows`` rows beside ``others``, and what is asked after it."""
+    if connection.dialect.name != "postgresql":
         yield
         return
+    with _without_indexes(connection) if rows >= max(WORTH, others) else nullcontext():
+        yield
+    if rows > others * _ANALYZED:
+        for table in ORDER:
+            connection.execute(text(f"ANALYZE {table}"))
+
+
+@contextmanager
+def _without_indexes(connection: Connection) -> Iterator[None]:
     tables = [TABLES[name] for name in ORDER]
     found = [constraint for table in tables for constraint in table.constraints]
     keys = [constraint for constraint in found if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)]
