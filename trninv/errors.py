@@ -11,6 +11,7 @@ TrninvError
 │   ├── DocumentError         BAD_DOCUMENT
 │   ├── VariablesError        BAD_VARIABLES
 │   ├── SqlError              BAD_SQL
+│   ├── FileError             BAD_FILE
 │   └── RequestError          BAD_REQUEST
 │       └── MethodError       METHOD_NOT_ALLOWED
 ├── NotFoundError             exit 1: well asked, nothing there
@@ -39,7 +40,7 @@ TrninvError
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 __all__ = [
     "AccessError",
@@ -50,6 +51,7 @@ __all__ = [
     "CostLimitError",
     "DatabaseError",
     "DocumentError",
+    "FileError",
     "FilterError",
     "ForbiddenError",
     "InternalError",
@@ -153,6 +155,23 @@ class SqlError(UsageError):
     """SQL that is not one reading query over the tables and views."""
 
     code = "BAD_SQL"
+
+
+class FileError(UsageError):
+    """Files of which nothing was imported.
+
+    Attributes
+    ----------
+    faults
+        What is wrong, each with its file and position.
+
+    """
+
+    code = "BAD_FILE"
+
+    def __init__(self, message: str, faults: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.faults = faults
 
 
 class RequestError(UsageError):

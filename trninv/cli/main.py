@@ -27,6 +27,7 @@ _COMMANDS = {
     "unseed": "admin",
     "verify": "admin",
     "copy": "transfer",
+    "import": "imports",
     "set": "state",
     "events": "state",
     "show": "show",

@@ -145,6 +145,11 @@ def reference(name: str, table: str, *, nullable: bool = False) -> Column[int]:
     return Column(name, ForeignKey(f"{table}.id"), nullable=nullable)
 
 
+def reported(name: str, table: str) -> Column[int]:
+    """A foreign key that is looked at when a transaction ends, since the row that it names is written last."""
+    return Column(name, ForeignKey(f"{table}.id", deferrable=True, initially="DEFERRED"), nullable=False)
+
+
 Table(
     "source",
     METADATA,
@@ -452,6 +457,86 @@ Table(
     one_of("before", STATES),
     Index(None, "address"),
 )
+
+# A file that was imported: what of, when it was written, read and last seen. Only ``seen_at`` ever changes.
+Table(
+    "observation",
+    METADATA,
+    key(),
+    required("at", Text),
+    required("source", String(16)),
+    required("name", Text),
+    required("sha256", String(64)),
+    required("taken_at", Text),
+    required("seen_at", Text),
+    required("is_whole", Boolean),
+    required("servers", Integer),
+    required("chips", Integer),
+    UniqueConstraint("source", "sha256"),
+)
+
+# What a file says of an instance; text that lists has blanks between. Rows are only ever added, as those below.
+Table(
+    "observed_server",
+    METADATA,
+    key(),
+    reported("observation_id", "observation"),
+    Column("instance", Text),
+    Column("host", Text),
+    Column("instance_type", Text),
+    Column("zone", Text),
+    Column("reservation", Text),
+    Column("capacity_block", Text),
+    Column("network_nodes", Text),
+    Column("ultraserver", Text),
+    Column("position", Integer),
+    Column("ultraserver_mode", Text),
+    Column("state", String(12)),
+    Column("reason", Text),
+    Column("logical_cores", Integer),
+    Column("chip_count", Integer),
+    required("is_partial", Boolean),
+    one_of("state", STATES, nullable=True),
+    CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
+    Index(None, "observation_id"),
+    Index(None, "instance"),
+    Index(None, "host"),
+)
+
+Table(
+    "observed_chip",
+    METADATA,
+    key(),
+    reported("observed_server_id", "observed_server"),
+    required("ordinal", Integer),
+    Column("bdf", Text),
+    Column("serial", Text),
+    Column("memory_bytes", BIG),
+    Column("cores", Integer),
+    Column("numa_node", Integer),
+    Column("neighbours", Text),
+    Column("efa_bdf", Text),
+    Column("ecc_uncorrected", BIG),
+    ordinal(),
+    UniqueConstraint("observed_server_id", "ordinal"),
+)
+
+# What a file says of many links at once: a side (H, V) of a host, or what joins a capacity block (interconnect).
+Table(
+    "observed_link",
+    METADATA,
+    key(),
+    reported("observation_id", "observation"),
+    Column("host", Text),
+    Column("capacity_block", Text),
+    required("part", String(12)),
+    required("state", String(20)),
+    one_of("part", ("H", "V", "interconnect")),
+    Index(None, "observation_id"),
+)
+
+KEPT = ("state_event", "observation", "observed_server", "observed_chip", "observed_link")
+"""Tables whose rows are kept for ever: triggers refuse to change or remove them."""
 
 # A bearer token: whose, and what for.
 Table(
