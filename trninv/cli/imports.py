@@ -1,5 +1,6 @@
-"""import: what machines and their managers report."""
+"""import, collect: what machines and their managers report."""
 
+import json
 import shutil
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import click
 
 from trninv.cli.output import Progress, format_option, rows, show
 from trninv.errors import FileError, UsageError
+from trninv.importers.collect import collect as collected
 from trninv.importers.kinds import READERS
 from trninv.importers.observation import File, Imported, observe
 from trninv.inventory.database import connect, writing
@@ -70,6 +72,19 @@ def import_(  # one parameter an option
         if dry_run:
             kept.rollback()
     show(style, found, lambda: _table(found, dry_run=dry_run))
+
+
+@click.command()
+def collect() -> None:
+    """Print what this machine says of itself, as one line: its chips by neuron-ls, the files of its Neuron driver.
+
+    Nothing is sent anywhere, and command lines of processes are left out.
+
+    \b
+    trninv collect >> fleet.ndjson
+    trninv collect | ssh admin trninv import neuron-ls -
+    """
+    click.echo(json.dumps(collected(), separators=(",", ":")))
 
 
 def _table(found: Sequence[Imported], *, dry_run: bool) -> None:

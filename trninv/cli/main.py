@@ -28,6 +28,7 @@ _COMMANDS = {
     "verify": "admin",
     "copy": "transfer",
     "import": "imports",
+    "collect": "imports",
     "set": "state",
     "events": "state",
     "show": "show",

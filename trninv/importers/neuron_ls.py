@@ -1,12 +1,13 @@
 """``neuron-ls --json-output``: the chips of one instance; many files, or one a line.
 
-A line may also be ``{"host": …, "neuron_ls": […]}``, as ``trninv collect`` prints it. What it says of neighbours is the
-driver's static table: a cut cable does not show. Processes are left out, since command lines hold secrets.
+A line may also be ``{"host": …, "neuron_ls": […], "sysfs": {…}}``, as ``trninv collect`` prints it. What it says of
+neighbours is the driver's static table: a cut cable does not show. Processes are left out: command lines hold secrets.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from trninv.importers import neuron_sysfs
 from trninv.importers.observed import Chip, Seen, Server
 from trninv.importers.reading import Source, Value
 
@@ -23,12 +24,22 @@ _TYPES = ("trn2.48xlarge", "trn2u.48xlarge")
 def read(source: Source) -> Iterator[Seen]:
     """The servers of a file."""
     for value in source.values():
-        wrapped = isinstance(value.of, dict)
-        server = server_of(
-            value.get("neuron_ls") if wrapped else value, value.get("host").as_name() if wrapped else None
-        )
-        if server is not None:
+        if isinstance(value.of, dict):
+            yield from _collected(value)
+        elif (server := server_of(value)) is not None:
             yield server
+
+
+def _collected(value: Value) -> Iterator[Seen]:
+    """What ``trninv collect`` printed of a machine."""
+    host = value.get("host").as_name()
+    server = server_of(value.get("neuron_ls"), host)
+    if server is None:
+        return
+    yield server
+    files = value.get("sysfs")
+    if files.of and files.is_a(dict, "an object"):
+        yield neuron_sysfs.server_of(files, host, server.instance)
 
 
 def server_of(listed: Value, host: str | None = None) -> Server | None:
