@@ -33,7 +33,9 @@ _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
     "compute": Compute,
     "duration": Duration,
 }
-_WORDS: Final = {"one": 1, "two": 2, "four": 4, "five": 5, "eight": 8}
+_WORDS: Final = {"single": 1, "one": 1, "two": 2, "four": 4, "five": 5, "eight": 8}
+_NONE: Final = ("N/A", "Not applicable")
+"""How documents say that there is no such number."""
 _QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+", re.IGNORECASE)
 _TERM = re.compile(r"(?P<subject>[\w.-]+):(?P<attribute>\w+)(?:@(?P<source>[\w.-]+))?(?:#(?P<nth>\d))?")
 
@@ -78,7 +80,7 @@ class Fact:
         How a derived fact follows from others, else None.
     value
         Exact value in base units (bytes, bytes per second in ONE direction, 10⁹ operations per second, count,
-        dollars, rack units); None for text.
+        dollars, rack units); None for text, and where a document says that there is no such number.
 
     """
 
@@ -152,7 +154,10 @@ class Catalog:
         return tuple(self._by_key.get((subject, attribute), ()))
 
     def pick(self, subject: str, attribute: str) -> Fact:
-        """The fact that counts: seed documents first (AWS's own before others), then the newest vendor source."""
+        """The fact that counts: seed documents first (AWS's own before others), then the newest vendor source.
+
+        Where that order would pick one that is wrong, its reconciliation names the source that counts.
+        """
         if facts := self.of(subject, attribute):
             return facts[0]
         offer = nearest(f"{subject} {attribute}", (" ".join(key) for key in self._by_key))
@@ -162,7 +167,7 @@ class Catalog:
         """Exact value of the picked fact, in base units."""
         value = self.pick(subject, attribute).value
         if value is None:
-            raise CatalogError(f"{attribute} of {subject} is text, not a number")
+            raise CatalogError(f"{attribute} of {subject} is {self.pick(subject, attribute).written!r}, not a number")
         return value
 
     def find(self, subject: str, attribute: str) -> int | None:
@@ -247,14 +252,17 @@ class _Loader:
         for content in self.files.values():
             for row in content.get("derived", ()):
                 self._derive(row)
-        for facts in self.facts.values():
+        counts = self._reconciled("counts")
+        for key, facts in self.facts.items():
             facts.sort(key=_rank)
+            if source := counts.get(key):
+                facts.sort(key=lambda fact: fact.source.slug != source)
         ordered = {key: self.facts[key] for key in sorted(self.facts)}
         return Catalog(
             attributes=self.attributes,
             sources=self.sources,
             facts=tuple(fact for facts in ordered.values() for fact in facts),
-            notes=self._notes(),
+            notes=self._reconciled("note"),
             audits=tuple(row for content in self.files.values() for row in content.get("audit", ())),
             _by_key=ordered,
         )
@@ -321,7 +329,7 @@ class _Loader:
                 source=source,
                 written=render(exact, attribute.dimension),
                 unit="",
-                quote=_TERM.sub(lambda term: f"“{self._term(term[0]).quote}”", row["formula"]),
+                quote=_TERM.sub(lambda term: self._quoted(term[0], source), row["formula"]),
                 reading_unit=None,
                 direction="one" if attribute.directional else None,
                 grounds=row["grounds"],
@@ -329,6 +337,11 @@ class _Loader:
                 value=exact,
             )
         )
+
+    def _quoted(self, term: str, source: Source) -> str:
+        """A term in its document's words, with the document's title if another one is named for the whole."""
+        fact = self._term(term)
+        return f"“{fact.quote}”" + (f" ({fact.source.title})" if fact.source != source else "")
 
     def _term(self, term: str) -> Fact:
         match = _TERM.fullmatch(term)
@@ -343,10 +356,12 @@ class _Loader:
         except KeyError as error:
             raise CatalogError(f"{dict(row)}: {error.args[0]!r} is not in attributes.toml or sources.toml") from None
 
-    def _notes(self) -> dict[tuple[str, str], str]:
+    def _reconciled(self, what: str) -> dict[tuple[str, str], str]:
+        """What reconciliations say about facts: their note, or the source that counts."""
         return {
-            (subject, attribute): row["note"]
+            (subject, attribute): row[what]
             for row in self.files["reconciliations"]["reconciliation"]
+            if what in row
             for subject in row["subjects"]
             for attribute in row["attributes"]
             if (subject, attribute) in self.facts
@@ -362,7 +377,7 @@ def _rank(fact: Fact) -> tuple[int, bool, tuple[int, ...], bool]:
 
 def _exact(row: Mapping[str, Any], attribute: Attribute, unit: str) -> int | None:
     number = _QUALIFIER.sub("", row["value"])
-    if attribute.dimension == "text":
+    if attribute.dimension == "text" or number in _NONE:
         return None
     try:
         if quantity := _QUANTITIES.get(attribute.dimension):
