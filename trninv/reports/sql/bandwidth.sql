@@ -1,6 +1,6 @@
 -- title: Bandwidth by link technology and scope
--- answers: What do links of each kind carry in one direction when healthy, how many are there, and how many are not up?
--- parameter: cluster = '' — only this one
+-- answers: What do links of each kind carry in one direction when healthy, each cable and all together, how many are there, and how many are themselves not up?
+-- parameter: cluster = '' of v_cluster.address — only this one
 SELECT
     link.technology, link.scope, model.slug AS model,
     CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable, model.lanes,

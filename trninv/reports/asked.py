@@ -1,0 +1,41 @@
+"""A report with values for its parameters: those that name something must name what is there."""
+
+from collections.abc import Callable, Mapping
+
+from trninv.errors import UnknownValueError, nearest
+from trninv.reports.guard import checked
+from trninv.reports.library import Parameter, Report
+from trninv.reports.reader import Found
+
+Find = Callable[[str], Found]
+"""Runs a checked query."""
+
+
+def asked(report: Report, given: Mapping[str, str], dialect: str, find: Find) -> Found:
+    """What a report finds.
+
+    Raises
+    ------
+    LimitError
+        There is no such parameter, or the value is of another type.
+    UnknownValueError
+        A value names nothing that there is.
+    SqlError
+        It is not a query that may be run.
+
+    """
+    sql = report.sql(dialect, given)
+    for parameter in report.parameters:
+        word = given.get(parameter.name, parameter.default)
+        if parameter.names and word != parameter.default:
+            _check(parameter, parameter.names, str(word), dialect, find)
+    return find(sql)
+
+
+def _check(parameter: Parameter, names: str, word: str, dialect: str, find: Find) -> None:
+    table, _, column = names.partition(".")
+    if find(checked(f"SELECT {column} FROM {table} WHERE {column} = :word LIMIT 1", dialect, {"word": word})).rows:
+        return
+    known = find(checked(f"SELECT DISTINCT {column} FROM {table}", dialect)).rows
+    offer = nearest(word.lower(), (str(value) for (value,) in known))
+    raise UnknownValueError(f"there is no {parameter.name} {word[:60]!r}: {offer}")
