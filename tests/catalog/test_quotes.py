@@ -3,8 +3,8 @@
 import re
 
 import pytest
-
 import quotes
+
 from trninv.catalog.facts import Fact, catalog
 
 DIGESTS = quotes.digests()

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from conftest import Ask, Databases, Run
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.errors import UnknownValueError
+from trninv.errors import SqlError, UnknownValueError
 from trninv.inventory import stamp
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
@@ -76,7 +76,7 @@ def test_a_users_report_may_name_what_it_likes_of_what_may_be_read(fleet: Fleet,
     assert _found(fleet, of("v_rack.address"), rack="trn3-gen1/r1").rows == [("trn3-gen1/r1",)]
     with pytest.raises(UnknownValueError, match="did you mean trn3-gen1/r1"):
         _found(fleet, of("v_rack.address"), rack="trn3-gen1/r9")
-    with pytest.raises(Exception, match="token"):
+    with pytest.raises(SqlError, match="the table token is refused"):
         _found(fleet, of("token.name"), rack="x")
 
 

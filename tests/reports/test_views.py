@@ -230,5 +230,5 @@ def test_conflicts_are_those_of_the_catalog_also_after_an_upgrade(engine: Engine
         migrate.migrate(engine, to)
     found = find(engine, "SELECT subject, attribute FROM v_conflict", seconds=10)
     assert set(found.rows) == expected
-    kept = find(engine, "SELECT DISTINCT subject, attribute FROM fact WHERE in_conflict", seconds=10)
+    kept = find(engine, "SELECT DISTINCT subject, attribute FROM fact WHERE differs_in IS NOT NULL", seconds=10)
     assert set(kept.rows) == expected

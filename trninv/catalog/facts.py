@@ -1,5 +1,6 @@
 """Sources and facts as the catalog's TOML files give them, and the rule that picks between them."""
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,14 @@ KINDS: Final = tuple(KIND_MEANINGS)
 """Kinds of sources, in the order in which the default pick prefers them."""
 DIRECTIONS: Final = ("one", "both")
 
+DIFFERENCE_MEANINGS: Final[Mapping[str, str]] = {
+    "value": "Sources give other values.",
+    "rounding": "The less precise values are the most precise one, rounded.",
+    "unit": "The same value, which is written in a unit that has to be read as another one.",
+}
+"""What facts of one subject and attribute may differ in."""
+DIFFERENCES: Final = tuple(DIFFERENCE_MEANINGS)
+
 EFA_FABRIC: Final = "efa-fabric"
 """Subject of the facts that hold for every EFA fabric."""
 
@@ -36,6 +45,7 @@ _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
 _WORDS: Final = {"single": 1, "one": 1, "two": 2, "four": 4, "five": 5, "eight": 8}
 _NONE: Final = ("N/A", "Not applicable")
 """How documents say that there is no such number."""
+_NUMBER = re.compile(r"[\d,]*\d(?:\.(\d+))?")
 _QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+", re.IGNORECASE)
 _TERM = re.compile(r"(?P<subject>[\w.-]+):(?P<attribute>\w+)(?:@(?P<source>[\w.-]+))?(?:#(?P<nth>\d))?")
 
@@ -101,18 +111,39 @@ class Fact:
         """Subject and attribute: what it is a number of."""
         return self.subject, self.attribute.name
 
+    @property
+    def step(self) -> Fraction | None:
+        """What one more in the last digit as written adds to the value; None without a number in digits."""
+        match = _NUMBER.search(self.written)
+        if match is None or not self.value:
+            return None
+        digits = Fraction(match[0].replace(",", ""))
+        return Fraction(self.value) / digits * Fraction(1, 10 ** len(match[1] or ""))
+
+    def is_rounded(self, exact: Fraction) -> bool:
+        """Whether it is a value rounded to the digits that are written, halves up."""
+        return self.step is not None and math.floor(exact / self.step + Fraction(1, 2)) * self.step == self.value
+
     def __str__(self) -> str:
         return render(self.value, self.attribute.dimension) if self.value is not None else self.written
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Facts of one subject and attribute whose values disagree, or agree only because of their readings."""
+    """Facts of one subject and attribute whose values disagree, or agree only because of their readings.
+
+    Attributes
+    ----------
+    differ_in
+        One of `DIFFERENCES`.
+
+    """
 
     subject: str
     attribute: str
     facts: tuple[Fact, ...]
     picked: Fact
+    differ_in: str
     note: str | None
 
 
@@ -179,14 +210,18 @@ class Catalog:
     def conflicts(self) -> tuple[Conflict, ...]:
         """Every subject and attribute on which facts are in conflict."""
         return tuple(
-            Conflict(*key, tuple(facts), facts[0], self.notes.get(key))
+            Conflict(*key, tuple(facts), facts[0], differ_in, self.notes.get(key))
             for key, facts in sorted(self._by_key.items())
-            if disagree(facts)
+            if (differ_in := difference(facts))
         )
 
     def disputed(self, fact: Fact) -> bool:
         """Whether sources disagree on it, a reconciliation explains it, or it follows from such a fact."""
-        return bool(self.note(fact)) or disagree(self.of(*fact.key))
+        return bool(self.note(fact)) or difference(self.of(*fact.key)) is not None
+
+    def others(self, fact: Fact) -> tuple[str, ...]:
+        """Other values than its own that sources give, for people, each once."""
+        return tuple(dict.fromkeys(str(other) for other in self.of(*fact.key) if str(other) != str(fact)))
 
     def note(self, fact: Fact) -> str | None:
         """How to read the disagreement that a fact, or a fact it follows from, is part of."""
@@ -213,11 +248,22 @@ class Catalog:
         return facts[nth - 1]
 
 
-def disagree(facts: Iterable[Fact]) -> bool:
-    """Whether exact values differ, or written values differ where a unit had to be read as another one."""
+def difference(facts: Iterable[Fact]) -> str | None:
+    """What facts of one subject and attribute differ in, one of `DIFFERENCES`; None if they agree."""
     listed = list(facts)
     read = {fact.value if fact.value is not None else fact.written for fact in listed}
-    return len(read) > 1 or (len(listed) > 1 and any(fact.reading_unit for fact in listed))
+    if len(read) > 1:
+        return "rounding" if _are_rounded(listed) else "value"
+    return "unit" if len(listed) > 1 and any(fact.reading_unit for fact in listed) else None
+
+
+def _are_rounded(facts: list[Fact]) -> bool:
+    """Whether all are the most precise of them, rounded."""
+    steps = [(fact.step, fact.value) for fact in facts if fact.step is not None]
+    if len(steps) < len(facts):
+        return False
+    _, finest = min(steps)
+    return all(fact.value == finest or fact.is_rounded(Fraction(finest or 0)) for fact in facts)
 
 
 @lru_cache(maxsize=1)

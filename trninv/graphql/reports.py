@@ -50,8 +50,8 @@ class ReportRows:
     def read(cls, context: Context, report: library.Report, values: dict[str, str]) -> "ReportRows":
         """What a report finds in the one state of a document, or on SQLite in the newest."""
         fleet, settings = context.fleet, context.settings
-        dialect, limits = fleet.engine.dialect.name, {"seconds": settings.request_seconds, "login": context.login}
-        run = partial(find, fleet.engine, most_bytes=settings.answer_bytes, **limits)
+        dialect, seconds, most = fleet.engine.dialect.name, settings.request_seconds, settings.answer_bytes
+        run = partial(find, fleet.engine, seconds=seconds, most_bytes=most, login=context.login)
         if dialect == "sqlite":
             found = fleet.beside(partial(asked, report, values, dialect, run))
         else:

@@ -151,7 +151,9 @@ def _switch(connection: Connection, _catalog: Catalog, place: Place) -> Describe
     serves = rack
     if switch.server_id is not None:
         serves = f"server {cluster}/{domain}/s{_row(connection, 'server', switch.server_id).ordinal} in {rack}"
-    return {"joins the chips of": serves, "state": condition_of(node)}, []
+    model = _row(connection, "switch_model", switch.switch_model_id) if switch.switch_model_id is not None else None
+    named = {"model": model.name} if model else {}
+    return {**named, "joins the chips of": serves, "state": condition_of(node)}, [model.slug] if model else []
 
 
 def _nic(connection: Connection, _catalog: Catalog, place: Place) -> Described:

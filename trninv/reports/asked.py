@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+from sqlglot import exp
+
 from trninv.errors import UnknownValueError, nearest
 from trninv.reports.guard import checked
 from trninv.reports.library import Parameter, Report
@@ -34,8 +36,10 @@ def asked(report: Report, given: Mapping[str, str], dialect: str, find: Find) ->
 
 def _check(parameter: Parameter, names: str, word: str, dialect: str, find: Find) -> None:
     table, _, column = names.partition(".")
-    if find(checked(f"SELECT {column} FROM {table} WHERE {column} = :word LIMIT 1", dialect, {"word": word})).rows:
+    values = exp.select(column).from_(table).distinct()
+    one = values.where(exp.column(column).eq(word))
+    if find(checked(one.sql("postgres"), dialect)).rows:
         return
-    known = find(checked(f"SELECT DISTINCT {column} FROM {table}", dialect)).rows
+    known = find(checked(values.sql("postgres"), dialect)).rows
     offer = nearest(word.lower(), (str(value) for (value,) in known))
     raise UnknownValueError(f"there is no {parameter.name} {word[:60]!r}: {offer}")

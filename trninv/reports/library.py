@@ -5,8 +5,8 @@
     -- parameter: cluster = '' of v_cluster.address — only this one
     SELECT …
 
-The default of a parameter determines its type: 'text', 5 or 0.5. The query refers to it as :cluster. What follows ``of``
-is a column of a table or view: any value but the default must stand in it (`trninv.reports.asked`).
+The default of a parameter determines its type: 'text', 5 or 0.5. The query refers to it as :cluster. A column after
+``of`` holds what the parameter may name: any value but the default must stand in it (`trninv.reports.asked`).
 """
 
 import re
@@ -103,7 +103,8 @@ class Report:
 def _parameter(file: Path, line: str) -> Parameter:
     found = _PARAMETER.fullmatch(line)
     if found is None:
-        raise LimitError(f"{file.name}: write a parameter as NAME = 'default' of TABLE.COLUMN — what it is, not {line[:60]!r}")
+        form = "NAME = 'default' — what it is, or NAME = 'default' of TABLE.COLUMN — what it is"
+        raise LimitError(f"{file.name}: write a parameter as {form}, not {line[:60]!r}")
     name, default, names, says = found.groups()
     value = default[1:-1] if default.startswith("'") else float(default) if "." in default else int(default)
     return Parameter(name, value, says or "", names)

@@ -6,8 +6,8 @@ from starlette.routing import Route
 
 from trninv.reports.asked import Find, asked
 from trninv.reports.library import Report, report
-from trninv.reports.reader import Found
 from trninv.reports.library import reports as library
+from trninv.reports.reader import Found
 from trninv.service.access import holder
 from trninv.service.found import found
 from trninv.service.shared import shared
