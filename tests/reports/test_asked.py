@@ -100,3 +100,26 @@ def test_domains_by_hbm_do_not_ask_what_their_links_carry(seeded: str) -> None:
             switches = [f"trn3-gen1/d0/sw{ordinal}" for ordinal in range(6)]
             set_state(connection, switches, Condition.of("down", None), why="test", who="tests")
         assert find(engine, pools.sql(engine.dialect.name, {}), seconds=30) == before
+
+
+def test_disputed_figures_are_marked_with_what_others_say(fleet: Fleet) -> None:
+    def column(name: str, wanted: str) -> dict[str, object]:
+        found = _found(fleet, report(name))
+        key = {"capacity": "cluster", "cost": "cluster", "pools": "cluster", "ratios": "generation"}.get(name, "model")
+        return {record[key]: record[wanted] for record in found.records()}
+
+    tflops = "625 TFLOPS, elsewhere 650 TFLOPS; 667 TFLOPS; 668.75 TFLOPS; 655 TFLOPS"
+    for name in ("capacity", "cost"):
+        assert column(name, "bf16_of_a_chip_disputed")["u-trn2x64"] == tflops
+        assert column(name, "bf16_of_a_chip_disputed")["trn3-gen2"] is None
+    assert column("pools", "hbm_of_a_chip_disputed")["u-trn2x64"] == "96 GiB, elsewhere 512 GiB"
+    assert column("pools", "hbm_of_a_chip_disputed")["trn1.32xlarge"] is None  # GB and GiB: the same
+    links = "1,024 GB/s, elsewhere 704 GB/s; 1,280 GB/s; 1,200 GB/s"
+    assert column("ratios", "neuronlink_disputed")["trn3"] == links
+    cables = column("bandwidth", "cable_disputed")
+    assert cables["efa-200"] == "25 GB/s, elsewhere 100 GB/s"
+    assert cables["efa-trn1.2xlarge"] == "3.125 GB/s, follows from what is disputed"
+    assert cables["efa-100"] is None
+    documented = {(row[0], row[1], row[3]): row[7] for row in _found(fleet, report("documented")).rows}
+    assert documented["trn3-gen2", "device_memory", 20_480 * 2**30] == "yes"
+    assert documented["u-trn2x64", "servers", 4] == "no"

@@ -156,9 +156,12 @@ def _switch(connection: Connection, _catalog: Catalog, place: Place) -> Describe
     return {**named, "joins the chips of": serves, "state": condition_of(node)}, [model.slug] if model else []
 
 
-def _nic(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+def _nic(connection: Connection, catalog: Catalog, place: Place) -> Described:
     nic, node = _row(connection, "nic", place.id), _row(connection, "node", place.id)
-    return {"line rate": Bandwidth(nic.bandwidth_bytes_per_s), "state": condition_of(node)}, []
+    server = _row(connection, "server", nic.server_id)
+    number = catalog.of(_row(connection, "server_model", server.server_model_id).slug, "nics")[:1]
+    assumed = next((fact.quote for fact in number if fact.source.kind == "assumed"), None)
+    return {"line rate": Bandwidth(nic.bandwidth_bytes_per_s), "assumed": assumed, "state": condition_of(node)}, []
 
 
 def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> Described:
