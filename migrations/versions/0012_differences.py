@@ -17,7 +17,7 @@ UPDATE fact SET differs_in = CASE
     WHEN (SELECT count(DISTINCT coalesce(CAST(value AS TEXT), written)) FROM fact AS said WHERE {SAID}) > 1
     THEN 'value' ELSE 'unit' END
 WHERE in_conflict"""
-"""Of facts that are there already; which of them are rounded, the next seed says."""
+"""Of facts that are there already; which of them are rounded, and what follows from them, the next seed says."""
 OTHERS = f"""
 UPDATE fact SET others = (
     SELECT {{joined}}(shown, '; ') FROM (
@@ -40,6 +40,8 @@ def upgrade() -> None:
     op.execute(f"ALTER TABLE fact ADD COLUMN others {text}")
     op.execute(DIFFER)
     op.execute(OTHERS.format(joined="string_agg" if is_postgresql else "group_concat"))
+    op.execute(f"ALTER TABLE fact ADD COLUMN dispute {text}")
+    op.execute("UPDATE fact SET dispute = shown || ', elsewhere ' || others WHERE others IS NOT NULL")
     op.execute("ALTER TABLE fact DROP COLUMN in_conflict")
     op.create_table(
         "switch_model",
@@ -60,5 +62,6 @@ def downgrade() -> None:
     op.drop_table("switch_model")
     op.execute("ALTER TABLE fact ADD COLUMN in_conflict BOOLEAN DEFAULT false NOT NULL")
     op.execute("UPDATE fact SET in_conflict = true WHERE differs_in IS NOT NULL")
+    op.execute("ALTER TABLE fact DROP COLUMN dispute")
     op.execute("ALTER TABLE fact DROP COLUMN others")
     op.execute("ALTER TABLE fact DROP COLUMN differs_in")

@@ -155,7 +155,7 @@ def test_a_system_is_what_its_tables_say() -> None:
         ('slug = "efa"', 'slug = "wire"', "g.toml: 'wire' is declared twice"),
         ('name = "Domain"', 'name = "Domain"\nswitch = "s"', "g.toml: domain 'domain': no switch 's': none is known"),
         (
-            '[[domain]]\n',
+            "[[domain]]\n",
             '[[switch]]\nslug = "s"\nname = "S"\n[[domain]]\nswitch = "s"\n',
             "g.toml: domain 'domain': its wiring has no switches, so none is a 's'",
         ),

@@ -103,7 +103,10 @@ def test_verify_ends_with_1_on_a_difference(run: Run, databases: Databases) -> N
         (["show", "trn1.2xlarge/d0/s0/efa0"], ["3.125 GB/s", "assumed", "the EC2 API names none"]),
         (["show", "trn3-gen2/d0/s0/c0--trn3-gen2/d0/s18/c0"], ["128 GB/s", "256 GB/s", "NeuronLink-v4"]),
         (["facts", "rainier"], ["400,000", "nearly 500,000", "a massive cluster featuring 400,000"]),
-        (["facts", "--conflicts"], ["2,048 GiB/sec/device", "2.56 TB/sec", "704 GB/s", "190 TFLOPS", "over 100,000", "rounding"]),
+        (
+            ["facts", "--conflicts"],
+            ["2,048 GiB/sec/device", "2.56 TB/sec", "704 GB/s", "190 TFLOPS", "over 100,000", "rounding"],
+        ),
         (["audit"], ["13,120 GB/s", "conflict", "rounds", "truncates"]),
         (["path", f"{U}/s0/c0", f"{U}/s2/c10"], ["6 hops, 64 GB/s", "720 paths in all", "rests on", "disputed"]),
         (["bandwidth", f"{U}/s0", f"{U}/s2"], ["2,048 GB/s one direction (4,096 GB/s both)", "32 links"]),

@@ -223,10 +223,27 @@ class Catalog:
         """Other values than its own that sources give, for people, each once."""
         return tuple(dict.fromkeys(str(other) for other in self.of(*fact.key) if str(other) != str(fact)))
 
+    def dispute(self, fact: Fact) -> str | None:
+        """A value with what speaks against it, in words; None if nothing but its unit does."""
+        if others := self.others(fact):
+            return f"{fact}, elsewhere {'; '.join(others)}"
+        if not self._is_in_doubt(fact):
+            return None
+        return f"{fact}, {'follows from what is disputed' if fact.formula else 'with a note on how it is read'}"
+
+    def _is_in_doubt(self, fact: Fact) -> bool:
+        """Whether sources give another value, it is read against its letter, or follows from such a fact."""
+        differ_in = difference(self.of(*fact.key))
+        is_explained = differ_in is None and fact.key in self.notes
+        return differ_in == "value" or is_explained or any(map(self._is_in_doubt, self._terms(fact)))
+
     def note(self, fact: Fact) -> str | None:
         """How to read the disagreement that a fact, or a fact it follows from, is part of."""
-        terms = (self.term(match[0]) for match in _TERM.finditer(fact.formula or ""))
-        return self.notes.get(fact.key) or next(filter(None, map(self.note, terms)), None)
+        return self.notes.get(fact.key) or next(filter(None, map(self.note, self._terms(fact))), None)
+
+    def _terms(self, fact: Fact) -> Iterator[Fact]:
+        """What a fact follows from."""
+        return (self.term(match[0]) for match in _TERM.finditer(fact.formula or ""))
 
     def evaluate(self, formula: str) -> Fraction:
         """Value of sums of products of ``subject:attribute@source`` and whole numbers, in base units."""

@@ -105,6 +105,7 @@ def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
                 "note": catalog.note(fact),
                 "differs_in": difference(catalog.of(*fact.key)),
                 "others": "; ".join(catalog.others(fact)) or None,
+                "dispute": catalog.dispute(fact),
             }
             for key, fact in enumerate(catalog.facts, start=1)
         ],

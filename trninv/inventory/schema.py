@@ -161,7 +161,7 @@ Table(
 
 # One number as one document states it: ``value`` exact, in base units, one direction; ``shown`` for people.
 # ``differs_in``: what the facts of its subject and attribute differ in (trninv.catalog.facts.difference); ``others``:
-# values but its own that they give, for people.
+# values but its own that they give, and ``dispute``: its value with what speaks against it, both for people.
 Table(
     "fact",
     METADATA,
@@ -184,6 +184,7 @@ Table(
     Column("note", Text),
     Column("differs_in", Text),
     Column("others", Text),
+    Column("dispute", Text),
     one_of("reading_direction", DIRECTIONS, nullable=True),
     one_of("differs_in", DIFFERENCES, nullable=True),
     CheckConstraint("preference >= 0", name="preference"),
