@@ -20,6 +20,7 @@ TrninvError
 │   ├── UnknownFactError      UNKNOWN_FACT
 │   ├── UnknownDocumentError  UNKNOWN_DOCUMENT
 │   ├── UnknownReportError    UNKNOWN_REPORT
+│   ├── UnknownValueError     UNKNOWN_VALUE
 │   └── UnknownTokenError     UNKNOWN_TOKEN
 ├── AccessError               exit 1: not allowed
 │   ├── UnauthenticatedError  UNAUTHENTICATED
@@ -75,6 +76,7 @@ __all__ = [
     "UnknownReportError",
     "UnknownSystemError",
     "UnknownTokenError",
+    "UnknownValueError",
     "UnknownWiringError",
     "UsageError",
     "VariablesError",
@@ -220,6 +222,12 @@ class UnknownReportError(NotFoundError):
     """A report that is neither trninv's nor the user's."""
 
     code = "UNKNOWN_REPORT"
+
+
+class UnknownValueError(NotFoundError):
+    """A value of a report's parameter that names nothing that there is."""
+
+    code = "UNKNOWN_VALUE"
 
 
 class UnknownTokenError(NotFoundError):

@@ -1,7 +1,7 @@
 """What machines and their managers report, beside the design.
 
 Revision ID: 0013
-Revises: 0010
+Revises: 0012
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0013"
-down_revision = "0010"
+down_revision = "0012"
 
 TABLES = ("observation", "observed_server", "observed_chip", "observed_link")
 LASTING = "id, at, source, name, sha256, taken_at, is_whole, servers, chips"

@@ -24,7 +24,7 @@ from sqlalchemy import (
     text,
 )
 
-from trninv.catalog.facts import DIRECTIONS, KINDS
+from trninv.catalog.facts import DIFFERENCES, DIRECTIONS, KINDS
 
 METADATA = MetaData(
     naming_convention={
@@ -165,7 +165,8 @@ Table(
 )
 
 # One number as one document states it: ``value`` exact, in base units, one direction; ``shown`` for people.
-# ``in_conflict``: whether the facts of its subject and attribute disagree (trninv.catalog.facts.disagree).
+# ``differs_in``: what the facts of its subject and attribute differ in (trninv.catalog.facts.difference); ``others``:
+# values but its own that they give, and ``dispute``: its value with what speaks against it, both for people.
 Table(
     "fact",
     METADATA,
@@ -186,8 +187,11 @@ Table(
     required("preference", Integer),
     required("disputed", Boolean),
     Column("note", Text),
-    required("in_conflict", Boolean, server_default=text("false")),
+    Column("differs_in", Text),
+    Column("others", Text),
+    Column("dispute", Text),
     one_of("reading_direction", DIRECTIONS, nullable=True),
+    one_of("differs_in", DIFFERENCES, nullable=True),
     CheckConstraint("preference >= 0", name="preference"),
     UniqueConstraint("subject", "attribute", "preference"),
     Index(None, "source_id"),
@@ -261,6 +265,15 @@ Table(
     one_of("scope", LINK_SCOPES),
     positive("bandwidth_bytes_per_s"),
     CheckConstraint("lanes > 0", name="lanes"),
+    UniqueConstraint("slug"),
+)
+
+Table(
+    "switch_model",
+    METADATA,
+    key(),
+    required("slug", Text),
+    required("name", Text),
     UniqueConstraint("slug"),
 )
 
@@ -366,7 +379,8 @@ Table(
     Index(None, "tray_id"),
 )
 
-# A switch of a server, or of a rack (server_id is null); ordinals count within the domain.
+# A switch of a server, or of a rack (server_id is null); ordinals count within the domain. Its model is null where the
+# catalog names none.
 Table(
     "switch",
     METADATA,
@@ -374,6 +388,7 @@ Table(
     reference("server_id", "server", nullable=True),
     reference("rack_id", "rack"),
     required("ordinal", Integer),
+    reference("switch_model_id", "switch_model", nullable=True),
     ordinal(),
     Index(None, "server_id"),
     Index(None, "rack_id"),
