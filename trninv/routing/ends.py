@@ -12,6 +12,7 @@ from trninv.inventory.address import Place, chips_of, parse, resolve
 from trninv.routing.answer import Path
 from trninv.routing.scenario import Changes
 from trninv.routing.wiring import Reader, Wiring, domains_of, link_ref
+from trninv.solvers.arcs import place
 from trninv.solvers.paths import NodePath, PathMetric, Rule, time_of
 from trninv.units import Duration
 
@@ -62,8 +63,8 @@ class Ends:
         return "no links that are up join them"
 
     def named(self, path: NodePath, rule: Rule) -> Path:
-        """A path of node ids by addresses."""
-        nodes, links = self.wiring.nodes, self.wiring.links
+        """A path of nodes and ports by addresses."""
+        nodes, links, path = self.wiring.nodes, self.wiring.links, tuple(map(place, path))
         steps = [(nodes[node]["kind"], nodes[node]["address"]) for node in path]
         taken = Duration(ceil(time_of(links, path, rule.message))) if rule.metric is PathMetric.TIME else None
         return Path.of(steps, [link_ref(nodes, links, a, b) for a, b in pairwise(path)], taken)

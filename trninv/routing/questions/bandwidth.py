@@ -9,7 +9,7 @@ from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Difference, Form, LinkRef, Path, Told, told_cut
 from trninv.routing.ends import Ends
 from trninv.routing.question import ROUTED, Argument, question
-from trninv.routing.wiring import Reader, cut_links
+from trninv.routing.wiring import Reader
 from trninv.solvers.paths import PathMetric, Rule, best_paths
 from trninv.units import Bandwidth
 
@@ -67,14 +67,15 @@ def bandwidth(
     if ends.sources & ends.targets:
         raise SamePlaceError(f"{source} and {target} share chips: bandwidth is between two separate places")
     wiring = ends.wiring
-    flow, side = solvers.flow.minimum_cut(wiring.graph, ends.sources, ends.targets)
-    widest = next(best_paths(wiring.links, ends.sources, ends.targets, _WIDEST), None)
+    ahead, behind = wiring.arcs
+    flow, side = solvers.flow.least_cut(ahead, ends.sources, ends.targets)
+    widest = next(best_paths(ahead, ends.sources, ends.targets, _WIDEST, behind), None)
     return BandwidthAnswer(
         source=ends.source,
         target=ends.target,
         widest=ends.named(widest, _WIDEST) if widest else None,
         maximum_flow=Bandwidth(flow),
-        minimum_cut=cut_links(wiring.graph, side),
+        minimum_cut=wiring.cut(side),
         definition=_DEFINED + ends.over,
         facts=evidence.of_wiring(reader, wiring.nodes.values(), (of for _, _, of in wiring.edges())),
     )

@@ -14,6 +14,7 @@ from trninv.routing.ends import ACROSS, WITHIN, Ends
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.wiring import Reader, Wiring, link_ref
+from trninv.solvers.arcs import place
 from trninv.solvers.paths import PathMetric, Rule, Ways, best_paths, equally_good
 from trninv.units import Capacity
 
@@ -139,21 +140,21 @@ def path(
     if shape in _DISJOINT and by is not PathMetric.HOPS:
         raise LimitError("disjoint paths are by hops")
     ends, rule = Ends.of(reader, source, target, avoid), Rule(by, message)
-    nodes, links = ends.wiring.nodes, ends.wiring.links
+    nodes, (ahead, behind) = ends.wiring.nodes, ends.wiring.arcs
     if by is PathMetric.TIME:
         _need_latencies(ends.wiring)
-    places = links, ends.sources, ends.targets
+    places = ahead, ends.sources, ends.targets
     if shape in _DISJOINT:
         if ends.sources & ends.targets:
             raise SamePlaceError(f"{source} and {target} share chips: disjoint paths are between two separate places")
-        apart, most = shape is PathShape.NODE_DISJOINT, k if k > 1 else len(links)
+        apart, most = shape is PathShape.NODE_DISJOINT, k if k > 1 else len(nodes)
         found = solvers.disjoint.disjoint(*places, nodes=apart, most=most)
     else:
-        found = list(islice(best_paths(*places, rule), k))
-    ways = equally_good(*places, rule)
+        found = list(islice(best_paths(*places, rule, behind), k))
+    ways = equally_good(*places, rule, behind)
     count = ways.count if ways else 0
-    travelled = (links[a][b] for each in found for a, b in pairwise(each))
-    visited = [nodes[node] for each in found for node in each]
+    travelled = (ahead[a][b] for each in found for a, b in pairwise(each))
+    visited = [nodes[place(node)] for each in found for node in each]
     return PathAnswer(
         metric=by,
         source=ends.source,
@@ -172,8 +173,8 @@ def path(
 
 def _shares(wiring: Wiring, ways: Ways) -> Iterator[LinkShare]:
     for (a, b), count in sorted(ways.through.items()):
-        link = link_ref(wiring.nodes, wiring.links, a, b)
-        source, target = (str(wiring.nodes[end]["address"]) for end in (a, b))
+        link = link_ref(wiring.nodes, wiring.links, place(a), place(b))
+        source, target = (str(wiring.nodes[place(end)]["address"]) for end in (a, b))
         yield LinkShare(link, source, target, count, float(ways.share[a, b]))
 
 
