@@ -1,7 +1,9 @@
 """Limits of collectives, compared with every set, an edge-flow linear program, and published values."""
 
 import itertools
+import random
 from fractions import Fraction
+from math import ceil, floor
 
 import networkx as nx
 import numpy as np
@@ -12,8 +14,10 @@ from scipy.optimize import linprog
 
 import trninv
 from conftest import Databases
-from graphs import chips_in, domain, graphs, seed_clusters
+from graphs import chips_in, domain, graphs, seed_clusters, whole
 from trninv.routing.fleet import Fleet
+from trninv.routing.via import Via
+from trninv.solvers import ports
 from trninv.solvers.collectives import concurrent, gather
 from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.rings import ring_rate, rings
@@ -140,7 +144,7 @@ def test_a_chain_reduces_faster_than_it_gathers(lite_fleet: Fleet) -> None:
 def test_a_cluster_of_which_little_is_left(databases: Databases) -> None:
     with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 3})) as cluster:
         one = cluster.what_if(["c-trn2/d1", "c-trn2/d2"]).collectives("c-trn2")
-        assert (one.chips, one.all_gather.upper) == (16, 512 * GB)
+        assert (one.chips, one.all_gather.upper) == (16, (512 + 25) * GB)  # EFA counts, whatever else is up
         none = cluster.what_if([f"c-trn2/d{domain}" for domain in range(3)]).collectives("c-trn2")
         assert (none.chips, none.all_to_all.upper, none.all_reduce.upper) == (0, 0, 0)
         alone = cluster.what_if(["c-trn2/d1", "c-trn2/d2", *(f"c-trn2/d0/s0/c{chip}" for chip in range(1, 16))])
@@ -156,6 +160,31 @@ def test_transit_lets_a_slice_leave_by_the_others_nics(databases: Databases) -> 
     with trninv.open(seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 2})) as cluster:
         half = cluster.bisection("c-u-trn2x64", ["c-u-trn2x64/d0/s0", "c-u-trn2x64/d1/s0"], transit=True)
         assert half.lower <= half.upper == sum(link.bandwidth for link in half.cut) == 1_600 * GB
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_named_chips_of_several_domains_against_the_whole_graph(databases: Databases, seed: int) -> None:
+    """Islands and what is above them, and the graph of the named chips, all NICs and the fabric."""
+    chance = random.Random(seed)
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn1": 3})) as cluster:
+        graph = ports.as_ports(whole(cluster, "c-trn1"))
+        at = {of["address"]: node for node, of in graph.nodes(data=True) if of["kind"] == "chip"}
+        chips = [
+            f"c-trn1/d{domain}/s0/c{chip}"
+            for domain, many in ((0, 5), (2, 3))
+            for chip in chance.sample(range(16), many)
+        ]
+        weights = {at[chip]: 1 for chip in chips}
+        alone = Graph(graph.subgraph(set(graph) - set(at.values()) | weights.keys()))
+        found, theta, best = cluster.collectives("c-trn1", chips), concurrent(alone, weights), gather(alone, weights)
+        assert best
+        assert (found.chips, found.via) == (8, Via.ANY)
+        assert found.all_to_all.lower <= 7 * theta.upper * (1 + 1e-8)
+        assert found.all_to_all.upper >= 7 * theta.lower * (1 - 1e-8)
+        assert found.all_to_all.exact
+        assert (found.all_gather.lower, found.all_gather.upper) == (floor(7 * best.rate), ceil(7 * best.rate))
+        one = cluster.collectives("c-trn1", [f"c-trn1/d1/s0/c{chip}" for chip in (0, 1)])
+        assert (one.chips, one.via, one.all_gather.upper) == (2, Via.SCALE_UP, 48 * GB)
 
 
 def test_of_one_chip_there_is_nothing_to_limit(fleet: Fleet) -> None:

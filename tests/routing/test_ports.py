@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import trninv
 from conftest import BACKENDS, Databases
-from graphs import seed_clusters
+from graphs import seed_clusters, split_ports
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fabric_cache import FabricCache
@@ -77,18 +77,6 @@ def _rank(graph: Graph, path: tuple[int, ...], metric: PathMetric) -> tuple[floa
     return (len(path),)
 
 
-def _split(graph: Graph) -> "nx.DiGraph[object]":
-    """Each NIC as a node for what goes up and one for what comes down."""
-    ways: nx.DiGraph[object] = nx.DiGraph()
-    ways.add_nodes_from(graph)
-    for a, b, of in graph.edges(data=True):
-        for one, other in ((a, b), (b, a)):
-            up = graph.nodes[one]["kind"] == "chip" or graph.nodes[other]["kind"] == "network_node"
-            ends = [(end, up) if graph.nodes[end]["kind"] == "nic" else end for end in (one, other)]
-            ways.add_edge(*ends, capacity=of["capacity"])
-    return ways
-
-
 @pytest.mark.parametrize("metric", list(PathMetric))
 @settings(max_examples=60)
 @given(graph=shared_nics(), data=st.data())
@@ -121,7 +109,7 @@ def test_what_is_remembered_leads_through_no_host(graph: Graph, data: st.DataObj
 def test_flows_and_disjoint_paths_pass_through_no_host(graph: Graph, target: int) -> None:
     ahead, _ = arcs(graph.nodes, dict(graph.adjacency()))
     flow, side = least_cut(ahead, [0], [target])
-    assert flow == nx.maximum_flow_value(_split(graph), 0, target)
+    assert flow == nx.maximum_flow_value(split_ports(graph), 0, target)
     assert flow == sum(of["capacity"] for a in side for b, of in ahead[a].items() if b not in side)
     for nodes in (False, True):
         paths = [tuple(map(place, path)) for path in disjoint(ahead, [0], [target], nodes=nodes, most=99)]
@@ -161,7 +149,7 @@ def test_all_to_all_passes_through_no_host(graph: Graph) -> None:
     chips = [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]
     ends = [*chips, TOP]
     found = concurrent(graph, dict.fromkeys(ends, 1))
-    wanted = _edge_flows(_split(graph), ends) if graph.edges else 0.0
+    wanted = _edge_flows(split_ports(graph), ends) if graph.edges else 0.0
     assert found.lower == pytest.approx(wanted, rel=1e-6, abs=1e-9)
     assert found.upper == pytest.approx(wanted, rel=1e-6, abs=1e-9)
 
