@@ -159,3 +159,34 @@ def test_graphql_takes_it(clusters: Fleet) -> None:
         "bisection": "SCALE_UP",
     }
     assert (found["any"]["reachable"], found["any"]["reason"]) == (True, None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_pool_over_efa_is_that_of_the_whole_graph(clusters: Fleet, seed: int) -> None:
+    """Which chips are how far away, over how wide a path, and what each ring delivers."""
+    chance = random.Random(seed)
+    graph = clusters.graph("c-trn1")
+    links = [_written(graph, f"{a}--{b}") for a, b in map(sorted, graph.edges)]
+    damaged = clusters.what_if(chance.sample(links, len(links) // 3), {"c-trn1/d1/s0/efa3": 0.25})
+    graph = damaged.graph("c-trn1")
+    ways = split_ports(graph)
+    own = chance.choice([node for node, of in graph.nodes(data=True) if of["kind"] == "chip"])
+    pool = damaged.memory_pool(own, via="any")
+    away = {
+        node: hops
+        for node, hops in nx.single_target_shortest_path_length(ways, own).items()
+        if node in graph and node != own and graph.nodes[node]["kind"] == "chip"
+    }
+    assert {chip.address: ring.hops for ring in pool.by_hops for chip in ring.reached} == away
+    for ring in pool.by_hops:
+        joined = ways.copy()
+        joined.add_edges_from(("s", chip.address) for chip in ring.reached)
+        assert ring.delivery == nx.maximum_flow_value(joined, "s", own, capacity="bandwidth")
+        for chip in ring.reached[:3]:
+            for floor, is_way in ((chip.widest, True), (chip.widest + 1, False)):
+                wide = [(a, b) for a, b, of in ways.edges(data=True) if of["bandwidth"] >= floor]
+                part = nx.DiGraph(wide)
+                part.add_nodes_from([chip.address, own])
+                assert nx.has_path(part, chip.address, own) == is_way
+    assert (pool.via, clusters.memory_pool(own).via) == (Via.ANY, Via.SCALE_UP)
+    assert (clusters.memory_pool(own, via="any").chips, clusters.memory_pool(own).chips) == (32, 16)

@@ -180,9 +180,15 @@ class Fleet:
         answer: BandwidthAnswer = self.ask(find("bandwidth"), source, target, via)
         return answer
 
-    def memory_pool(self, of: str, max_hops: int | None = None, min_bandwidth: int | str | None = None) -> "PoolAnswer":
+    def memory_pool(
+        self,
+        of: str,
+        max_hops: int | None = None,
+        min_bandwidth: int | str | None = None,
+        via: str = "scale_up",
+    ) -> "PoolAnswer":
         """How much memory a place reaches: within ``max_hops``, over paths of ``min_bandwidth`` (or "64 GB/s")."""
-        answer: PoolAnswer = self.ask(find("pool"), of, max_hops, min_bandwidth)
+        answer: PoolAnswer = self.ask(find("pool"), of, max_hops, min_bandwidth, via)
         return answer
 
     def bisection(self, of: str, chips: Sequence[str] | str = (), *, transit: bool = False) -> "BisectionAnswer":

@@ -230,6 +230,14 @@ def domains_of(connection: Connection, nodes: Iterable[int]) -> list[int]:
     return list(connection.scalars(wanted))
 
 
+def domains_beside(connection: Connection, domains: Iterable[int]) -> list[int]:
+    """Ids of all domains of the clusters that some are of, in order."""
+    domain = _T["domain"]
+    clusters = select(domain.c.cluster_id).where(domain.c.id.in_(list(domains)))
+    wanted = select(domain.c.id).where(domain.c.cluster_id.in_(clusters)).order_by(domain.c.id)
+    return list(connection.scalars(wanted))
+
+
 def domains_in(connection: Connection, cluster: Place) -> list[int]:
     """Ids of a cluster's domains, in order."""
     domain = _T["domain"]
