@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         shares,
         split,
         symmetry,
+        torus_rings,
         trees,
     )
 

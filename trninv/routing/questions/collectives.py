@@ -73,7 +73,7 @@ class CollectivesAnswer(Answer):
     all_reduce_algorithm: Annotated[Limit, "Size of the data over the time: bus bandwidth · n / (2(n - 1))."]
     ring_all_reduce: Annotated[
         Limit | None,
-        "Bus bandwidth on rings through all chips, both directions of each together; null where none was found.",
+        "Bus bandwidth on disjoint rings through all chips, both directions of each together; null where none was found.",
     ]
 
     reason: Reason
@@ -198,11 +198,12 @@ def _gathered(best: "Gather | None", others: int, graph: "Graph") -> Limit:
     return Limit(Bandwidth(floor(rate)), Bandwidth(ceil(rate)), method, cut_links(graph, best.into))
 
 
-def _ring(graph: "Graph", ends: Sequence[int], most: Limit) -> Limit | None:
+def _ring(graph: "Graph", ends: Sequence[int], limit: Limit) -> Limit | None:
     if len(graph) != len(ends) or not (cycles := solvers.rings.rings(graph, ends)):
         return None
-    method = f"disjoint rings through all chips: {len(cycles)} found; no more than all-reduce's limit"
-    return Limit(Bandwidth(solvers.rings.ring_rate(graph, cycles)), most.upper, method, ())
+    most = min(limit.upper, Bandwidth(solvers.rings.most(graph, ends)))
+    method = f"disjoint rings through all chips: {len(cycles)} found; no more than links wide enough lead through each"
+    return Limit(Bandwidth(solvers.rings.ring_rate(graph, cycles)), most, method, ())
 
 
 @dataclass(frozen=True, slots=True)
