@@ -73,7 +73,7 @@ class CollectivesAnswer(Answer):
     all_reduce_algorithm: Annotated[Limit, "Size of the data over the time: bus bandwidth · n / (2(n - 1))."]
     ring_all_reduce: Annotated[
         Limit | None,
-        "Bus bandwidth on disjoint rings through all chips, both directions of each together; null where none was found.",
+        "Bus bandwidth on disjoint rings through all chips, both directions together; null where none was found.",
     ]
 
     reason: Reason
