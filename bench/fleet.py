@@ -17,7 +17,7 @@ import psycopg
 
 import postgres
 import trninv
-from bench.measure import NAME, Row, pairs, seconds, seeded
+from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
 from trninv.inventory import migrate
 from trninv.inventory.bulk import bulk
 from trninv.inventory.database import connect
@@ -25,8 +25,6 @@ from trninv.inventory.schema import TABLES
 from trninv.routing.fleet import Fleet
 
 A = TypeVar("A")
-RAINIER = 6_250
-"""Its UltraServers."""
 
 
 def sqlite_seeding(directory: Path, domains: int) -> Row:

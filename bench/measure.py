@@ -12,24 +12,47 @@ from trninv.inventory import migrate, stamp
 from trninv.inventory.database import connect, writing
 
 NAME = "bench"
+RAINIER = 6_250
+"""Its UltraServers."""
 DAMAGED = 60
 """Randomly damaged domains of each kind."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A measurement of ours and of the baseline, and the mark that their ratio must meet, if any."""
+    """A measurement of ours and of the baseline, and the mark that their ratio must meet, if any.
+
+    Attributes
+    ----------
+    baseline
+        None where there was nothing to measure against; then ``note`` says why.
+    note
+        What differs from run to run: name and baseline tell a row from the others of its section.
+    recorded
+        The baseline is that of an earlier run.
+
+    """
 
     name: str
     ours: float
-    baseline: float
+    baseline: float | None
     against: str
     mark: float | None = None
     unit: str = "s"
+    note: str = ""
+    recorded: bool = False
 
     @property
-    def ratio(self) -> float:
-        return self.ours / self.baseline
+    def ratio(self) -> float | None:
+        return None if self.baseline is None else self.ours / self.baseline
+
+    @property
+    def verdict(self) -> str:
+        if self.ratio is None:
+            return "not measured"
+        if self.mark is None:
+            return "no mark"
+        return "held" if self.ratio <= self.mark else "MISSED"
 
 
 def seconds(run: Callable[[], object], times: int = 5) -> float:
