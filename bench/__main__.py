@@ -9,6 +9,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from tabulate import tabulate
@@ -19,6 +20,7 @@ from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
 from bench.load import load_rows
 from bench.measure import RAINIER, Row
+from bench.peers.rows import peer_rows
 from bench.routing import routing_rows
 from bench.start import start_rows
 from bench.web import web_rows
@@ -31,6 +33,7 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "web": web_rows,
     "load": load_rows,
     "explorer": explorer_rows,
+    "peers": partial(peer_rows, live=False),
 }
 
 
@@ -43,29 +46,34 @@ def main() -> None:
         choices=SECTIONS,
         help="only this one; may repeat. start: commands and the service; fleet: loading, and questions about two "
         "places; routing: the others; api: GraphQL and export, and their routes by hand; web: what clients wait for; "
-        "load: 64 clients while states change; explorer: a fleet in chromium",
+        "load: 64 clients while states change; explorer: a fleet in chromium; peers: others that are asked the same",
+    )
+    parser.add_argument(
+        "--peers", action="store_true", help="install the peers and ask them too; otherwise theirs are as recorded"
     )
     parser.add_argument("--write-docs", action="store_true", help=f"only write {page.PAGE.name} from the recorded")
     given = parser.parse_args()
     if given.write_docs:
         page.write()
         return
-    rows = [row for section in given.section or SECTIONS for row in _measured(section, given.domains)]
+    sections = SECTIONS | ({"peers": partial(peer_rows, live=True)} if given.peers else {})
+    rows = [row for name in given.section or sections for row in _measured(name, sections[name], given.domains)]
     print(results.summary(rows))
 
 
-def _measured(section: str, domains: int) -> list[Row]:
+def _measured(section: str, measure: Callable[[Path, int], Iterator[Row]], domains: int) -> list[Row]:
     """Rows of a section, shown, compared and recorded."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="b", ignore_cleanup_errors=True) as name:
-        rows = list(SECTIONS[section](Path(name), domains))
+        rows = list(measure(Path(name), domains))
         megabytes = (Path(name) / "ours.db").stat().st_size / 1e6
     print(f"{section}, {domains:,} domains, {time.monotonic() - start:.0f} s")
     print(tabulate(map(results.cells, rows), headers=results.COLUMNS, disable_numparse=True))
     file = results.file(section, domains)
     for line in results.worse(rows, results.read(file)):
         print(line)
-    results.write(file, domains, rows)
+    if not any(row.recorded for row in rows):  # a ratio is of one run
+        results.write(file, domains, rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"database: {megabytes:,.0f} MB; this process with its baselines: {peak:,.0f} MB\n", flush=True)
     return rows

@@ -77,9 +77,14 @@ def seeded(url: str, domains: int) -> float:
         return seconds(seed, 1)
 
 
+def asked_about(domains: int) -> list[int]:
+    """The domains that questions are about."""
+    return random.Random(7).sample(range(domains), min(40, domains))
+
+
 def pairs(domains: int, number: int, place: str = "across", seed: int = 7) -> Iterator[tuple[str, str]]:
     """Random pairs of chips in one server, in one domain or in two, out of forty domains, whatever the seed."""
-    known = random.Random(7).sample(range(domains), min(40, domains))
+    known = asked_about(domains)
     chance = random.Random(seed)
     for _ in range(number):
         one, other = chance.sample(known, 2)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from bench.measure import Row
@@ -38,6 +38,15 @@ def worse(rows: Iterable[Row], before: Iterable[Row]) -> Iterator[str]:
         past = recorded.get((row.name, row.against))
         if row.ratio is not None and past is not None and row.ratio > past * _WORSE:
             yield f"{row.name}, to {row.against}: worse than recorded: {past:.2g} → {row.ratio:.2g}"
+
+
+def with_recorded(rows: Iterable[Row], recorded: Iterable[Row]) -> Iterator[Row]:
+    """The rows, with recorded baselines where nothing was measured."""
+    known = {(row.name, row.against): row.baseline for row in recorded}
+    for row in rows:
+        baseline = known.get((row.name, row.against))
+        missing = row.baseline is None and baseline is not None
+        yield replace(row, baseline=baseline, note="", recorded=True) if missing else row
 
 
 def summary(rows: Sequence[Row]) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from bench import page, results
 from bench.measure import RAINIER, Row
+from bench.peers.lists import same
 
 
 def _row(ours: float, *, baseline: float | None = 1.0, mark: float | None = 1.0, name: str = "path") -> Row:
@@ -75,6 +76,21 @@ def test_the_last_line_names_what_was_missed() -> None:
 )
 def test_a_quantity_is_short(value: float, unit: str, shown: str) -> None:
     assert results.quantity(value, unit) == shown
+
+
+def test_a_recorded_baseline_stands_in_where_there_is_none() -> None:
+    rows = [_row(1.0, baseline=None), _row(1.0, baseline=3.0, name="flow"), _row(1.0, baseline=None, name="pool")]
+    shown = list(results.with_recorded(rows, [_row(9.0, baseline=2.0), _row(9.0, baseline=2.0, name="flow")]))
+    assert [row.baseline for row in shown] == [2.0, 3.0, None]
+    assert [row.recorded for row in shown] == [True, False, False]
+    assert results.cells(shown[0])[3] == "networkx, recorded"
+
+
+def test_answers_are_the_same_whatever_their_values_are_called() -> None:
+    ours = {"chips": {"nodes": [{"id": "chip:1", "memory": {"gibibytes": 96.0}, "links": [{"scope": "HOST"}]}]}}
+    theirs = {"allChips": [{"rowId": 1, "gibibytes": 96, "scopes": ["HOST"]}]}
+    assert same(ours) == same(theirs) == [["96.0", "HOST"]]
+    assert same({"chips": [{"gibibytes": 95, "scope": "HOST"}]}) != same(ours)
 
 
 def test_the_page_is_made_from_the_recorded_results() -> None:
