@@ -9,31 +9,32 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 from tabulate import tabulate
 
 from bench import page, results
 from bench.api import api_rows
+from bench.commands import command_rows
 from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
 from bench.load import load_rows
 from bench.measure import RAINIER, Row
-from bench.peers.rows import peer_rows
+from bench.peers.rows import peer_rows, recorded_rows
 from bench.routing import routing_rows
 from bench.start import start_rows
 from bench.web import web_rows
 
 SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "start": start_rows,
+    "commands": command_rows,
     "fleet": fleet_rows,
     "routing": routing_rows,
     "api": api_rows,
     "web": web_rows,
     "load": load_rows,
     "explorer": explorer_rows,
-    "peers": partial(peer_rows, live=False),
+    "peers": recorded_rows,
 }
 
 
@@ -44,19 +45,20 @@ def main() -> None:
         "--section",
         action="append",
         choices=SECTIONS,
-        help="only this one; may repeat. start: commands and the service; fleet: loading, and questions about two "
-        "places; routing: the others; api: GraphQL and export, and their routes by hand; web: what clients wait for; "
-        "load: 64 clients while states change; explorer: a fleet in chromium; peers: others that are asked the same",
+        help="only this one; may repeat. start: commands and the service; commands: whole commands, and questions "
+        "about all of a fleet; fleet: loading, and questions about two places; routing: the others; api: GraphQL and "
+        "export, and their routes by hand; web: what clients wait for; load: 64 clients while states change; explorer: "
+        "a fleet in chromium; peers: others that are asked the same",
     )
     parser.add_argument(
-        "--peers", action="store_true", help="install the peers and ask them too; otherwise theirs are as recorded"
+        "--peers", action="store_true", help="install the peers and ask them; otherwise their rows are as recorded"
     )
     parser.add_argument("--write-docs", action="store_true", help=f"only write {page.PAGE.name} from the recorded")
     given = parser.parse_args()
     if given.write_docs:
         page.write()
         return
-    sections = SECTIONS | ({"peers": partial(peer_rows, live=True)} if given.peers else {})
+    sections = SECTIONS | ({"peers": peer_rows} if given.peers else {})
     rows = [row for name in given.section or sections for row in _measured(name, sections[name], given.domains)]
     print(results.summary(rows))
 
@@ -66,13 +68,14 @@ def _measured(section: str, measure: Callable[[Path, int], Iterator[Row]], domai
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="b", ignore_cleanup_errors=True) as name:
         rows = list(measure(Path(name), domains))
-        megabytes = (Path(name) / "ours.db").stat().st_size / 1e6
+        database = Path(name) / "ours.db"
+        megabytes = database.stat().st_size / 1e6 if database.exists() else 0
     print(f"{section}, {domains:,} domains, {time.monotonic() - start:.0f} s")
     print(tabulate(map(results.cells, rows), headers=results.COLUMNS, disable_numparse=True))
     file = results.file(section, domains)
     for line in results.worse(rows, results.read(file)):
         print(line)
-    if not any(row.recorded for row in rows):  # a ratio is of one run
+    if not all(row.recorded for row in rows):
         results.write(file, domains, rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"database: {megabytes:,.0f} MB; this process with its baselines: {peak:,.0f} MB\n", flush=True)

@@ -14,7 +14,7 @@ from trninv.inventory.database import connect, writing
 NAME = "bench"
 RAINIER = 6_250
 """Its UltraServers."""
-DAMAGED = 60
+DAMAGED = 40
 """Randomly damaged domains of each kind."""
 
 
@@ -29,7 +29,7 @@ class Row:
     note
         What differs from run to run: name and baseline tell a row from the others of its section.
     recorded
-        The baseline is that of an earlier run.
+        The row is that of an earlier run.
 
     """
 

@@ -1,8 +1,8 @@
 """Results: how a row is shown, recorded, and compared with what was recorded before."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from bench.measure import Row
@@ -40,17 +40,9 @@ def worse(rows: Iterable[Row], before: Iterable[Row]) -> Iterator[str]:
             yield f"{row.name}, to {row.against}: worse than recorded: {past:.2g} → {row.ratio:.2g}"
 
 
-def with_recorded(rows: Iterable[Row], recorded: Iterable[Row]) -> Iterator[Row]:
-    """The rows, with recorded baselines where nothing was measured."""
-    known = {(row.name, row.against): row.baseline for row in recorded}
-    for row in rows:
-        baseline = known.get((row.name, row.against))
-        missing = row.baseline is None and baseline is not None
-        yield replace(row, baseline=baseline, note="", recorded=True) if missing else row
-
-
-def summary(rows: Sequence[Row]) -> str:
-    """One line: which marks were missed, and which rows could not be measured."""
+def summary(rows: Iterable[Row]) -> str:
+    """One line: which marks were missed, and which rows could not be measured, of those that were not just recorded."""
+    rows = [row for row in rows if not row.recorded]
     with_mark = [row for row in rows if row.verdict in {"held", "MISSED"}]
     missed = [f"{row.name} (to {row.against})" for row in with_mark if row.verdict == "MISSED"]
     without = [f"{row.name} (to {row.against})" for row in rows if row.verdict == "not measured"]

@@ -13,7 +13,8 @@ from bench.by_hand import FILE
 from bench.measure import Row, pairs, seeded
 from bench.served import Request, Served, below, ours, processor_time, served
 
-_ROUNDS = 7
+_ROUNDS = 5
+_ASKED = 100
 _PLANNED = "-c plan_cache_mode=force_custom_plan"
 """PostgreSQL's option (PGOPTIONS) to plan each statement each time."""
 ROUTED = {
@@ -48,8 +49,8 @@ def _connections(server: Served, hand: Served) -> Iterator[Row]:
     cases = [("trivial", TRIVIAL, "/bare"), ("100 chips nested", NESTED, "/nested"), ("1,000 flat rows", FLAT, "/flat")]
     for connections in (1, 8):
         for name, document, path in cases:
-            asked = [Request("/graphql", {"query": document})] * 40
-            by_hand = [Request(path, {})] * 40
+            asked = [Request("/graphql", {"query": document})] * 20
+            by_hand = [Request(path, {})] * 20
             taken = [(server.seconds(asked, connections), hand.seconds(by_hand, connections)) for _ in range(_ROUNDS)]
             took, baseline = map(statistics.median, zip(*taken, strict=True))
             what = f"HTTP, {connections} connection{'s'[: connections > 1]} kept, {name}"
@@ -58,10 +59,10 @@ def _connections(server: Served, hand: Served) -> Iterator[Row]:
 
 def _routed(server: Served, domains: int, database: str) -> Iterator[Row]:
     """Questions about new pairs of places inside of domains seen before."""
-    trivial = [Request("/graphql", {"query": TRIVIAL})] * 200
+    trivial = [Request("/graphql", {"query": TRIVIAL})] * _ASKED
     for name in ROUTED:
-        server.answers(routed(name, pairs(domains, 200, "domain", 8)))
-        asked = routed(name, pairs(domains, 200, "domain"))
+        server.answers(routed(name, pairs(domains, _ASKED, "domain", 8)))
+        asked = routed(name, pairs(domains, _ASKED, "domain"))
         took, baseline = (statistics.median(server.each(some)) for some in (asked, trivial))
         yield Row(f"HTTP, {name} inside a known domain, {database}", took, baseline, "the trivial document")
 
@@ -78,7 +79,7 @@ def routed(name: str, ends: Iterable[tuple[str, str]]) -> list[Request]:
 def _planned(url: str, postmaster: int) -> Iterator[Row]:
     """Seconds of PostgreSQL's processor."""
     for name, document in (("100 chips nested", NESTED), ("the same, links named", NAMED), ("1,000 flat rows", FLAT)):
-        asked = [Request("/graphql", {"query": document})] * 50
+        asked = [Request("/graphql", {"query": document})] * 30
         with ours(url) as server:
             took = _used(server, asked, postmaster)
         with ours(url, PGOPTIONS=_PLANNED) as server:

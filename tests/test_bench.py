@@ -1,6 +1,7 @@
 """What the benchmarks say of their results, and the page that is made from them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,12 +79,10 @@ def test_a_quantity_is_short(value: float, unit: str, shown: str) -> None:
     assert results.quantity(value, unit) == shown
 
 
-def test_a_recorded_baseline_stands_in_where_there_is_none() -> None:
-    rows = [_row(1.0, baseline=None), _row(1.0, baseline=3.0, name="flow"), _row(1.0, baseline=None, name="pool")]
-    shown = list(results.with_recorded(rows, [_row(9.0, baseline=2.0), _row(9.0, baseline=2.0, name="flow")]))
-    assert [row.baseline for row in shown] == [2.0, 3.0, None]
-    assert [row.recorded for row in shown] == [True, False, False]
-    assert results.cells(shown[0])[3] == "networkx, recorded"
+def test_what_was_recorded_is_named_so_and_not_in_the_last_line() -> None:
+    row = replace(_row(2.0), recorded=True)
+    assert results.cells(row)[3] == "networkx, recorded"
+    assert results.summary([row, _row(1.0)]) == "1 of 1 marks held"
 
 
 def test_answers_are_the_same_whatever_their_values_are_called() -> None:

@@ -26,24 +26,21 @@ from bench.web import routed
 _MARK = 1.0
 _AROUND = "three hops around"
 _ASKED = {"path": "FalkorDB", "all shortest paths": "FalkorDB", _AROUND: "ladybug"}
-_EACH = 200
+_EACH = 100
 Answers = list[tuple[float, Any]]
 """Seconds, and what was found."""
 
 
-def graph_rows(servers: Mapping[str, Served], file: Path, domains: int, *, live: bool) -> Iterator[Row]:
+def graph_rows(servers: Mapping[str, Served], file: Path, domains: int) -> Iterator[Row]:
     asked = list(pairs(domains, _EACH, "domain"))
     addresses, links = _chips_and_links(file, domains)
     number = {address: key for key, address in addresses.items()}
-    note = "not asked: ./run bench --peers"
-    found: dict[str, Answers] = {}
-    if live:
-        ends = [(number[a], number[b]) for a, b in asked]
-        found[_AROUND] = _ladybug(links, [a for a, _ in ends])
-        try:
-            found |= _falkor(links, ends)
-        except environments.NotInstalledError as error:
-            note = f"not installed: {error}"
+    ends = [(number[a], number[b]) for a, b in asked]
+    found, note = {_AROUND: _ladybug(links, [a for a, _ in ends])}, ""
+    try:
+        found |= _falkor(links, ends)
+    except environments.NotInstalledError as error:
+        note = f"not installed: {error}"
     for database, server in servers.items():
         for name, who in _ASKED.items():
             server.answers(routed(name, pairs(domains, _EACH, "domain", 8)))

@@ -35,26 +35,27 @@ _DOCUMENTS = {
 }
 
 
-def list_rows(server: Served, url: str, *, live: bool) -> Iterator[Row]:
+def list_rows(server: Served, url: str) -> Iterator[Row]:
     with ExitStack() as stack:
-        note = "not asked: ./run bench --peers"
-        peers: dict[str, Served] = {}
-        if live:
-            try:
-                place = environments.node()
-                with psycopg.connect(url, autocommit=True) as connection:
-                    connection.execute((_HERE / "schema.sql").read_bytes())
-                peers = {name: stack.enter_context(_started(place, name, url)) for name in _SERVERS}
-            except environments.NotInstalledError as error:
-                note = f"not installed: {error}"
+        note, peers = "", {}
+        try:
+            peers = _peers(stack, url)
+        except environments.NotInstalledError as error:
+            note = f"not installed: {error}"
         for name, documents in _DOCUMENTS.items():
             asked = {"trninv": server, **peers}
             _same_answers(name, asked)
             took = _medians([(one, Request("/graphql", {"query": documents[who]})) for who, one in asked.items()])
             taken = dict(zip(asked, took, strict=True))
             for who in _SERVERS:
-                row = Row(f"{name}, PostgreSQL", taken["trninv"], taken.get(who), who, _MARK)
-                yield row if who in taken else Row(row.name, row.ours, None, who, _MARK, note=note)
+                yield Row(f"{name}, PostgreSQL", taken["trninv"], taken.get(who), who, _MARK, note=note)
+
+
+def _peers(stack: ExitStack, url: str) -> dict[str, Served]:
+    place = environments.node()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((_HERE / "schema.sql").read_bytes())
+    return {name: stack.enter_context(_started(place, name, url)) for name in _SERVERS}
 
 
 def _started(place: Path, name: str, url: str) -> AbstractContextManager[Served]:

@@ -1,9 +1,10 @@
 """trninv over HTTP beside others that are asked the same about the same fleet: ``./run bench --section peers --peers``.
 
-Without ``--peers`` their recorded medians stand in, and nothing is recorded.
+Without ``--peers`` the rows of the recorded run are shown.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -16,13 +17,13 @@ from bench.peers.lists import list_rows
 from bench.served import ours
 
 
-def peer_rows(directory: Path, domains: int, *, live: bool) -> Iterator[Row]:
+def recorded_rows(_directory: Path, domains: int) -> Iterator[Row]:
+    """Rows as recorded, at this size or else at that of rainier."""
     recorded = results.read(results.file("peers", domains)) or results.read(results.file("peers", RAINIER))
-    rows = _measured(directory, domains, live=live)
-    yield from rows if live else results.with_recorded(rows, recorded)
+    return (replace(row, recorded=True) for row in recorded)
 
 
-def _measured(directory: Path, domains: int, *, live: bool) -> Iterator[Row]:
+def peer_rows(directory: Path, domains: int) -> Iterator[Row]:
     file = directory / "ours.db"
     seeded(f"sqlite:///{file}", domains)
     with postgres.server(directory) as every:
@@ -31,6 +32,6 @@ def _measured(directory: Path, domains: int, *, live: bool) -> Iterator[Row]:
         url = every.format("ours")
         seeded(url, domains)
         with ours(url) as server:
-            yield from list_rows(server, url, live=live)
+            yield from list_rows(server, url)
             with ours(f"sqlite:///{file}") as other:
-                yield from graph_rows({"SQLite": other, "PostgreSQL": server}, file, domains, live=live)
+                yield from graph_rows({"SQLite": other, "PostgreSQL": server}, file, domains)
