@@ -97,6 +97,12 @@ def test_the_page_is_made_from_the_recorded_results() -> None:
     assert page.filled(text) == text, "./run bench --write-docs"
 
 
+@pytest.mark.parametrize("section", page.sections(page.PAGE.read_text()))
+def test_name_and_baseline_tell_recorded_rows_apart(section: str) -> None:
+    rows = results.read(results.file(section, RAINIER))
+    assert len({(row.name, row.against) for row in rows}) == len(rows)
+
+
 def test_the_page_shows_every_section() -> None:
     recorded = {path.name.split("-")[1] for path in results.file("*", RAINIER).parent.glob(f"results-*-{RAINIER}.json")}
     assert recorded <= set(page.sections(page.PAGE.read_text()))
