@@ -45,7 +45,7 @@ def graph_rows(servers: Mapping[str, Served], file: Path, domains: int) -> Itera
         for name, who in _ASKED.items():
             server.answers(routed(name, pairs(domains, _EACH, "domain", 8)))
             requests = routed(name, asked)
-            took = statistics.median(server.each(requests))
+            took = statistics.median(server.each(requests))  # before answers are compared: pairs are new once
             what = f"{name} inside an UltraServer, {database}"
             if name not in found:
                 yield Row(what, took, None, who, _MARK, note=note)

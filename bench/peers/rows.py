@@ -20,6 +20,8 @@ from bench.served import ours
 def recorded_rows(_directory: Path, domains: int) -> Iterator[Row]:
     """Rows as recorded, at this size or else at that of rainier."""
     recorded = results.read(results.file("peers", domains)) or results.read(results.file("peers", RAINIER))
+    if not recorded:
+        print("nothing recorded: ./run bench --section peers --peers")
     return (replace(row, recorded=True) for row in recorded)
 
 
