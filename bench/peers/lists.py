@@ -60,7 +60,7 @@ def _peers(stack: ExitStack, url: str) -> dict[str, Served]:
 
 def _started(place: Path, name: str, url: str) -> AbstractContextManager[Served]:
     script = shutil.copy(_HERE / _SERVERS[name], place)
-    command = ["/usr/bin/env", "PORT={port}", "node", str(script)]
+    command = ["/usr/bin/env", "PORT={port}", str(environments.program(place)), str(script)]
     return served(command, **environments.node_environment(place), DATABASE_URL=url)
 
 
