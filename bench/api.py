@@ -100,12 +100,12 @@ def _served(url: str) -> Iterator[Row]:
         p50, p99 = sorted((_tail(server) for _ in range(5)), key=lambda tail: tail[1] / tail[0])[2]
         yield Row(f"GraphQL, 100 chips nested, {CLIENTS} clients: p99", p99, p50, "p50", 5.0)
         _exported(server.port, "/export/v_server.ndjson")
-        few = _memory(server.process)
+        few = memory(server.process)
         yield Row(
             "export of chips as NDJSON, s for a million", _exported(server.port, CHIPS), 10.0, "100,000 rows/s", 1.0
         )
         yield Row(
-            "server's memory after exporting the chips", _memory(server.process), few, "after the servers", 1.1, "MB"
+            "server's memory after exporting the chips", memory(server.process), few, "after the servers", 1.1, "MB"
         )
 
 
@@ -126,6 +126,6 @@ def _tail(server: Served) -> tuple[float, float]:
     return taken[len(taken) // 2], taken[int(len(taken) * 0.99)]
 
 
-def _memory(process: int) -> float:
+def memory(process: int) -> float:
     """A process's peak memory in megabytes."""
     return int(Path(f"/proc/{process}/status").read_text().split("VmHWM:")[1].split()[0]) / 1024

@@ -12,7 +12,7 @@ from bench.measure import NAME, Row, seeded
 from browsing import FLAGS
 from serving import serving
 
-_TIMES = 7
+_TIMES = 5
 _FRAMES = 120
 _INTERVALS = """frames => new Promise(done => {
     const times = [];

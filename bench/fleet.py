@@ -17,7 +17,7 @@ import psycopg
 
 import postgres
 import trninv
-from bench.measure import NAME, Row, pairs, seconds, seeded
+from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
 from trninv.inventory import migrate
 from trninv.inventory.bulk import bulk
 from trninv.inventory.database import connect
@@ -25,8 +25,8 @@ from trninv.inventory.schema import TABLES
 from trninv.routing.fleet import Fleet
 
 A = TypeVar("A")
-RAINIER = 6_250
-"""Its UltraServers."""
+SMALLER = 500
+"""UltraServers of a fleet that is measured beside a larger one."""
 
 
 def sqlite_seeding(directory: Path, domains: int) -> Row:
@@ -92,8 +92,8 @@ def warm(database: Path, domains: int, question: str, place: str) -> float:
     """Seconds per question about new pairs of places, in domains seen before."""
     with trninv.open(f"sqlite:///{database}") as fleet:
         ask = partial(QUESTIONS[question], fleet)
-        each(ask, pairs(domains, 200, place, seed=8))
-        return each(ask, pairs(domains, 100, place))
+        each(ask, pairs(domains, 100, place, seed=8))
+        return each(ask, pairs(domains, 50, place))
 
 
 def cold(database: Path, question: str, asked: list[tuple[str, str]]) -> float:
@@ -124,8 +124,19 @@ def questions(database: Path, domains: int) -> Iterator[Row]:
             yield Row(f"{where}, new pair of known domains", ours, baseline, "networkx path, fleet resident", mark)
             if place == "domain" and question in IN_PROCESS:
                 yield Row(f"{where}, new pair of known domains", ours, IN_PROCESS[question], "the mark", 1.0)
-            ours = cold(database, question, asked[:15])
+            ours = cold(database, question, asked[:9])
             yield Row(f"{where}, cold", ours, baseline, "networkx path, fleet resident")
+
+
+def smaller(directory: Path) -> Row:
+    """A path across the fabric of a fleet that a search in memory goes through quickly."""
+    file = directory / f"{SMALLER}.db"
+    seeded(f"sqlite:///{file}", SMALLER)
+    graph, number = resident(file)
+    asked = [(number[a], number[b]) for a, b in pairs(SMALLER, 100)]
+    baseline = each(partial(nx.bidirectional_shortest_path, graph), asked)
+    name = f"path, across the fabric, new pair of known domains, {SMALLER} domains"
+    return Row(name, warm(file, SMALLER, "path", "across"), baseline, "networkx path, fleet resident", 2.0)
 
 
 def across_cypher(database: Path, domains: int) -> Row:
@@ -167,11 +178,11 @@ def size_growth(directory: Path, domains: int) -> Iterator[Row]:
     for size in sizes:
         seeded(f"sqlite:///{directory}/{size}.db", size)
     fleets = [trninv.open(f"sqlite:///{directory}/{size}.db") for size in sizes]
-    asked = [list(pairs(size, 100)) for size in sizes]
+    asked = [list(pairs(size, 50)) for size in sizes]
     for question, ask in QUESTIONS.items():
         took: list[list[float]] = [[], []]
         for fleet, size in zip(fleets, sizes, strict=True):
-            each(partial(ask, fleet), pairs(size, 200, seed=8))
+            each(partial(ask, fleet), pairs(size, 100, seed=8))
         for ends in zip(*asked, strict=True):  # alternate, so that other load on the machine affects both
             for fleet, times, (a, b) in zip(fleets, took, ends, strict=True):
                 times.append(seconds(partial(ask, fleet, a, b), 1))
@@ -204,5 +215,7 @@ def fleet_rows(directory: Path, domains: int) -> Iterator[Row]:
         yield postgres_seeding(url, domains)
     yield from memory(directory, domains)
     yield from questions(directory / "ours.db", domains)
+    if domains > SMALLER:
+        yield smaller(directory)
     yield across_cypher(directory / "ours.db", domains)
     yield from size_growth(directory, domains)

@@ -12,24 +12,47 @@ from trninv.inventory import migrate, stamp
 from trninv.inventory.database import connect, writing
 
 NAME = "bench"
-DAMAGED = 60
+RAINIER = 6_250
+"""Its UltraServers."""
+DAMAGED = 40
 """Randomly damaged domains of each kind."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A measurement of ours and of the baseline, and the mark that their ratio must meet, if any."""
+    """A measurement of ours and of the baseline, and the mark that their ratio must meet, if any.
+
+    Attributes
+    ----------
+    baseline
+        None where there was nothing to measure against; then ``note`` says why.
+    note
+        What differs from run to run: name and baseline tell a row from the others of its section.
+    recorded
+        The row is that of an earlier run.
+
+    """
 
     name: str
     ours: float
-    baseline: float
+    baseline: float | None
     against: str
     mark: float | None = None
     unit: str = "s"
+    note: str = ""
+    recorded: bool = False
 
     @property
-    def ratio(self) -> float:
-        return self.ours / self.baseline
+    def ratio(self) -> float | None:
+        return None if self.baseline is None else self.ours / self.baseline
+
+    @property
+    def verdict(self) -> str:
+        if self.ratio is None:
+            return "not measured"
+        if self.mark is None:
+            return "no mark"
+        return "held" if self.ratio <= self.mark else "MISSED"
 
 
 def seconds(run: Callable[[], object], times: int = 5) -> float:
@@ -54,9 +77,14 @@ def seeded(url: str, domains: int) -> float:
         return seconds(seed, 1)
 
 
+def asked_about(domains: int) -> list[int]:
+    """The domains that questions are about."""
+    return random.Random(7).sample(range(domains), min(40, domains))
+
+
 def pairs(domains: int, number: int, place: str = "across", seed: int = 7) -> Iterator[tuple[str, str]]:
     """Random pairs of chips in one server, in one domain or in two, out of forty domains, whatever the seed."""
-    known = random.Random(7).sample(range(domains), min(40, domains))
+    known = asked_about(domains)
     chance = random.Random(seed)
     for _ in range(number):
         one, other = chance.sample(known, 2)

@@ -46,13 +46,15 @@ class Served:
 
     def each(self, requests: Sequence[Request], connections: int = 1) -> list[float]:
         """Seconds of every request of such clients."""
-        return [taken for taken, _ in self._shared(requests, connections)]
+        return [taken for taken, _ in self.timed(requests, connections)]
 
     def answers(self, requests: Sequence[Request], connections: int = 1) -> list[bytes]:
         """The bodies that such clients get."""
-        return [body for _, body in self._shared(requests, connections)]
+        return [body for _, body in self.timed(requests, connections)]
 
-    def _shared(self, requests: Sequence[Request], connections: int) -> list[tuple[float, bytes]]:
+    def timed(self, requests: Sequence[Request], connections: int = 1) -> list[tuple[float, bytes]]:
+        """Seconds and body of every request of such clients."""
+
         async def all_of_them() -> list[tuple[float, bytes]]:
             asked = (self._ask(requests[number::connections]) for number in range(connections))
             return [answer for some in await asyncio.gather(*asked) for answer in some]
@@ -108,14 +110,14 @@ def ours(url: str, **environment: str) -> Iterator[Served]:
         yield server
 
 
-def processor_time(processes: Iterable[int]) -> float:
-    """Seconds of processor that processes have used so far."""
-    return sum(map(_ticks, processes)) / _TICKS
+def processor_time(processes: Iterable[int], *, ended: bool = False) -> float:
+    """Seconds of processor that processes, or those of their children that ended, have used so far."""
+    return sum(_ticks(process, 13 if ended else 11) for process in processes) / _TICKS
 
 
-def _ticks(process: int) -> int:
+def _ticks(process: int, at: int) -> int:
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return int(after_name[11]) + int(after_name[12])
+    return int(after_name[at]) + int(after_name[at + 1])
 
 
 def below(process: int, name: str) -> list[int]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from bench.measure import Row, pairs, seeded
 from bench.served import ours, processor_time
 
-_TIMES = 9
-_BASELINE = ["-c", "import sqlalchemy"]
+_TIMES = 5
+BASELINE = ["-c", "import sqlalchemy"]
 _COMPLETION = {"_TRNINV_COMPLETE": "bash_complete", "COMP_WORDS": "trninv ", "COMP_CWORD": "1"}
 
 
@@ -27,16 +27,22 @@ def start_rows(directory: Path, domains: int) -> Iterator[Row]:
         ("trninv path, cold", ["-m", "trninv", "--database", url, "path", *ends], {}, 1.2),
     ]
     for name, command, more, mark in cases:
-        taken = [(_used(command, more), _used(_BASELINE, {})) for _ in range(_TIMES)]
+        taken = [(used(command, more), used(BASELINE, {})) for _ in range(_TIMES)]
         took, baseline = map(statistics.median, zip(*taken, strict=True))
         yield Row(name, took, baseline, 'python -c "import sqlalchemy"', mark)
     yield Row("trninv serve, ready", statistics.median(_ready(url) for _ in range(5)), 1.5, "the mark", 1.0)
 
 
-def _used(command: list[str], more: Mapping[str, str]) -> float:
+def used(command: list[str], more: Mapping[str, str]) -> float:
+    """Seconds of processor."""
+    return run(command, more)[0]
+
+
+def run(command: list[str], more: Mapping[str, str]) -> tuple[float, str]:
+    """Seconds of processor, and what was printed."""
     before = _of_children()
-    subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL, env=environ | more)
-    return _of_children() - before
+    done = subprocess.run([sys.executable, *command], check=True, stdout=subprocess.PIPE, env=environ | more, text=True)
+    return _of_children() - before, done.stdout
 
 
 def _of_children() -> float:

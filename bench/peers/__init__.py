@@ -1,0 +1,1 @@
+"""Others that are asked the same about the same fleet."""

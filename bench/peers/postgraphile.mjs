@@ -1,0 +1,18 @@
+// PostGraphile over the views of schema.sql, without any of its tools for developers: DATABASE_URL, PORT.
+import { createServer } from "node:http"
+import { postgraphile } from "postgraphile"
+import { makePgService } from "postgraphile/adaptors/pg"
+import { grafserv } from "postgraphile/grafserv/node"
+import { PostGraphileAmberPreset } from "postgraphile/presets/amber"
+
+const { DATABASE_URL, PORT } = process.env
+const made = postgraphile({
+  extends: [PostGraphileAmberPreset],
+  pgServices: [makePgService({ connectionString: DATABASE_URL, schemas: ["peer"] })],
+  grafserv: { port: Number(PORT), graphiql: false, watch: false },
+  grafast: { explain: false },
+})
+const server = createServer()
+await made.createServ(grafserv).addTo(server)
+await made.getSchema()
+server.listen(Number(PORT), "127.0.0.1")

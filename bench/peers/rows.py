@@ -1,0 +1,39 @@
+"""trninv over HTTP beside others that are asked the same about the same fleet: ``./run bench --section peers --peers``.
+
+Without ``--peers`` the rows of the recorded run are shown.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+
+import postgres
+from bench import results
+from bench.measure import RAINIER, Row, seeded
+from bench.peers.graphs import graph_rows
+from bench.peers.lists import list_rows
+from bench.served import ours
+
+
+def recorded_rows(_directory: Path, domains: int) -> Iterator[Row]:
+    """Rows as recorded, at this size or else at that of rainier."""
+    recorded = results.read(results.file("peers", domains)) or results.read(results.file("peers", RAINIER))
+    if not recorded:
+        print("nothing recorded: ./run bench --section peers --peers")
+    return (replace(row, recorded=True) for row in recorded)
+
+
+def peer_rows(directory: Path, domains: int) -> Iterator[Row]:
+    file = directory / "ours.db"
+    seeded(f"sqlite:///{file}", domains)
+    with postgres.server(directory) as every:
+        with psycopg.connect(every.format("postgres"), autocommit=True) as made:
+            made.execute("CREATE DATABASE ours")
+        url = every.format("ours")
+        seeded(url, domains)
+        with ours(url) as server:
+            yield from list_rows(server, url)
+            with ours(f"sqlite:///{file}") as other:
+                yield from graph_rows({"SQLite": other, "PostgreSQL": server}, file, domains)

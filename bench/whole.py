@@ -1,0 +1,83 @@
+"""Questions about all of a fleet over HTTP, each the first of its kind to a service, and the memory that this takes."""
+
+import json
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from bench.api import FLAT, NESTED, memory
+from bench.measure import NAME, Row, asked_about, pairs
+from bench.served import Request, Served, ours
+from bench.web import ROUTED, routed
+from trninv.reports.library import reports
+
+_TIMES = 3
+_MEGABYTES = 150.0
+_LIMITS = {"TRNINV_REQUEST_SECONDS": "280", "TRNINV_MAX_COST": "1000000000"}
+"""Wide ones, so that what takes long is measured and not refused."""
+
+_DOCUMENTS = {
+    "aggregates of links": ("{ links { aggregates(by: [STATE, MODEL]) { state model count } } }", 0.3),
+    "links filtered by bandwidth now": (
+        "{ links(first: 50, filter: {bandwidth: {lt: {gigabytesPerSecond: 50}}}) { totalCount nodes { address } } }",
+        0.3,
+    ),
+    "bisection of the cluster": (f'{{ bisection(of: "{NAME}") {{ lower {{ bytesPerSecond }} }} }}', 0.5),
+    "collectives of the cluster": (f'{{ collectives(of: "{NAME}") {{ chips }} }}', 0.5),
+}
+_SERVER = f'of: "{NAME}/d0/s0"'
+_LITTLE = (
+    "{ clusters { nodes { slug } aggregates { count } } links(first: 1) { nodes { address } } }",
+    f"{{ bisection({_SERVER}) {{ definition }} collectives({_SERVER}) {{ definition }} }}",
+    '{ report(name: "disputed") { rows } }',
+)
+_SHAPES = ("by: TIME", "by: BANDWIDTH, k: 4", "shape: LINK_DISJOINT", "shape: NODE_DISJOINT")
+
+
+def whole_rows(name: str, url: str) -> Iterator[Row]:
+    asked = _DOCUMENTS | {f"report {each}": (_report(each), 1.0) for each in reports()}
+    taken = [_first_answers(url, [document for document, _ in asked.values()]) for _ in range(_TIMES)]
+    for (what, (_, mark)), took in zip(asked.items(), zip(*taken, strict=True), strict=True):
+        yield Row(f"HTTP, {what}, {name}", median(took), mark, "the mark", 1.0)
+
+
+def _report(name: str) -> str:
+    return f'{{ report(name: "{name}") {{ rows }} }}'
+
+
+def _first_answers(url: str, documents: Sequence[str]) -> list[float]:
+    """Seconds of each, asked of a service that has answered the like only about little."""
+    with ours(url, **_LIMITS) as server:
+        server.answers([Request("/graphql", {"query": each}) for each in _LITTLE])
+        return [_answered(server, Request("/graphql", {"query": each})) for each in documents]
+
+
+def _answered(server: Served, request: Request) -> float:
+    ((taken, body),) = server.timed([request])
+    assert "errors" not in json.loads(body), body
+    return taken
+
+
+def memory_row(url: str, domains: int) -> Row:
+    """The service's most memory while every question is asked."""
+    with ours(url, **_LIMITS) as server:
+        for request in _everything(domains):
+            _answered(server, request)
+        peak = memory(server.process)
+    return Row("memory of a service after every question, peak, SQLite", peak, _MEGABYTES, "the mark", 1.0, "MB")
+
+
+def _everything(domains: int) -> Iterator[Request]:
+    for place in ("server", "domain", "across"):
+        for question in ROUTED:
+            yield from routed(question, pairs(domains, 40, place))
+    for a, b in pairs(domains, 20):
+        fields = [f'p{at}: path(from: "{a}", to: "{b}", {how}) {{ equallyGood }}' for at, how in enumerate(_SHAPES)]
+        fields.append(f'bandwidth(from: "{a}", to: "{b}") {{ definition }}')
+        yield Request("/graphql", {"query": f"{{ {' '.join(fields)} }}"})
+    domain = f'of: "{NAME}/d{asked_about(domains)[0]}"'
+    for field in ("bisection", "collectives", "cutTree", "distances", "splitProfile"):
+        yield Request("/graphql", {"query": f"{{ {field}({domain}) {{ definition }} }}"})
+    yield Request("/graphql", {"query": f'{{ placement(of: "{NAME}", bytes: "{2**40}") {{ definition }} }}'})
+    lists = [document for document, _ in _DOCUMENTS.values()] + [NESTED, FLAT]
+    for document in [*lists, *map(_report, reports())]:
+        yield Request("/graphql", {"query": document})
