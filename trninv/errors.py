@@ -10,6 +10,7 @@ TrninvError
 │   ├── FilterError           BAD_FILTER
 │   ├── DocumentError         BAD_DOCUMENT
 │   ├── VariablesError        BAD_VARIABLES
+│   ├── NotExpressibleError   NOT_EXPRESSIBLE
 │   ├── SqlError              BAD_SQL
 │   └── RequestError          BAD_REQUEST
 │       └── MethodError       METHOD_NOT_ALLOWED
@@ -55,6 +56,7 @@ __all__ = [
     "InternalError",
     "LimitError",
     "MethodError",
+    "NotExpressibleError",
     "NotFoundError",
     "NotMigratedError",
     "NotReachableError",
@@ -147,6 +149,12 @@ class VariablesError(UsageError):
     """Variables that do not fit their document."""
 
     code = "BAD_VARIABLES"
+
+
+class NotExpressibleError(UsageError):
+    """Something that another program's format can't say."""
+
+    code = "NOT_EXPRESSIBLE"
 
 
 class SqlError(UsageError):
