@@ -19,6 +19,8 @@ from trninv.exporters.hostnames import Slot, hostnames
         (["n08", "n09", "n10"], "n[08-09],n10"),
         (["n2", "n1", "n0"], "n[2,1,0]"),
         (["n001", "n002", "n007"], "n[001-002,007]"),
+        ([f"lab-d{d}-s0.x" for d in range(12)], "lab-d[0-11]-s0.x"),
+        (["a1b2c3", "a1b3c3"], "a1b[2-3]c3"),
         ([], ""),
     ],
 )

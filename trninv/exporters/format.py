@@ -49,12 +49,18 @@ class Format:
     first: str = ""
 
     def lines(self, source: Source) -> Iterator[str]:
-        """The whole file: where the format has comments, they say what it is made from and what is left out."""
+        """The whole file: where the format has comments, they say what it is made from and what is left out.
+
+        Nothing is yielded before `write` has begun, so that what is refused leaves nothing behind.
+        """
+        written = self.write(source)
+        begin = next(written)
         if self.first:
             yield self.first
         if self.comment:
             yield from map(self.comment.format, self._header(source))
-        yield from self.write(source)
+        yield begin
+        yield from written
 
     def check(self, source: Source, lines: Iterable[str]) -> None:
         """Read lines back.

@@ -10,7 +10,10 @@ from trninv.errors import UsageError
 
 _MOST: Final = 1_000_000
 """Names that one list may stand for."""
-_BEFORE_BRACKET = re.compile(r"([^\[]*?)(\d+)([^\d\[]*(?:\[.*)?)", re.ASCII)
+_LAST = re.compile(r"(.*?)(\d+)(\D*)", re.ASCII)
+"""Head, last number and tail of a name."""
+_BEFORE = re.compile(r"(.*?)(\d+)([^\d\[]+(?:\d+|\[[^\]]*\])[^\d\[]*)", re.ASCII)
+"""The same of the number before the last, or before a bracket."""
 _PIECE = re.compile(r"(?:[^\[\],]|\[[^\[\]]*\])+")
 _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
@@ -18,12 +21,12 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 def folded(names: Sequence[str]) -> str:
     """Names as a host list that stands for them in their order, with two pairs of brackets in a name at most."""
-    return ",".join(_fold(_fold(list(names))))
+    return ",".join(_fold(_fold(names, _LAST), _BEFORE))
 
 
-def _fold(names: Sequence[str]) -> list[str]:
-    """Neighbours that differ only in the last number before a bracket become one, with a bracket for that number."""
-    split = [_BEFORE_BRACKET.fullmatch(name) for name in names]
+def _fold(names: Sequence[str], number_of: re.Pattern[str]) -> list[str]:
+    """Neighbours that differ only in a certain number become one, with a bracket for that number."""
+    split = [number_of.fullmatch(name) for name in names]
     parts = [(at[1], at[2], at[3]) if at else (name, "", "") for name, at in zip(names, split, strict=True)]
     found = []
     for (head, _, tail), group in groupby(parts, lambda part: (part[0], _width(part[1]), part[2])):
@@ -34,8 +37,8 @@ def _fold(names: Sequence[str]) -> list[str]:
 
 
 def _width(number: str) -> int:
-    """How wide numbers are that begin with 0; 0 of those that don't."""
-    return len(number) if number[:1] == "0" and len(number) > 1 else 0
+    """How wide numbers are that begin with 0; 1 of those that don't, and 0 of no number."""
+    return len(number) if number.startswith("0") else min(len(number), 1)
 
 
 def _ranges(numbers: Sequence[str]) -> Iterator[str]:
