@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, FromClause, Select, select
+from sqlalchemy import ColumnElement, FromClause, Select, func, select
 
+from trninv.errors import NotExpressibleError
 from trninv.exporters.format import Record
 from trninv.exporters.source import Source
 from trninv.inventory.address import address_of_node, node_addresses, nodes_of
@@ -71,6 +72,36 @@ def edges(source: Source) -> Iterator[Edge]:
         query = query.where(*(each.c.state.in_(CARRYING) for each in (_LINK, *ends)))
     for row in _rows(source, query):
         yield Edge(*row)
+
+
+def counted_links(source: Source) -> dict[tuple[str, str], int]:
+    """How many links there are within the scope, by scope and state."""
+    ends = end_a, end_b = _NODE.alias("end_a"), _NODE.alias("end_b")
+    query = (
+        select(_LINK.c.scope, _LINK.c.state, func.count())
+        .join(end_a, end_a.c.id == _LINK.c.a_id)
+        .join(end_b, end_b.c.id == _LINK.c.b_id)
+        .where(*_within(source, *ends))
+        .group_by(_LINK.c.scope, _LINK.c.state)
+    )
+    return {(scope, state): number for scope, state, number in source.connection.execute(query)}
+
+
+def one_domain(source: Source) -> None:
+    """Hold a scope to what a simulator of one scale-up network takes.
+
+    Raises
+    ------
+    NotExpressibleError
+        It is of several domains.
+
+    """
+    domains = {server.domain_address for server in source.all_servers}
+    if len(domains) > 1:
+        raise NotExpressibleError(
+            f"{source.place.address} has {len(domains):,} domains, and the format says one network of links alike: "
+            f"name one, such as {source.all_servers[0].domain_address}"
+        )
 
 
 def records(source: Source) -> Iterator[Record]:

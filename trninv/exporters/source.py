@@ -24,6 +24,7 @@ class Model(NamedTuple):
     domain: str
     domain_servers: int
     wiring: str
+    sides: str
     server: str
     chip: str
     chips: int
@@ -106,7 +107,7 @@ class Source:
             There is none.
 
         """
-        found = [each for each in self._all if each.usable or self.include_down]
+        found = [each for each in self.all_servers if each.usable or self.include_down]
         if not found:
             raise NotExpressibleError(
                 f"no server of {self.place.address} is up: --include-down writes those that are not"
@@ -116,7 +117,7 @@ class Source:
     @cached_property
     def left_out(self) -> list[Server]:
         """Those that are not written, because they are down or in maintenance."""
-        return [] if self.include_down else [each for each in self._all if not each.usable]
+        return [] if self.include_down else [each for each in self.all_servers if not each.usable]
 
     def domains(self) -> dict[str, list[Server]]:
         """The servers that are written, by the name of their domain."""
@@ -126,7 +127,8 @@ class Source:
         return dict(found)
 
     @cached_property
-    def _all(self) -> list[Server]:
+    def all_servers(self) -> list[Server]:
+        """Every server of the scope, in the order of their addresses."""
         rows = self.connection.execute(_query(self.place)).all()
         names = hostnames(slots := [Slot(row.slug, row.domain, row.ordinal) for row in rows], self.template)
         lost, above = self._lost_chips(), self._above()
@@ -231,6 +233,7 @@ def _query(place: Place) -> Any:
             of_domain.c.slug.label("of_domain"),
             of_domain.c.servers,
             of_domain.c.wiring,
+            of_domain.c.sides,
             of_server.c.slug.label("of_server"),
             chip.c.slug.label("chip"),
             of_server.c.chips,

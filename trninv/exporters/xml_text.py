@@ -8,7 +8,7 @@ DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 COMMENT = "<!-- {} -->"
 
 
-def tag(name: str, *, end: str = "/", **attributes: object) -> str:
+def tag(name: str, /, *, end: str = "/", **attributes: object) -> str:
     """An element without content, or with an empty ``end`` the start of one; for_ gives the attribute for."""
     given = "".join(f" {key.rstrip('_').replace('__', '.')}={quoteattr(str(of))}" for key, of in attributes.items())
     return f"<{name}{given}{end}>"
