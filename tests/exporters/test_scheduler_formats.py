@@ -13,11 +13,13 @@ import yaml
 
 import exporting
 from conftest import BACKENDS, Databases, Run
+from examples import ROOT
 from exporting import exported
 from trninv.exporters import slurm, yaml_text
 from trninv.exporters.hostlist import expanded
-from trninv.exporters.register import names
+from trninv.exporters.register import format_of, names
 
+PAGE = ROOT / "docs/reference/formats.md"
 SERVERS = [f"lab-d{domain}-s{server}" for domain in range(3) for server in range(4)]
 
 
@@ -41,7 +43,7 @@ def refused(run: Run, database: str, scope: str, name: str, *options: str) -> st
 
 def test_the_tree_is_domains_below_the_tiers_that_part_them(run: Run, url: str) -> None:
     assert exported(run, url, "lab", "slurm-tree") == (
-        "# lab as slurm-tree, written by trninv from revision 0010, no events\n"
+        "# lab as slurm-tree, written by trninv as of event 0\n"
         "SwitchName=lab-d0 Nodes=lab-d0-s[0-3]\n"
         "SwitchName=lab-d1 Nodes=lab-d1-s[0-3]\n"
         "SwitchName=lab-d2 Nodes=lab-d2-s[0-3]\n"
@@ -88,7 +90,7 @@ def test_nodes_have_as_many_chips_as_carry(run: Run, lab: str) -> None:
     assert f'NodeName=lab-d0-s1 {parts.format(16, "DOWN")} Reason="trninv: down"' in lines
     assert f"NodeName=lab-d2-s0 {parts.format(15, 'UNKNOWN')}" in lines
     assert "# NodeName=lab-d2-s0 Name=neuron Type=trainium2 File=/dev/neuron[0-4,6-15]" in lines
-    assert "# lab as slurm-nodes, written by trninv from revision 0010, event 2" in lines
+    assert "# lab as slurm-nodes, written by trninv as of event 2" in lines
 
 
 def test_blocks_are_domains_and_their_doubles(run: Run, url: str) -> None:
@@ -260,3 +262,15 @@ def test_a_file_gets_its_name_once_it_reads_back(run: Run, url: str, tmp_path: P
     assert file.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [file]
     assert "can't write" in refused(run, url, "lab", "aws", "-o", str(tmp_path / "no" / "file"))
+
+
+def test_the_page_of_formats_lists_the_register() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \| `([.\w]+)` \| (yes|no) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    formats = [format_of(name) for name in names()]
+    assert rows == [(each.name, each.suffix, "yes" if each.comment else "no", each.says) for each in formats]
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_same_inventory_gives_the_same_bytes_on_either_database(run: Run, lab: str, url: str, name: str) -> None:
+    scope = exporting.SCOPES.get(name, "lab")
+    assert exported(run, lab, scope, name) == exported(run, url, scope, name)

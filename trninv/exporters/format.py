@@ -76,6 +76,6 @@ class Format:
                 raise InternalError(f"{self.name} reads back as {found}, not as {wanted}: please report this")
 
     def _header(self, source: Source) -> Iterator[str]:
-        yield f"{source.place.address} as {self.name}, written by trninv from {source.revision}"
+        yield f"{source.place.address} as {self.name}, written by trninv as of event {source.event}"
         for server in source.left_out:
             yield f"left out: {server.name} ({server.address}), {server.state}"

@@ -11,7 +11,6 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from trninv.errors import NotExpressibleError, WrongLevelError
 from trninv.exporters.hostnames import TEMPLATE, Slot, hostnames
 from trninv.inventory.address import Place
-from trninv.inventory.database import newest_revision
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 
 _T = TABLES
@@ -92,10 +91,9 @@ class Source:
         return self.place.address.partition("/")[0]
 
     @cached_property
-    def revision(self) -> str:
-        """Of the schema, and the last change of a state."""
-        event = self.connection.scalar(select(func.max(_T["state_event"].c.id)))
-        return f"revision {newest_revision()}, " + (f"event {event}" if event else "no events")
+    def event(self) -> int:
+        """The number of the last change of a state, 0 before the first: it tells one revision from another."""
+        return self.connection.scalar(select(func.max(_T["state_event"].c.id))) or 0
 
     @cached_property
     def servers(self) -> list[Server]:

@@ -28,7 +28,7 @@ def _write(source: Source) -> Iterator[str]:
     numbers = {node.address: server.model.vcpus + 3 + at for at, node in enumerate(devices)}
     yield '<!DOCTYPE topology SYSTEM "hwloc2.dtd">'
     yield '<topology version="2.0">'
-    yield from _host(server, source.revision)
+    yield from _host(server, source.event)
     for node in devices:
         name, kind = _DEVICES[node.kind]
         named = f"{name}{parse(node.address).steps[-1][1]}"
@@ -47,13 +47,13 @@ def _server(source: Source) -> Server:
     return source.servers[0]
 
 
-def _host(server: Server, revision: str) -> Iterator[str]:
+def _host(server: Server, event: int) -> Iterator[str]:
     """The machine, left open, with its memory and processors."""
     of = _sets(everything := range(server.model.vcpus))
     allowed = {"allowed_cpuset": of["cpuset"], "allowed_nodeset": of["nodeset"]}
     yield xml_text.tag("object", end="", type="Machine", os_index=0, **of, **allowed, gp_index=1)
     yield xml_text.tag("info", name="trninvAddress", value=server.address)
-    yield xml_text.tag("info", name="trninvRevision", value=revision)
+    yield xml_text.tag("info", name="trninvEvent", value=event)
     memory = server.model.memory_bytes
     yield xml_text.tag("object", type="NUMANode", os_index=0, **of, gp_index=2, local_memory=memory)
     for cpu in everything:

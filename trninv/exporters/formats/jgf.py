@@ -10,7 +10,7 @@ from trninv.exporters.source import Source
 
 
 def _write(source: Source) -> Iterator[str]:
-    of = {"revision": source.revision}
+    of = {"event": source.event}
     yield f'{{"graph": {{"id": {text(source.place.address)}, "directed": false, "metadata": {text(of)}, "nodes": {{'
     yield from listed(map(_node, graph.nodes(source)))
     yield '}, "edges": ['

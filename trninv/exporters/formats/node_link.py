@@ -10,7 +10,7 @@ from trninv.exporters.source import Source
 
 
 def _write(source: Source) -> Iterator[str]:
-    of = {"name": source.place.address, "revision": source.revision}
+    of = {"name": source.place.address, "event": source.event}
     yield f'{{"directed": false, "multigraph": false, "graph": {text(of)}, "nodes": ['
     yield from listed(text({"id": address, **more}) for address, more in map(_node, graph.nodes(source)))
     yield '], "edges": ['

@@ -13,7 +13,7 @@ from trninv.exporters.source import Source
 from trninv.inventory.address import node_addresses, nodes_of
 from trninv.inventory.schema import LINK_SCOPES, NODE_KINDS, STATES, TABLES, is_not_up
 
-_NODE, _EVENT = TABLES["node"], TABLES["state_event"]
+_NODE = TABLES["node"]
 _SAMPLE: Final = re.compile(r'(\w+)(?:\{((?:\w+="[^"\\]*",?)*)\})? (\d+)')
 _LABEL: Final = re.compile(r'\w+="([^"]*)"')
 _HELP: Final = {
@@ -52,7 +52,7 @@ def _read(lines: Iterable[str]) -> Iterator[Record]:
 
 def _records(source: Source) -> Iterator[Record]:
     scope = source.place.address
-    yield "trninv_event", source.connection.scalar(select(func.max(_EVENT.c.id))) or 0
+    yield "trninv_event", source.event
     states = [server.state for server in source.all_servers]
     for state in STATES:
         yield "trninv_servers", scope, state, states.count(state)
