@@ -7,7 +7,8 @@ from trninv.inventory import stamp
 from trninv.inventory.database import connect, writing
 
 SCOPES = {"hwloc": "lab/d0/s0", "astra-sim": "lab/d0", "booksim": "lab/d0"}
-"""What formats take that can't say a whole cluster."""
+SCOPES |= dict.fromkeys(["gexf", "graphml", "jgf", "node-link"], "lab/d1")
+"""What formats take that can't say a whole cluster, or would take long to."""
 
 
 def lab(run: Run, databases: Databases, backend: str = "sqlite") -> str:

@@ -1,7 +1,7 @@
 """Host lists and host names: what is folded unfolds again, and no name means anything else to a scheduler."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trninv.errors import NotExpressibleError, UsageError
@@ -29,6 +29,7 @@ def test_names_fold(names: list[str], hostlist: str) -> None:
     assert expanded(hostlist) == names
 
 
+@settings(max_examples=50)
 @given(st.lists(st.from_regex(r"[a-z]{1,2}(-?[0-9]{1,3}[a-z]?){0,3}", fullmatch=True), unique=True))
 def test_what_is_folded_unfolds_in_its_order(names: list[str]) -> None:
     assert expanded(folded(names)) == names

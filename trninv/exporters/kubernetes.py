@@ -22,7 +22,9 @@ def label(value: str) -> str:
 
     """
     if not _VALUE.fullmatch(value):
-        raise NotExpressibleError(f"{value} is too long for a label of Kubernetes, which has 63 characters at most")
+        raise NotExpressibleError(
+            f"{value} can't be a label in Kubernetes, which has 63 characters at most, the first and last no sign"
+        )
     return value
 
 
