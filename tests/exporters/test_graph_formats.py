@@ -2,14 +2,15 @@
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import pytest
 
-from conftest import Run
+import trninv
+from conftest import Databases, Run, wear
 from exporting import exported
 from trninv.routing.fleet import Fleet
 
@@ -33,6 +34,15 @@ READERS: dict[str, Read] = {
 }
 
 
+@pytest.fixture(scope="module")
+def broken(databases: Databases) -> Iterator[Fleet]:
+    """A fleet in which not everything is up."""
+    url = databases.seeded("sqlite")
+    wear(url)
+    with trninv.open(url) as opened:
+        yield opened
+
+
 def edges(graph: Any, bandwidth: str) -> set[tuple[frozenset[str], int]]:
     return {(frozenset((a, b)), of[bandwidth]) for a, b, of in graph.edges(data=True)}
 
@@ -44,16 +54,16 @@ def kinds(graph: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("scope", ["u-trn2x64", "trn3-gen1", "trn1.2xlarge", "trn1.32xlarge"])
-def test_networkx_reads_the_graph_that_routing_uses(run: Run, worn: Fleet, name: str, scope: str) -> None:
-    url = worn.engine.url.render_as_string(hide_password=False)
-    found, wanted = READERS[name](exported(run, url, scope, name)), worn.graph(scope)
+def test_networkx_reads_the_graph_that_routing_uses(run: Run, broken: Fleet, name: str, scope: str) -> None:
+    url = broken.engine.url.render_as_string(hide_password=False)
+    found, wanted = READERS[name](exported(run, url, scope, name)), broken.graph(scope)
     assert kinds(found) == kinds(wanted)
     assert edges(found, "bandwidth_bytes_per_s") == edges(wanted, "bandwidth")
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_what_is_down_is_there_on_request_and_carries_nothing(run: Run, worn: Fleet, name: str) -> None:
-    url = worn.engine.url.render_as_string(hide_password=False)
+def test_what_is_down_is_there_on_request_and_carries_nothing(run: Run, broken: Fleet, name: str) -> None:
+    url = broken.engine.url.render_as_string(hide_password=False)
     found = READERS[name](exported(run, url, "u-trn2x64", name, "--include-down"))
     assert found.nodes[f"{U}/s0/c3"]["state"] == "down"
     assert found.nodes[f"{U}/s2/c0"]["state"] == "maintenance"
