@@ -38,19 +38,9 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
     fenceless = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for name in _NAMED.findall(fenceless):
         file, _, test = name.partition("::")
-        if not file.startswith(AWAITED):
-            assert any(ROOT.glob(file.replace("NAME", "*").rstrip("/"))) or (page.parent / file).exists(), name
+        assert any(ROOT.glob(file.replace("NAME", "*").rstrip("/"))) or (page.parent / file).exists(), name
         if test:
             assert f"def {test}(" in (ROOT / file).read_text(), name
-
-
-AWAITED = ("trninv/exporters/",)
-"""What pages may name before it is there."""
-
-
-@pytest.mark.parametrize("name", AWAITED)
-def test_what_is_awaited_is_not_there_yet(name: str) -> None:
-    assert not (ROOT / name).exists(), "take it out of AWAITED"
 
 
 def test_every_setting_is_documented_with_its_default() -> None:

@@ -10,6 +10,7 @@ TrninvError
 │   ├── FilterError           BAD_FILTER
 │   ├── DocumentError         BAD_DOCUMENT
 │   ├── VariablesError        BAD_VARIABLES
+│   ├── NotExpressibleError   NOT_EXPRESSIBLE
 │   ├── SqlError              BAD_SQL
 │   ├── FileError             BAD_FILE
 │   └── RequestError          BAD_REQUEST
@@ -58,6 +59,7 @@ __all__ = [
     "InternalError",
     "LimitError",
     "MethodError",
+    "NotExpressibleError",
     "NotFoundError",
     "NotMigratedError",
     "NotReachableError",
@@ -151,6 +153,12 @@ class VariablesError(UsageError):
     """Variables that do not fit their document."""
 
     code = "BAD_VARIABLES"
+
+
+class NotExpressibleError(UsageError):
+    """Something that another program's format can't say."""
+
+    code = "NOT_EXPRESSIBLE"
 
 
 class SqlError(UsageError):

@@ -39,6 +39,7 @@ _COMMANDS = {
     "sql": "report",
     "export": "report",
     "draw": "draw",
+    "topology": "exporting",
     "query": "serve",
     "schema": "serve",
     "serve": "serve",

@@ -1,0 +1,56 @@
+"""Clusters of several domains, and what `trninv topology` writes of a scope."""
+
+from collections.abc import Collection
+
+from conftest import Databases, Run
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import stamp
+from trninv.inventory.database import connect, writing
+from trninv.inventory.state import Condition, set_state
+
+SCOPES = {"hwloc": "lab/d0/s0", "astra-sim": "lab/d0", "booksim": "lab/d0"}
+SCOPES |= dict.fromkeys(["gexf", "graphml", "jgf", "node-link"], "lab/d1")
+"""What formats take that can't say a whole cluster, or would take long to."""
+
+
+def lab(run: Run, databases: Databases, backend: str = "sqlite") -> str:
+    """URL of a database with three UltraServers."""
+    url = databases.migrated(backend)
+    assert run("seed", "u-trn2x64", "--name", "lab", "--domains", "3", database=url)[0] == 0
+    return url
+
+
+def seed(url: str, only: Collection[str] = ()) -> None:
+    """Clusters of several sizes and names, or only those of some names."""
+    known = systems().names
+    wanted = [("u-trn2x64", "lab", 3), ("u-trn2x64", "wide", 40), ("trn1.2xlarge", "small", 3)]
+    wanted += [("u-trn2x64", "u-trn2x64", 1), ("trn3-gen2", "trn3-gen2", 1)]
+    wanted += [("trn1.2xlarge", "my_lab", 2), ("trn1.2xlarge", "a" * 64, 40)]
+    with connect(url) as engine:
+        for system, name, domains in wanted:
+            if only and name not in only:
+                continue
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), known[system].resized(domains), name)
+
+
+def wear(url: str) -> None:
+    """Give a server, a chip and a link of each kind another state than up."""
+    states = {
+        "lab/d1/s2": Condition.of("maintenance"),
+        "lab/d2/s0/c5": Condition.of("down"),
+        "lab/d1/s0/c3": Condition.of("degraded", 0.5),
+        "lab/d1/s0/c0--lab/d1/s1/c0": Condition.of("degraded", 0.123456),
+        "lab/d1/s0/c1--lab/d1/s1/c1": Condition.of("down"),
+    }
+    with connect(url) as engine, writing(engine) as connection:
+        for address, condition in states.items():
+            set_state(connection, [address], condition, why="worn", who="tests")
+
+
+def exported(run: Run, database: str, scope: str, name: str, *options: str) -> str:
+    """A scope in a format, read back by trninv's own reader."""
+    status, out, error = run("topology", scope, "--as", name, "--check", *options, database=database)
+    assert status == 0, error
+    return out

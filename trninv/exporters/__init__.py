@@ -1,0 +1,1 @@
+"""Other programs' formats: the fleet as schedulers, graph tools and simulators read it."""

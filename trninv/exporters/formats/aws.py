@@ -1,0 +1,70 @@
+"""JSON of the shape that aws ec2 describe-instance-topology prints, for programs that read that, of a planned fleet.
+
+Every id has trninv in it, so that nobody takes it for one of AWS's.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from trninv.errors import NotExpressibleError
+from trninv.exporters.format import Format, Record
+from trninv.exporters.json_lines import listed, text
+from trninv.exporters.source import Server, Source
+
+_TYPES = {
+    "trn1.2xlarge": "trn1.2xlarge",
+    "trn1.32xlarge": "trn1.32xlarge",
+    "trn2-16.48xlarge": "trn2.48xlarge",
+    "u-trn2x64": "trn2u.48xlarge",
+}
+"""EC2's instance type of each domain model; it has none for Trn3 yet."""
+
+
+def _write(source: Source) -> Iterator[str]:
+    found = [_instance(server) for server in source.servers]
+    yield '{"Instances": ['
+    yield from listed(map(text, found))
+    yield "]}"
+
+
+def _instance(server: Server) -> dict[str, Any]:
+    kind = _TYPES.get(server.model.domain)
+    if kind is None:
+        raise NotExpressibleError(f"EC2 has no instance type for {server.model.domain}: use topograph or kubernetes")
+    if not server.network:
+        raise NotExpressibleError(
+            f"{server.address} is in no fabric, and EC2's topology is of network nodes: take a cluster of domains"
+        )
+    shared = server.model.domain_servers > 1
+    return {
+        "InstanceId": _id("i", server.name),
+        "InstanceType": kind,
+        "NetworkNodes": [_id("nn", name) for name in server.network],
+    } | ({"CapacityBlockId": _id("cb", server.domain)} if shared else {})
+
+
+def _id(kind: str, name: str) -> str:
+    return f"{kind}-trninv-{name}"
+
+
+def _read(lines: Iterable[str]) -> Iterator[Record]:
+    for found in json.loads("\n".join(lines))["Instances"]:
+        ids = found["InstanceId"], *found["NetworkNodes"], found.get("CapacityBlockId")
+        yield tuple(each and each.split("-trninv-", 1)[1] for each in ids)
+
+
+def _records(source: Source) -> Iterator[Record]:
+    for server in source.servers:
+        yield server.name, *server.network, server.domain if server.model.domain_servers > 1 else None
+
+
+FORMAT = Format(
+    name="aws",
+    suffix=".json",
+    says="what aws ec2 describe-instance-topology prints, with ids of our own",
+    write=_write,
+    read=_read,
+    records=_records,
+    comment="",
+)

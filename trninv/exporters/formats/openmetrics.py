@@ -1,0 +1,87 @@
+"""OpenMetrics: how many servers, nodes and links are in which state, and which of them are not up."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Final
+
+from sqlalchemy import func, select
+
+from trninv.exporters import graph
+from trninv.exporters.format import Format, Record
+from trninv.exporters.source import Source
+from trninv.inventory.address import node_addresses, nodes_of
+from trninv.inventory.schema import LINK_SCOPES, NODE_KINDS, STATES, TABLES, is_not_up
+
+_NODE = TABLES["node"]
+_SAMPLE: Final = re.compile(r'(\w+)(?:\{((?:\w+="[^"\\]*",?)*)\})? (\d+)')
+_LABEL: Final = re.compile(r'\w+="([^"]*)"')
+_HELP: Final = {
+    "trninv_event": "Number of the last change of a state.",
+    "trninv_servers": "Servers by state.",
+    "trninv_nodes": "Chips, switches, NICs and network nodes by kind and state, which a server hands down.",
+    "trninv_links": "Links by scope and state.",
+    "trninv_not_up": "A server, or a node by a state of its own, that is not up.",
+}
+_LABELS: Final = {
+    "trninv_event": (),
+    "trninv_servers": ("scope", "state"),
+    "trninv_nodes": ("scope", "kind", "state"),
+    "trninv_links": ("scope", "joins", "state"),
+    "trninv_not_up": ("address", "kind", "state"),
+}
+
+
+def _write(source: Source) -> Iterator[str]:
+    family = ""
+    for name, *values, number in _records(source):
+        if name != family:
+            family = str(name)
+            yield f"# TYPE {family} gauge"
+            yield f"# HELP {family} {_HELP[family]}"
+        labels = ",".join(f'{key}="{value}"' for key, value in zip(_LABELS[family], values, strict=True))
+        yield f"{family}{{{labels}}} {number}" if labels else f"{family} {number}"
+    yield "# EOF"
+
+
+def _read(lines: Iterable[str]) -> Iterator[Record]:
+    for line in lines:
+        if found := _SAMPLE.fullmatch(line):
+            yield found[1], *_LABEL.findall(found[2] or ""), int(found[3])
+
+
+def _records(source: Source) -> Iterator[Record]:
+    scope = source.place.address
+    yield "trninv_event", source.event
+    states = [server.state for server in source.all_servers]
+    for state in STATES:
+        yield "trninv_servers", scope, state, states.count(state)
+    query = select(_NODE.c.kind, _NODE.c.state, func.count()).where(nodes_of(source.place))
+    counted = {row[:2]: row[2] for row in source.connection.execute(query.group_by(_NODE.c.kind, _NODE.c.state))}
+    for pair in product(NODE_KINDS, STATES):
+        yield "trninv_nodes", scope, *pair, counted.get(pair, 0)
+    counted = graph.counted_links(source)
+    for pair in product(LINK_SCOPES, STATES):
+        yield "trninv_links", scope, *pair, counted.get(pair, 0)
+    yield from (("trninv_not_up", *each, 1) for each in _not_up(source))
+
+
+def _not_up(source: Source) -> Iterator[tuple[str, str, str]]:
+    for server in source.all_servers:
+        if server.state != "up":
+            yield server.address, "server", server.state
+    own = func.coalesce(_NODE.c.own_state, _NODE.c.state)
+    query = node_addresses().add_columns(_NODE.c.kind, own).where(nodes_of(source.place), is_not_up(_NODE), own != "up")
+    for _, address, kind, state in source.connection.execute(query.order_by(_NODE.c.id)):
+        yield address, kind, state
+
+
+FORMAT = Format(
+    name="openmetrics",
+    suffix=".txt",
+    says="OpenMetrics of states: how many of each kind, and each that is not up; for Prometheus' textfile collector",
+    write=_write,
+    read=_read,
+    records=_records,
+    comment="",
+)

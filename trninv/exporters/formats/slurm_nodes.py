@@ -1,0 +1,67 @@
+"""Lines of NodeName for slurm.conf, with the chips as generic resources; gres.conf's lines stand in comments."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from trninv.exporters import slurm
+from trninv.exporters.format import Format, Record
+from trninv.exporters.hostlist import expanded, folded
+from trninv.exporters.source import Model, Server, Source
+
+_MIB = 2**20
+_STATES = {"down": "DOWN", "maintenance": "DRAIN"}
+
+
+def _memory(model: Model) -> int:
+    """Less than the nominal memory, of which a kernel keeps some: Slurm drains a node that has less than configured."""
+    return model.memory_bytes * 15 // 16 // _MIB
+
+
+def _write(source: Source) -> Iterator[str]:
+    alike: dict[tuple[Model, tuple[int, ...], str], list[str]] = defaultdict(list)
+    for server in slurm.servers(source):
+        alike[server.model, server.chips, server.state if not server.usable else "up"].append(server.name)
+    yield "# slurm.conf also needs GresTypes=neuron, and gres.conf these lines:"
+    for (model, chips, _), names in alike.items():
+        if chips:
+            devices = folded([f"/dev/neuron{chip}" for chip in chips])
+            yield f"# NodeName={folded(names)} Name=neuron Type={model.chip} File={devices}"
+    for (model, chips, state), names in alike.items():
+        yield " ".join([f"NodeName={folded(names)}", *_parts(model, len(chips), state)])
+
+
+def _parts(model: Model, chips: int, state: str) -> Iterator[str]:
+    yield f"CPUs={model.vcpus} RealMemory={_memory(model)}"
+    if chips:
+        yield f"Gres=neuron:{model.chip}:{chips}"
+    yield f"Feature={model.domain} State={_STATES.get(state, 'UNKNOWN')}"
+    if state in _STATES:
+        yield f'Reason="trninv: {state}"'
+
+
+def _read(lines: Iterable[str]) -> Iterator[Record]:
+    found = []
+    for line in slurm.settings(lines):
+        gres = line.get("Gres", "neuron::0").split(":")
+        of = line["CPUs"], line["RealMemory"], gres[-1], line["Feature"], line["State"]
+        found += [(name, *of) for name in expanded(line["NodeName"])]
+    yield from sorted(found)
+
+
+def _records(source: Source) -> Iterator[Record]:
+    yield from sorted((server.name, *_said(server)) for server in source.servers)
+
+
+def _said(server: Server) -> tuple[str, ...]:
+    state = "UNKNOWN" if server.usable else _STATES[server.state]
+    return str(server.model.vcpus), str(_memory(server.model)), str(len(server.chips)), server.model.domain, state
+
+
+FORMAT = Format(
+    name="slurm-nodes",
+    suffix=".conf",
+    says="lines of NodeName for slurm.conf, and of gres.conf as comments: chips as the resource neuron",
+    write=_write,
+    read=_read,
+    records=_records,
+)

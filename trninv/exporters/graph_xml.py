@@ -1,0 +1,31 @@
+"""What GraphML and GEXF have in common: the attributes, and how nodes and edges end."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from trninv.exporters import xml_text
+from trninv.exporters.format import Record
+from trninv.exporters.graph import Edge, Node
+
+ATTRIBUTES: Final = {
+    "node": {"kind": "string", "state": "string"},
+    "edge": {"bandwidth_bytes_per_s": "long", "scope": "string", "technology": "string", "state": "string"},
+}
+"""Names and types of what nodes and edges say."""
+
+
+def read(lines: Iterable[str], leaf: str, pair: Callable[[Element], tuple[str, str]]) -> Iterator[Record]:
+    """Nodes and edges; each leaf element before the end of one is an attribute of it, which ``pair`` takes apart."""
+    values: dict[str, str] = {}
+    for element in xml_text.elements(lines):
+        match element.tag:
+            case "node":
+                yield Node(element.attrib["id"], **values)
+                values = {}
+            case "edge":
+                bandwidth = int(values.pop("bandwidth_bytes_per_s"))
+                yield Edge(element.attrib["source"], element.attrib["target"], bandwidth, **values)
+                values = {}
+            case tag if tag == leaf:
+                values |= [pair(element)]

@@ -1,0 +1,60 @@
+"""What machines are called in other programs' files: the single place that decides it."""
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from trninv.errors import NotExpressibleError, UsageError
+
+TEMPLATE: Final = "{cluster}-d{domain}-s{server}"
+"""What a server is called unless it is said."""
+
+_BLANK = re.compile(r"\{(cluster|domain|server)(?::0(\d))?\}", re.ASCII)
+_LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
+_LONGEST = 253
+
+
+class Slot(NamedTuple):
+    """A server's place in the design: its cluster's slug and the ordinals of its address."""
+
+    cluster: str
+    domain: int
+    server: int
+
+
+def hostnames(slots: Sequence[Slot], template: str = TEMPLATE) -> list[str]:
+    """A host name for each slot, in their order.
+
+    Raises
+    ------
+    UsageError
+        The template has a blank that nothing fills, or gives one name to two slots.
+    NotExpressibleError
+        A name is none: it has a character that means something else in a scheduler's files.
+
+    """
+    if "{" in _BLANK.sub("", template) or "}" in _BLANK.sub("", template):
+        raise UsageError(
+            f"--hostname {template!r}: its blanks are {{cluster}}, {{domain}} and {{server}}, or {{server:03}}"
+        )
+    names = [_filled(template, slot) for slot in slots]
+    taken: dict[str, Slot] = {}
+    for name, slot in zip(names, slots, strict=True):
+        if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+            raise NotExpressibleError(
+                f"{name[:_LONGEST]!r} can't name a machine: lower-case letters, digits, '-' and '.' make a host name; "
+                "give another --hostname, such as 'node-d{domain}-s{server}'"
+            )
+        if (other := taken.setdefault(name, slot)) is not slot:
+            raise UsageError(f"--hostname {template!r} calls {_address(other)} and {_address(slot)} both {name}")
+    return names
+
+
+def _filled(template: str, slot: Slot) -> str:
+    values = slot._asdict()
+    return _BLANK.sub(lambda blank: str(values[blank[1]]).rjust(int(blank[2] or 0), "0"), template)
+
+
+def _address(slot: Slot) -> str:
+    return f"{slot.cluster}/d{slot.domain}/s{slot.server}"
