@@ -38,6 +38,9 @@ METADATA = MetaData(
 
 TABLES: Mapping[str, Table] = METADATA.tables
 
+ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "network_node", "core", "link")
+"""All tables of a cluster, ordered by their foreign keys."""
+
 BIG = BigInteger().with_variant(Integer(), "sqlite")
 """A 63-bit integer: SQLite's INTEGER is one, PostgreSQL's is not."""
 

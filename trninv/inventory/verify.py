@@ -10,9 +10,9 @@ from trninv.catalog.facts import Catalog, Fact, render
 from trninv.catalog.models import System, Systems
 from trninv.errors import AddressError
 from trninv.inventory.address import cluster_name
-from trninv.inventory.layout import ORDER, staged
+from trninv.inventory.layout import staged
 from trninv.inventory.record import fact_rows, model_ids, model_rows, recorded
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import ORDER, TABLES
 from trninv.inventory.stamp import rows_of
 from trninv.inventory.totals import totals
 
