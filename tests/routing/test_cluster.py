@@ -27,7 +27,8 @@ from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.fleet import Fleet
 from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import Wirings, load
+from trninv.routing.wear import uplinks
+from trninv.routing.wiring import Wirings, cut_links, load
 from trninv.solvers import quotient
 from trninv.solvers.graph import Graph
 from trninv.solvers.quotient import Island, bisect
@@ -241,6 +242,40 @@ def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases
         assert answer.side_a + answer.side_b == 7 * 64 - 4
         assert answer.nominal is not None
         _holds_its_bounds(answer)
+
+
+def _as_read(kind: cluster.Alike) -> tuple[object, ...]:
+    """What of a kind does not depend on which domain's ids it has."""
+    island, edges = kind.island, kind.island.graph.edges(data="capacity")
+    parts = island.size, island.exit, island.own, island.ratio, island.above is None, kind.failed, len(island.graph)
+    return (*parts, sorted(carries for _, _, carries in edges))
+
+
+@pytest.mark.parametrize("system", ["u-trn2x64", "trn1", "trn1.2xlarge"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_wear_leaves_of_a_domain_is_what_the_tables_say(databases: Databases, backend: str, system: str) -> None:
+    url, chance = seed_clusters(databases.migrated(backend), {system: 12}), random.Random(system)
+    with connect(url) as engine, writing(engine) as connection:
+        domain = TABLES["domain"].c.id
+        intact = connection.scalars(select(domain).order_by(domain).limit(3)).all()
+        for table in ("node", "link"):
+            rows = TABLES[table]
+            within = select(rows.c.id).where(rows.c.domain_id.is_not(None), rows.c.domain_id.not_in(intact))
+            ids = connection.scalars(within.order_by(rows.c.id)).all()
+            for key in chance.sample(list(ids), 9):
+                worn = chance.choice([{"state": "down"}, {"state": "degraded", "factor_ppm": 333_333}])
+                connection.execute(update(rows).where(rows.c.id == key).values(worn))
+    with trninv.open(url) as opened, Wirings(opened.engine).reading() as reader:
+        scope = Scope.of(reader, f"c-{system}")
+        kinds = {domain: kind for kind in cluster.islands(reader, scope) for domain in kind.domains}
+        assert sum(kind.worn for kind in kinds.values()) > 4
+        for domain, kind in kinds.items():
+            (alone,) = cluster.islands(reader, replace(scope, domains=[domain]))
+            assert not alone.worn
+            assert _as_read(kind) == _as_read(alone)
+            up = uplinks(reader.connection, [domain]).get(domain, [])
+            graph, above = alone.island.graph, alone.island.above
+            assert up == ([] if above is None else sorted(cut_links(graph, {above}), key=lambda link: link.id))
 
 
 def test_bisection_of_single_chips_against_every_split(databases: Databases) -> None:
