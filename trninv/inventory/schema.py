@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     ForeignKey,
+    FromClause,
     Index,
     Integer,
     MetaData,
@@ -105,7 +106,7 @@ def ordinal(column: str = "ordinal") -> CheckConstraint:
     return CheckConstraint(f"{column} >= 0", name=column)
 
 
-def is_not_up(table: Table) -> ColumnElement[bool]:
+def is_not_up(table: FromClause) -> ColumnElement[bool]:
     """Condition for rows that are not up, without a bound parameter, which would rule out the index of `not_up`."""
     return table.c.state != literal_column("'up'")
 
