@@ -11,8 +11,18 @@ from trninv.errors import LimitError, UnknownAddressError, WrongLevelError
 from trninv.inventory import stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.schema import STATES
-from trninv.inventory.state import PPM, UP, Condition, carried, carried_in_sql, events, set_state, worst
+from trninv.inventory.schema import STATES, TABLES
+from trninv.inventory.state import (
+    PPM,
+    UP,
+    Condition,
+    carried,
+    carried_in_sql,
+    events,
+    searched_in_sql,
+    set_state,
+    worst,
+)
 from trninv.routing.fleet import Fleet
 
 U = "u-trn2x64/d0"
