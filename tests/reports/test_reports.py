@@ -34,6 +34,24 @@ REPORTS = sorted(reports())
 ROOT = Path(__file__).parents[2]
 
 
+LINK_BY_LINK = """
+SELECT
+    link.technology, link.scope, model.slug AS model,
+    CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable, model.lanes,
+    count(*) AS links, sum(link.cables) AS cables,
+    CAST(sum(link.bandwidth_bytes_per_s) AS DOUBLE PRECISION) / 1000000000 AS gb_per_s,
+    sum(CASE WHEN link.state = 'up' THEN 0 ELSE 1 END) AS links_not_up
+FROM link
+JOIN link_model AS model ON model.id = link.link_model_id
+JOIN node ON node.id = link.a_id
+JOIN cluster ON cluster.id = node.cluster_id
+WHERE cluster.slug = :cluster OR :cluster = ''
+GROUP BY link.technology, link.scope, model.slug, model.bandwidth_bytes_per_s, model.lanes
+ORDER BY link.technology, link.scope, model.slug
+"""
+"""What the report on bandwidth says, counted by looking at each link's end."""
+
+
 class _Then(datetime):
     """A clock that has stopped."""
 
@@ -54,6 +72,16 @@ def two(databases: Databases) -> dict[str, str]:
         with connect(url) as engine, writing(engine) as connection:
             stamp.seed(connection, catalog(), few, name="few")
     return urls
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("cluster", ["", "few", "trn1.32xlarge", "trn2-16.48xlarge", "no-such"])
+def test_bandwidth_by_kind_is_that_of_the_links_one_by_one(two: dict[str, str], backend: str, cluster: str) -> None:
+    with connect(two[backend]) as engine:
+        slow = find(engine, checked(LINK_BY_LINK, backend, {"cluster": cluster}), seconds=30)
+        fast = find(engine, report("bandwidth").sql(backend, {"cluster": cluster}), seconds=30)
+    assert (fast.columns, _rounded(fast.rows)) == (slow.columns, _rounded(slow.rows))
+    assert bool(fast.rows) == (cluster != "no-such")
 
 
 def _rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -438,6 +438,7 @@ Table(
     UniqueConstraint("a_id", "b_id"),
     Index(None, "b_id"),
     Index(None, "domain_id"),
+    Index("ix_link_kind", "link_model_id", "state", "scope", "bandwidth_bytes_per_s", "cables"),  # for sums over all
     not_up("link"),
 )
 
