@@ -52,6 +52,17 @@ ORDER BY link.technology, link.scope, model.slug
 """What the report on bandwidth says, counted by looking at each link's end."""
 
 
+CHIP_BY_CHIP = """
+SELECT domain AS domain, cluster, model, count(*) AS chips_up, sum(hbm_gib) AS hbm_gib_up
+FROM v_chip
+WHERE state IN ('up', 'degraded')
+GROUP BY domain, cluster, domain_ordinal, model
+ORDER BY hbm_gib_up DESC, cluster, domain_ordinal
+LIMIT :top
+"""
+"""The same of the report on pools."""
+
+
 class _Then(datetime):
     """A clock that has stopped."""
 
@@ -82,6 +93,15 @@ def test_bandwidth_by_kind_is_that_of_the_links_one_by_one(two: dict[str, str], 
         fast = find(engine, report("bandwidth").sql(backend, {"cluster": cluster}), seconds=30)
     assert (fast.columns, _rounded(fast.rows)) == (slow.columns, _rounded(slow.rows))
     assert bool(fast.rows) == (cluster != "no-such")
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
+def test_pools_are_those_of_the_chips_one_by_one(two: dict[str, str], backend: str) -> None:
+    with connect(two[backend]) as engine:
+        slow = find(engine, checked(CHIP_BY_CHIP, backend, {"top": 20}), seconds=30)
+        fast = find(engine, report("pools").sql(backend, {}), seconds=30)
+    assert (fast.columns, fast.rows) == (slow.columns, slow.rows)
+    assert len({row[3] for row in fast.rows if row[1] in ("few", "u-trn2x64")}) > 1
 
 
 def _rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
