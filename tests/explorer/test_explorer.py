@@ -126,6 +126,7 @@ def test_what_happens_when_a_chip_is_down_is_found_by_clicking(opened: Open) -> 
     expect(figure(page, "Bisection bandwidth")).to_have_text("2,048 GB/s")
 
 
+@pytest.mark.slow
 def test_links_and_switches_are_taken_down_too(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?from=s0/c0&to=s0/c1")
     expect(figure(page, "Shortest path")).to_have_text("1 hop")
@@ -139,6 +140,7 @@ def test_links_and_switches_are_taken_down_too(opened: Open) -> None:  # noqa: F
     expect(figure(page, "Shortest path")).to_have_text("2 hops → 4 hops")
 
 
+@pytest.mark.slow
 def test_a_server_down_takes_its_chips_along_and_ends_stand_in_either_order(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?from=S0/c0&to=s1/c5&down=s2,s0/c1--s0/c0")
     expect(page.locator(".wiring .chip.off")).to_have_count(16)
@@ -147,6 +149,7 @@ def test_a_server_down_takes_its_chips_along_and_ends_stand_in_either_order(open
     page.wait_for_url(re.compile(r"down=s2$"))
 
 
+@pytest.mark.slow
 def test_marks_are_never_those_of_another_question(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?from=s0/c0&to=s0/c1")
     expect(page.locator(".wire.path")).to_have_count(1)
@@ -163,6 +166,7 @@ def test_marks_are_never_those_of_another_question(opened: Open) -> None:  # noq
     expect(page.locator(".wire.path")).to_have_count(6)
 
 
+@pytest.mark.slow
 def test_keys_of_the_browser_stay_the_browsers(opened: Open) -> None:  # noqa: F811
     page = opened(U)
     part(page, "s0/c0").focus()
@@ -185,6 +189,7 @@ def test_the_keyboard_does_the_same(opened: Open) -> None:  # noqa: F811
     assert "&down=s0/c" in page.url
 
 
+@pytest.mark.slow
 def test_a_torus_turns(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?view=3d")
     circle = part(page, "s0/c0").locator("circle:not(.near)")
@@ -230,6 +235,7 @@ def test_a_fleet_names_the_chip_below_the_mouse_and_opens_its_domain(opened: Ope
     expect(page.get_by_role("heading", name="lab/d1", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_fleet_pans_and_zooms_and_its_address_keeps_where(opened: Open) -> None:  # noqa: F811
     page = opened("#/cluster/lab")
     page.locator("canvas").hover()
@@ -256,6 +262,7 @@ def test_a_fleet_pans_and_zooms_and_its_address_keeps_where(opened: Open) -> Non
     assert page.evaluate("location.hash") == "#/cluster/lab"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["home", "disagreements", "cluster", "torus", "rack", "report"])
 def test_the_copied_query_runs_elsewhere(opened: Open, service: str, name: str) -> None:  # noqa: F811
     page = opened(PAGES[name])
@@ -288,6 +295,7 @@ def places(svg: str) -> dict[str, set[tuple[str, ...]]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "scope"),
     [
@@ -316,6 +324,7 @@ def test_the_command_line_draws_the_same_picture(
     assert mine == theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colour", ["state", "pool", "rack", "domain"])
 def test_the_command_line_draws_the_same_fleet(
     opened: Open,  # noqa: F811
@@ -354,6 +363,7 @@ def test_a_number_shows_its_source_and_leads_to_the_disagreement(opened: Open) -
     expect(page.locator(".wanted h2")).to_have_text("trainium2 device memory")
 
 
+@pytest.mark.slow
 def test_graphiql_runs_a_query(opened: Open) -> None:  # noqa: F811
     page = opened("graphql")
     expect(page.locator(".query-editor, .graphiql-query-editor").first).to_contain_text("Four questions")
@@ -381,6 +391,7 @@ def test_a_wrong_address_is_told(opened: Open, watched: Watched) -> None:  # noq
     watched.said.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "at",
     [
@@ -400,6 +411,7 @@ def test_a_hostile_address_breaks_nothing(opened: Open, at: str) -> None:  # noq
     assert page.locator("article").count() == 1
 
 
+@pytest.mark.slow
 def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -> None:  # noqa: F811
     url = databases.seeded("sqlite")
     with connect(url) as engine, writing(engine) as connection:
@@ -413,6 +425,7 @@ def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -
     watched.said.clear()
 
 
+@pytest.mark.slow
 def test_a_service_that_has_gone_is_told(watched: Watched, databases: Databases) -> None:  # noqa: F811
     with serving(databases.seeded("sqlite")) as short:
         page = watched.open(url=short)

@@ -75,7 +75,10 @@ def test_how_many_kinds_of_failures_there_are(lite_fleet: Fleet, scope: str, fai
     assert answer.failures == sum(sizes)
 
 
-@pytest.mark.parametrize("measure", ["bisection", "all_gather", "worst_flow", "diameter"])
+@pytest.mark.parametrize(
+    "measure",
+    ["bisection", *(pytest.param(each, marks=pytest.mark.slow) for each in ("all_gather", "worst_flow", "diameter"))],
+)
 def test_what_is_solved_once_holds_for_every_one_of_its_class(lite_fleet: Fleet, measure: str) -> None:
     """On a damaged server, each failure on its own."""
     damaged = lite_fleet.what_if(
