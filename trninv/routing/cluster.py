@@ -133,10 +133,13 @@ def _node_addresses(connection: Connection, nodes: Collection[int]) -> dict[int,
 def islands(reader: Reader, scope: Scope) -> list[Alike]:
     """The islands of some domains of a cluster."""
     connection, domains = reader.connection, scope.domains
-    cut_off = _cut_off(connection, scope.place.cluster_id, reader.changes.network_nodes)
+    supposed = frozenset(reader.changes.network_nodes)
+    above = "cut off", scope.place.cluster_id, supposed
+    cut_off = reader.remembered(above, lambda: _cut_off(connection, scope.place.cluster_id, supposed))
     if scope.members is not None:
         return [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains]
-    apart = _unlike(connection, domains) | reader.changes.domains | cut_off
+    unlike = reader.remembered(("unlike", *domains), lambda: _unlike(connection, domains))
+    apart = unlike | reader.changes.domains | cut_off
     patterns = _patterns(connection, scope.place.cluster_id)
     kinds = [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains if domain in apart]
     groups: dict[Pattern, list[int]] = {}
