@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from math import prod
 
+import networkx as nx
 from hypothesis import strategies as st
 
 from trninv.catalog.facts import catalog
@@ -90,3 +91,15 @@ def count_best(links: Links, sources: Collection[int], targets: Collection[int],
     """How many paths are as good as the best one, without listing them."""
     found = equally_good(links, sources, targets, rule)
     return found.count if found else 0
+
+
+def split_ports(graph: Graph) -> "nx.DiGraph[object]":
+    """Each NIC as a node for what goes up, (NIC, True), and one for what comes down."""
+    ways: nx.DiGraph[object] = nx.DiGraph()
+    ways.add_nodes_from(node for node, of in graph.nodes(data=True) if of["kind"] != "nic")
+    for a, b, of in graph.edges(data=True):
+        for one, other in ((a, b), (b, a)):
+            up = graph.nodes[one]["kind"] == "chip" or graph.nodes[other]["kind"] == "network_node"
+            ends = [(end, up) if graph.nodes[end]["kind"] == "nic" else end for end in (one, other)]
+            ways.add_edge(*ends, **of)
+    return ways

@@ -11,6 +11,7 @@ TrninvError
 │   ├── DocumentError         BAD_DOCUMENT
 │   ├── VariablesError        BAD_VARIABLES
 │   ├── SqlError              BAD_SQL
+│   ├── FileError             BAD_FILE
 │   └── RequestError          BAD_REQUEST
 │       └── MethodError       METHOD_NOT_ALLOWED
 ├── NotFoundError             exit 1: well asked, nothing there
@@ -19,6 +20,7 @@ TrninvError
 │   ├── UnknownFactError      UNKNOWN_FACT
 │   ├── UnknownDocumentError  UNKNOWN_DOCUMENT
 │   ├── UnknownReportError    UNKNOWN_REPORT
+│   ├── UnknownValueError     UNKNOWN_VALUE
 │   └── UnknownTokenError     UNKNOWN_TOKEN
 ├── AccessError               exit 1: not allowed
 │   ├── UnauthenticatedError  UNAUTHENTICATED
@@ -39,7 +41,7 @@ TrninvError
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 __all__ = [
     "AccessError",
@@ -50,6 +52,7 @@ __all__ = [
     "CostLimitError",
     "DatabaseError",
     "DocumentError",
+    "FileError",
     "FilterError",
     "ForbiddenError",
     "InternalError",
@@ -73,6 +76,7 @@ __all__ = [
     "UnknownReportError",
     "UnknownSystemError",
     "UnknownTokenError",
+    "UnknownValueError",
     "UnknownWiringError",
     "UsageError",
     "VariablesError",
@@ -155,6 +159,23 @@ class SqlError(UsageError):
     code = "BAD_SQL"
 
 
+class FileError(UsageError):
+    """Files of which nothing was imported.
+
+    Attributes
+    ----------
+    faults
+        What is wrong, each with its file and position.
+
+    """
+
+    code = "BAD_FILE"
+
+    def __init__(self, message: str, faults: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.faults = faults
+
+
 class RequestError(UsageError):
     """An HTTP request that is not what its route takes."""
 
@@ -201,6 +222,12 @@ class UnknownReportError(NotFoundError):
     """A report that is neither trninv's nor the user's."""
 
     code = "UNKNOWN_REPORT"
+
+
+class UnknownValueError(NotFoundError):
+    """A value of a report's parameter that names nothing that there is."""
+
+    code = "UNKNOWN_VALUE"
 
 
 class UnknownTokenError(NotFoundError):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from trninv.catalog.facts import Catalog, catalog
+from trninv.catalog.models import systems
 from trninv.errors import CatalogError, UnknownFactError
 from trninv.settings import bundle
 
@@ -84,6 +85,31 @@ CONFLICTS = {
     ("trainium1", "device_memory_bandwidth"): {"820 GB/sec", "820 GiB/sec", "0.8 TB/sec", "820 GB/s"},
     ("trn2-16.48xlarge", "neuronlink_intra_bandwidth"): {"1,024 GB/sec/device", "1,024 GiB/sec/chip"},
     ("trn3-gen2", "device_memory"): {"20,736 GiB", "20 TB"},
+    ("trainium2", "core_model"): {"NeuronCore-v2", "NeuronCore-v3"},
+    ("trainium2", "fp32_compute"): {"181.25 TFLOPS", "181 TFLOPS"},
+}
+
+DIFFER_IN = {
+    "unit": {
+        ("neuronlink-v2", "bandwidth"),
+        ("trainium1", "device_memory"),
+        ("trn1.2xlarge", "device_memory_bandwidth"),
+        ("trn1.32xlarge", "device_memory_bandwidth"),
+        ("trn2-16.48xlarge", "neuronlink_intra_bandwidth"),
+        ("u-trn2x64", "neuronlink_inter_bandwidth"),
+        ("u-trn2x64", "neuronlink_intra_bandwidth"),
+        ("trn3-gen1", "device_memory"),
+    },
+    "rounding": {
+        ("trainium1", "device_memory_bandwidth"),  # 820 GB/sec, 0.8 TB/sec
+        ("trainium2", "device_memory_bandwidth"),  # 2.9 TB/sec, 3 TB/s
+        ("trainium2", "fp32_compute"),  # 2.9 PFLOPS / 16, 181 TFLOPS
+        ("trn3-gen1", "device_memory_bandwidth"),
+        ("trn3-gen1", "mxfp8_compute"),
+        ("trn3-gen2", "device_memory"),
+        ("trn3-gen2", "device_memory_bandwidth"),
+        ("trn3-gen2", "mxfp8_compute"),
+    },
 }
 
 
@@ -93,6 +119,29 @@ def test_a_known_disagreement_is_reported_with_all_its_sides(key: tuple[str, str
     assert {f"{fact.written} {fact.unit}".rstrip() for fact in conflict.facts} == CONFLICTS[key]
     assert conflict.picked is conflict.facts[0]
     assert conflict.note
+
+
+def test_what_differs_by_unit_or_rounding_alone_says_so() -> None:
+    for conflict in catalog().conflicts:
+        key = conflict.subject, conflict.attribute
+        assert conflict.differ_in == next((name for name, keys in DIFFER_IN.items() if key in keys), "value"), key
+        if conflict.differ_in == "value":
+            assert len({str(fact) for fact in conflict.facts}) > 1, key
+
+
+def test_a_source_that_is_named_counts_before_the_order_of_sources() -> None:
+    picked = catalog().pick("trainium2", "core_model")
+    assert (picked.source.slug, picked.written) == ("nki-v3", "NeuronCore-v3")
+    for chip in {system.domain.server.chip for system in systems().systems}:
+        stated = catalog().of(chip.slug, "core_model")
+        assert [chip.core_model] == [fact.written for fact in stated[:1]] or not stated
+
+
+def test_what_is_not_applicable_has_no_value() -> None:
+    fact = catalog().pick("trn2-16.48xlarge", "neuronlink_inter_bandwidth")
+    assert (str(fact), fact.value) == ("Not applicable", None)
+    with pytest.raises(CatalogError, match="is 'Not applicable', not a number"):
+        catalog().value("trn2-16.48xlarge", "neuronlink_inter_bandwidth")
 
 
 def test_agreement_is_no_conflict() -> None:

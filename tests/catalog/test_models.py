@@ -153,6 +153,12 @@ def test_a_system_is_what_its_tables_say() -> None:
         ('aliases = ["sys"]', 'aliases = ["system"]', "system 'system': 'system' is a name of system already"),
         ('aliases = ["sys"]', 'aliases = ["Sys"]', "system 'system': 'Sys' is not in small letters"),
         ('slug = "efa"', 'slug = "wire"', "g.toml: 'wire' is declared twice"),
+        ('name = "Domain"', 'name = "Domain"\nswitch = "s"', "g.toml: domain 'domain': no switch 's': none is known"),
+        (
+            "[[domain]]\n",
+            '[[switch]]\nslug = "s"\nname = "S"\n[[domain]]\nswitch = "s"\n',
+            "g.toml: domain 'domain': its wiring has no switches, so none is a 's'",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_declaration_is_told_with_its_file(old: str, new: str, says: str) -> None:

@@ -133,23 +133,23 @@ query ($a: Address!, $b: Address!, $scope: Address!) {
     links { paths }
     paths { time { nanoseconds } hops bandwidth { ...Rate } bottlenecks { ...Wire }
       steps { kind address bandwidth { ...Rate } } } }
-  bandwidth(from: $a, to: $b) { ...SaysFlow source target widest { hops } maximumFlow { ...Rate }
+  bandwidth(from: $a, to: $b) { ...SaysFlow source target reason widest { hops } maximumFlow { ...Rate }
     bothDirections { ...Rate } minimumCut { totalCount nodes { ...Wire } } }
   memoryPool(of: $a) { ...SaysPool of chips memory { ...Size } own { ...Size } remote { ...Size }
     byHops { hops chips memory { ...Size } delivery { ...Rate } reached {
       address memory { ...Size } widest { ...Rate } } } }
-  bisection(of: $scope) { ...SaysHalf of lower { ...Rate } upper { ...Rate } bothDirections { ...Rate } exact method
-    balance sideA sideB chipsA { totalCount nodes } chipsB { totalCount nodes } nominal { exact }
+  bisection(of: $scope) { ...SaysHalf of reason lower { ...Rate } upper { ...Rate } bothDirections { ...Rate } exact
+    method balance sideA sideB chipsA { totalCount nodes } chipsB { totalCount nodes } nominal { exact }
     cut { totalCount nodes { ...Wire } } }
 }
 fragment Rate on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond }
 fragment Size on Capacity { bytes gibibytes }
 fragment Wire on Link { address a { address } b { address } bandwidth { ...Rate } }
 fragment Cited on Fact { subject attribute value written quote grounds note disputed assumed source { title } }
-fragment Says on PathAnswer { definition truncated disputed assumed facts { ...Cited } }
-fragment SaysFlow on BandwidthAnswer { definition truncated disputed assumed facts { ...Cited } }
-fragment SaysPool on PoolAnswer { definition truncated disputed assumed facts { ...Cited } }
-fragment SaysHalf on BisectionAnswer { definition truncated disputed assumed facts { ...Cited } }
+fragment Says on PathAnswer { definition via truncated disputed assumed facts { ...Cited } }
+fragment SaysFlow on BandwidthAnswer { definition via truncated disputed assumed facts { ...Cited } }
+fragment SaysPool on PoolAnswer { definition via truncated disputed assumed facts { ...Cited } }
+fragment SaysHalf on BisectionAnswer { definition via truncated disputed assumed facts { ...Cited } }
 """
 
 

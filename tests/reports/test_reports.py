@@ -40,7 +40,9 @@ SELECT
     CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable, model.lanes,
     count(*) AS links, sum(link.cables) AS cables,
     CAST(sum(link.bandwidth_bytes_per_s) AS DOUBLE PRECISION) / 1000000000 AS gb_per_s,
-    sum(CASE WHEN link.state = 'up' THEN 0 ELSE 1 END) AS links_not_up
+    sum(CASE WHEN link.state = 'up' THEN 0 ELSE 1 END) AS links_not_up,
+    (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bandwidth' AND picked = 'yes')
+        AS cable_disputed
 FROM link
 JOIN link_model AS model ON model.id = link.link_model_id
 JOIN node ON node.id = link.a_id
@@ -53,7 +55,9 @@ ORDER BY link.technology, link.scope, model.slug
 
 
 CHIP_BY_CHIP = """
-SELECT domain AS domain, cluster, model, count(*) AS chips_up, sum(hbm_gib) AS hbm_gib_up
+SELECT domain AS domain, cluster, model, count(*) AS chips_up, sum(hbm_gib) AS hbm_gib_up,
+    (SELECT dispute FROM v_fact WHERE subject = v_chip.model AND attribute = 'device_memory' AND picked = 'yes')
+        AS hbm_of_a_chip_disputed
 FROM v_chip
 WHERE state IN ('up', 'degraded')
 GROUP BY domain, cluster, domain_ordinal, model

@@ -230,5 +230,21 @@ def test_conflicts_are_those_of_the_catalog_also_after_an_upgrade(engine: Engine
         migrate.migrate(engine, to)
     found = find(engine, "SELECT subject, attribute FROM v_conflict", seconds=10)
     assert set(found.rows) == expected
-    kept = find(engine, "SELECT DISTINCT subject, attribute FROM fact WHERE in_conflict", seconds=10)
+    kept = find(engine, "SELECT DISTINCT subject, attribute FROM fact WHERE differs_in IS NOT NULL", seconds=10)
     assert set(kept.rows) == expected
+    others = find(engine, "SELECT subject, attribute, others FROM v_conflict", seconds=10)
+    assert set(others.rows) == {
+        (conflict.subject, conflict.attribute, "; ".join(catalog().others(conflict.picked)) or None)
+        for conflict in catalog().conflicts
+    }
+    by_unit = find(engine, "SELECT subject, attribute FROM v_conflict WHERE differs_in = 'unit'", seconds=10)
+    assert set(by_unit.rows) == {(of.subject, of.attribute) for of in catalog().conflicts if of.differ_in == "unit"}
+
+
+def test_switches_have_their_model_also_after_an_upgrade(engine: Engine) -> None:
+    wanted = [("trn3-gen1", "NeuronSwitch-v1", 6), ("trn3-gen2", "NeuronSwitch-v1", 38)]
+    counted = "SELECT cluster, model, count(*) FROM v_switch GROUP BY cluster, model ORDER BY cluster"
+    assert find(engine, counted, seconds=10).rows == wanted
+    for to in ("0010", "head"):
+        migrate.migrate(engine, to)
+    assert find(engine, counted, seconds=10).rows == wanted

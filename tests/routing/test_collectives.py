@@ -1,24 +1,30 @@
 """Limits of collectives, compared with every set, an edge-flow linear program, and published values."""
 
 import itertools
+import random
+from collections import Counter
 from fractions import Fraction
+from math import ceil, floor, prod
 
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import trninv
 from conftest import Databases
-from graphs import chips_in, domain, graphs, seed_clusters
+from graphs import chips_in, domain, graphs, seed_clusters, torus_domain, whole
 from trninv.routing.fleet import Fleet
-from trninv.solvers import collectives
+from trninv.routing.via import Via
+from trninv.solvers import collectives, ports
 from trninv.solvers.collectives import concurrent, gather
 from trninv.solvers.graph import Graph, capacities
-from trninv.solvers.rings import ring_rate, rings
+from trninv.solvers.rings import most, ring_rate, rings
 from trninv.solvers.symmetry import orbits
+from trninv.solvers.torus_rings import torus_rings
+from trninv.topology.torus import torus
 
 GB = 10**9
 U = "u-trn2x64/d0"
@@ -135,7 +141,7 @@ def test_gathering_from_many_is_the_same_in_either_library(
     [
         ("trn1.32xlarge", 90, 192, 192),
         ("trn2-16.48xlarge", 240, 512, 512),
-        ("u-trn2x64", 126, 640, 256),
+        ("u-trn2x64", 126, 640, 384),
         ("trn3-gen1", 252, 704, None),
         ("trn3-gen2", Fraction(143 * 16, 9), 704, None),
     ],
@@ -149,6 +155,7 @@ def test_published_limits(fleet: Fleet, scope: str, to_all: float, bus: int, rin
     assert found.all_gather == found.reduce_scatter
     assert (found.all_reduce.lower, found.all_reduce.upper) == (bus * GB, bus * GB)
     assert found.all_reduce_algorithm.upper == pytest.approx(bus * GB * found.chips / (2 * (found.chips - 1)))
+    assert found.ring_all_reduce is None or found.ring_all_reduce.exact
     assert (found.ring_all_reduce.lower if found.ring_all_reduce else None) == (None if ring is None else ring * GB)
     assert sum(link.bandwidth for link in found.all_gather.links) == bus * GB
 
@@ -169,6 +176,56 @@ def test_rings_pass_every_chip_and_share_no_link(lite_fleet: Fleet) -> None:
     assert ring_rate(graph, cycles) == 512 * GB
 
 
+@pytest.mark.parametrize("sides", [(4, 4), (4, 4, 4), (3, 5), (6, 4), (3, 4, 5)])
+def test_the_links_of_a_torus_are_rings(sides: tuple[int, ...]) -> None:
+    """As many as it has axes, through all its nodes; together they take every link once."""
+    cycles = torus_rings(sides)
+    used = [frozenset(edge) for cycle in cycles for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
+    assert [sorted(cycle) for cycle in cycles] == [list(range(prod(sides)))] * len(sides)
+    assert Counter(used) == Counter(frozenset((a, b)) for a, b, _ in torus(sides))
+
+
+def _best_rings(graph: Graph, chips: list[int], after: tuple[int, ...] = ()) -> int:
+    """The highest rate of rings that share no link, each later in the order than the one before: every set of them."""
+    best = 0
+    for inner in itertools.permutations(chips[1:]):
+        cycle = (chips[0], *inner)
+        edges = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+        if cycle > after and inner[0] < inner[-1] and all(graph.has_edge(*edge) for edge in edges):
+            rest = graph.copy()
+            rest.remove_edges_from(edges)
+            best = max(best, ring_rate(graph, [cycle]) + _best_rings(rest, chips, cycle))
+    return best
+
+
+@settings(max_examples=40)
+@given(graph=graphs(chips=6, switches=0))
+def test_no_rings_are_better_than_the_bound(graph: Graph) -> None:
+    chips = chips_in(graph)
+    assume(len(chips) >= 3)
+    best = _best_rings(graph, chips)
+    assert ring_rate(graph, rings(graph, chips)) <= best <= most(graph, chips)
+
+
+@settings(max_examples=20)
+@given(data=st.data())
+def test_rings_of_a_damaged_torus_keep_to_its_links(data: st.DataObject) -> None:
+    graph = torus_domain((4, 4), (3, 2))
+    edges = sorted(graph.edges)
+    graph.remove_edges_from(data.draw(st.lists(st.sampled_from(edges), unique=True, max_size=3)))
+    for edge in data.draw(st.lists(st.sampled_from(sorted(graph.edges)), unique=True, max_size=3)):
+        graph.edges[edge]["capacity"] = 1
+    cycles = rings(graph, chips_in(graph))
+    assert all(nx.is_simple_path(graph, cycle) and graph.has_edge(cycle[-1], cycle[0]) for cycle in cycles)
+    assert ring_rate(graph, cycles) <= most(graph, chips_in(graph))
+
+
+def test_a_lost_link_costs_a_ring(lite_fleet: Fleet) -> None:
+    found = lite_fleet.what_if(f"{U}/s0/c0--{U}/s0/c1").collectives("u-trn2x64").ring_all_reduce
+    assert found
+    assert (found.lower, found.upper) == (256 * GB, 256 * GB)
+
+
 def test_a_chain_reduces_faster_than_it_gathers(lite_fleet: Fleet) -> None:
     """Three chips in a row: the ends stream into the middle, which adds and streams back, at a link's full rate."""
     server = "trn2-16.48xlarge/d0/s0"
@@ -180,7 +237,7 @@ def test_a_chain_reduces_faster_than_it_gathers(lite_fleet: Fleet) -> None:
 def test_a_cluster_of_which_little_is_left(databases: Databases) -> None:
     with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 3})) as cluster:
         one = cluster.what_if(["c-trn2/d1", "c-trn2/d2"]).collectives("c-trn2")
-        assert (one.chips, one.all_gather.upper) == (16, 512 * GB)
+        assert (one.chips, one.all_gather.upper) == (16, (512 + 25) * GB)  # EFA counts, whatever else is up
         none = cluster.what_if([f"c-trn2/d{domain}" for domain in range(3)]).collectives("c-trn2")
         assert (none.chips, none.all_to_all.upper, none.all_reduce.upper) == (0, 0, 0)
         alone = cluster.what_if(["c-trn2/d1", "c-trn2/d2", *(f"c-trn2/d0/s0/c{chip}" for chip in range(1, 16))])
@@ -196,6 +253,31 @@ def test_transit_lets_a_slice_leave_by_the_others_nics(databases: Databases) -> 
     with trninv.open(seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 2})) as cluster:
         half = cluster.bisection("c-u-trn2x64", ["c-u-trn2x64/d0/s0", "c-u-trn2x64/d1/s0"], transit=True)
         assert half.lower <= half.upper == sum(link.bandwidth for link in half.cut) == 1_600 * GB
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_named_chips_of_several_domains_against_the_whole_graph(databases: Databases, seed: int) -> None:
+    """Islands and what is above them, and the graph of the named chips, all NICs and the fabric."""
+    chance = random.Random(seed)
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn1": 3})) as cluster:
+        graph = ports.as_ports(whole(cluster, "c-trn1"))
+        at = {of["address"]: node for node, of in graph.nodes(data=True) if of["kind"] == "chip"}
+        chips = [
+            f"c-trn1/d{domain}/s0/c{chip}"
+            for domain, many in ((0, 5), (2, 3))
+            for chip in chance.sample(range(16), many)
+        ]
+        weights = {at[chip]: 1 for chip in chips}
+        alone = Graph(graph.subgraph(set(graph) - set(at.values()) | weights.keys()))
+        found, theta, best = cluster.collectives("c-trn1", chips), concurrent(alone, weights), gather(alone, weights)
+        assert best
+        assert (found.chips, found.via) == (8, Via.ANY)
+        assert found.all_to_all.lower <= 7 * theta.upper * (1 + 1e-8)
+        assert found.all_to_all.upper >= 7 * theta.lower * (1 - 1e-8)
+        assert found.all_to_all.exact
+        assert (found.all_gather.lower, found.all_gather.upper) == (floor(7 * best.rate), ceil(7 * best.rate))
+        one = cluster.collectives("c-trn1", [f"c-trn1/d1/s0/c{chip}" for chip in (0, 1)])
+        assert (one.chips, one.via, one.all_gather.upper) == (2, Via.SCALE_UP, 48 * GB)
 
 
 def test_of_one_chip_there_is_nothing_to_limit(fleet: Fleet) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from conftest import Run
-from graphs import domain
+import trninv
+from conftest import Databases, Run
+from graphs import domain, seed_clusters
 from trninv.errors import LimitError, UsageError, WorkerError
 from trninv.routing.fleet import Fleet
 from trninv.routing.questions.sweep import SweepAnswer
@@ -247,3 +249,32 @@ def test_no_scheduler_is_one_line(run: Run) -> None:
     status, _, error = run("sweep", "trn1.32xlarge", "--scheduler", "nonsense://x")
     assert (status, error.count("\n")) == (1, 1)
     assert "no Dask scheduler at nonsense://x" in error
+
+
+@pytest.mark.parametrize("measure", ["bisection", "diameter"])
+def test_a_cluster_is_swept_domain_by_domain(databases: Databases, measure: str) -> None:
+    """Each kind of domain once: what is counted is what sweeps of all domains count together."""
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 4})) as fleet:
+        damaged, inline = fleet.what_if("c-trn2/d2/s0/c5"), Inline()
+        found = damaged.sweep("c-trn2", "chip", measure, executor=inline)
+        solved_once = inline.done
+        single = [damaged.sweep(f"c-trn2/d{at}", "chip", measure, executor=inline) for at in range(4)]
+    counted: Counter[tuple[int | None, int | None, int | None]] = Counter()
+    for answer in single:
+        for row in answer.classes:
+            counted[row.lower, row.upper, row.change] += row.count
+    together: Counter[tuple[int | None, int | None, int | None]] = Counter()
+    for row in found.classes:
+        together[row.lower, row.upper, row.change] += row.count
+    assert together == counted
+    assert found.failures == sum(answer.failures for answer in single) == 63
+    assert found.classes[0].upper == (max if measure == "diameter" else min)(row.upper or 0 for row in found.classes)
+    assert solved_once == (inline.done - solved_once) - 2 * (1 + len(single[0].classes))
+    assert "each domain" in found.definition
+    assert found.upper == (max if measure == "diameter" else min)(answer.upper or 0 for answer in single)
+
+
+def test_a_cluster_has_a_limit_too(databases: Databases) -> None:
+    url = seed_clusters(databases.migrated("sqlite"), {"trn2": 2})
+    with trninv.open(url) as fleet, pytest.raises(LimitError, match="narrow the scope"):
+        fleet.what_if("c-trn2/d1/s0/c5").sweep("c-trn2", "link", most=2, executor=Inline())

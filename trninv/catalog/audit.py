@@ -1,14 +1,11 @@
 """Numbers derived from others, compared with what is printed; each says under which rounding the two agree."""
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 from trninv.catalog.facts import Catalog, Fact, render
-
-_NUMBER = re.compile(r"[\d,]*\d(?:\.(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +35,9 @@ def audit(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _verdict(derived: Fraction, printed: Fact) -> str:
-    value = printed.value or 0
-    match = _NUMBER.search(printed.written)
-    if derived == value or match is None:
+    value, step = printed.value or 0, printed.step
+    if derived == value or step is None:
         return "exact"
-    digits = Fraction(match[0].replace(",", ""))
-    step = Fraction(value) / digits * Fraction(1, 10 ** len(match[1] or ""))
-    if math.floor(derived / step + Fraction(1, 2)) * step == value:
+    if printed.is_rounded(derived):
         return "rounds"
     return "truncates" if math.floor(derived / step) * step == value else "conflict"

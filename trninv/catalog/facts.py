@@ -1,5 +1,6 @@
 """Sources and facts as the catalog's TOML files give them, and the rule that picks between them."""
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,14 @@ KINDS: Final = tuple(KIND_MEANINGS)
 """Kinds of sources, in the order in which the default pick prefers them."""
 DIRECTIONS: Final = ("one", "both")
 
+DIFFERENCE_MEANINGS: Final[Mapping[str, str]] = {
+    "value": "Sources give other values.",
+    "rounding": "The less precise values are the most precise one, rounded.",
+    "unit": "The same value, which is written in a unit that has to be read as another one.",
+}
+"""What facts of one subject and attribute may differ in."""
+DIFFERENCES: Final = tuple(DIFFERENCE_MEANINGS)
+
 EFA_FABRIC: Final = "efa-fabric"
 """Subject of the facts that hold for every EFA fabric."""
 
@@ -33,7 +42,10 @@ _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
     "compute": Compute,
     "duration": Duration,
 }
-_WORDS: Final = {"one": 1, "two": 2, "four": 4, "five": 5, "eight": 8}
+_WORDS: Final = {"single": 1, "one": 1, "two": 2, "four": 4, "five": 5, "eight": 8}
+_NONE: Final = ("N/A", "Not applicable")
+"""How documents say that there is no such number."""
+_NUMBER = re.compile(r"[\d,]*\d(?:\.(\d+))?")
 _QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+", re.IGNORECASE)
 _TERM = re.compile(r"(?P<subject>[\w.-]+):(?P<attribute>\w+)(?:@(?P<source>[\w.-]+))?(?:#(?P<nth>\d))?")
 
@@ -78,7 +90,7 @@ class Fact:
         How a derived fact follows from others, else None.
     value
         Exact value in base units (bytes, bytes per second in ONE direction, 10⁹ operations per second, count,
-        dollars, rack units); None for text.
+        dollars, rack units); None for text, and where a document says that there is no such number.
 
     """
 
@@ -99,18 +111,39 @@ class Fact:
         """Subject and attribute: what it is a number of."""
         return self.subject, self.attribute.name
 
+    @property
+    def step(self) -> Fraction | None:
+        """What one more in the last digit as written adds to the value; None without a number in digits."""
+        match = _NUMBER.search(self.written)
+        if match is None or not self.value:
+            return None
+        digits = Fraction(match[0].replace(",", ""))
+        return Fraction(self.value) / digits * Fraction(1, 10 ** len(match[1] or ""))
+
+    def is_rounded(self, exact: Fraction) -> bool:
+        """Whether it is a value rounded to the digits that are written, halves up."""
+        return self.step is not None and math.floor(exact / self.step + Fraction(1, 2)) * self.step == self.value
+
     def __str__(self) -> str:
         return render(self.value, self.attribute.dimension) if self.value is not None else self.written
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Facts of one subject and attribute whose values disagree, or agree only because of their readings."""
+    """Facts of one subject and attribute whose values disagree, or agree only because of their readings.
+
+    Attributes
+    ----------
+    differ_in
+        One of `DIFFERENCES`.
+
+    """
 
     subject: str
     attribute: str
     facts: tuple[Fact, ...]
     picked: Fact
+    differ_in: str
     note: str | None
 
 
@@ -152,7 +185,10 @@ class Catalog:
         return tuple(self._by_key.get((subject, attribute), ()))
 
     def pick(self, subject: str, attribute: str) -> Fact:
-        """The fact that counts: seed documents first (AWS's own before others), then the newest vendor source."""
+        """The fact that counts: seed documents first (AWS's own before others), then the newest vendor source.
+
+        Where that order would pick one that is wrong, its reconciliation names the source that counts.
+        """
         if facts := self.of(subject, attribute):
             return facts[0]
         offer = nearest(f"{subject} {attribute}", (" ".join(key) for key in self._by_key))
@@ -162,7 +198,7 @@ class Catalog:
         """Exact value of the picked fact, in base units."""
         value = self.pick(subject, attribute).value
         if value is None:
-            raise CatalogError(f"{attribute} of {subject} is text, not a number")
+            raise CatalogError(f"{attribute} of {subject} is {self.pick(subject, attribute).written!r}, not a number")
         return value
 
     def find(self, subject: str, attribute: str) -> int | None:
@@ -174,19 +210,40 @@ class Catalog:
     def conflicts(self) -> tuple[Conflict, ...]:
         """Every subject and attribute on which facts are in conflict."""
         return tuple(
-            Conflict(*key, tuple(facts), facts[0], self.notes.get(key))
+            Conflict(*key, tuple(facts), facts[0], differ_in, self.notes.get(key))
             for key, facts in sorted(self._by_key.items())
-            if disagree(facts)
+            if (differ_in := difference(facts))
         )
 
     def disputed(self, fact: Fact) -> bool:
         """Whether sources disagree on it, a reconciliation explains it, or it follows from such a fact."""
-        return bool(self.note(fact)) or disagree(self.of(*fact.key))
+        return bool(self.note(fact)) or difference(self.of(*fact.key)) is not None
+
+    def others(self, fact: Fact) -> tuple[str, ...]:
+        """Other values than its own that sources give, for people, each once."""
+        return tuple(dict.fromkeys(str(other) for other in self.of(*fact.key) if str(other) != str(fact)))
+
+    def dispute(self, fact: Fact) -> str | None:
+        """A value with what speaks against it, in words; None if nothing but its unit does."""
+        if others := self.others(fact):
+            return f"{fact}, elsewhere {'; '.join(others)}"
+        if not self._is_in_doubt(fact):
+            return None
+        return f"{fact}, {'follows from what is disputed' if fact.formula else 'with a note on how it is read'}"
+
+    def _is_in_doubt(self, fact: Fact) -> bool:
+        """Whether sources give another value, it is read against its letter, or follows from such a fact."""
+        differ_in = difference(self.of(*fact.key))
+        is_explained = differ_in is None and fact.key in self.notes
+        return differ_in == "value" or is_explained or any(map(self._is_in_doubt, self._terms(fact)))
 
     def note(self, fact: Fact) -> str | None:
         """How to read the disagreement that a fact, or a fact it follows from, is part of."""
-        terms = (self.term(match[0]) for match in _TERM.finditer(fact.formula or ""))
-        return self.notes.get(fact.key) or next(filter(None, map(self.note, terms)), None)
+        return self.notes.get(fact.key) or next(filter(None, map(self.note, self._terms(fact))), None)
+
+    def _terms(self, fact: Fact) -> Iterator[Fact]:
+        """What a fact follows from."""
+        return (self.term(match[0]) for match in _TERM.finditer(fact.formula or ""))
 
     def evaluate(self, formula: str) -> Fraction:
         """Value of sums of products of ``subject:attribute@source`` and whole numbers, in base units."""
@@ -208,11 +265,22 @@ class Catalog:
         return facts[nth - 1]
 
 
-def disagree(facts: Iterable[Fact]) -> bool:
-    """Whether exact values differ, or written values differ where a unit had to be read as another one."""
+def difference(facts: Iterable[Fact]) -> str | None:
+    """What facts of one subject and attribute differ in, one of `DIFFERENCES`; None if they agree."""
     listed = list(facts)
     read = {fact.value if fact.value is not None else fact.written for fact in listed}
-    return len(read) > 1 or (len(listed) > 1 and any(fact.reading_unit for fact in listed))
+    if len(read) > 1:
+        return "rounding" if _are_rounded(listed) else "value"
+    return "unit" if len(listed) > 1 and any(fact.reading_unit for fact in listed) else None
+
+
+def _are_rounded(facts: list[Fact]) -> bool:
+    """Whether all are the most precise of them, rounded."""
+    steps = [(fact.step, fact.value) for fact in facts if fact.step is not None]
+    if len(steps) < len(facts):
+        return False
+    _, finest = min(steps)
+    return all(fact.value == finest or fact.is_rounded(Fraction(finest or 0)) for fact in facts)
 
 
 @lru_cache(maxsize=1)
@@ -247,14 +315,17 @@ class _Loader:
         for content in self.files.values():
             for row in content.get("derived", ()):
                 self._derive(row)
-        for facts in self.facts.values():
+        counts = self._reconciled("counts")
+        for key, facts in self.facts.items():
             facts.sort(key=_rank)
+            if source := counts.get(key):
+                facts.sort(key=lambda fact: fact.source.slug != source)
         ordered = {key: self.facts[key] for key in sorted(self.facts)}
         return Catalog(
             attributes=self.attributes,
             sources=self.sources,
             facts=tuple(fact for facts in ordered.values() for fact in facts),
-            notes=self._notes(),
+            notes=self._reconciled("note"),
             audits=tuple(row for content in self.files.values() for row in content.get("audit", ())),
             _by_key=ordered,
         )
@@ -321,7 +392,7 @@ class _Loader:
                 source=source,
                 written=render(exact, attribute.dimension),
                 unit="",
-                quote=_TERM.sub(lambda term: f"“{self._term(term[0]).quote}”", row["formula"]),
+                quote=_TERM.sub(lambda term: self._quoted(term[0], source), row["formula"]),
                 reading_unit=None,
                 direction="one" if attribute.directional else None,
                 grounds=row["grounds"],
@@ -329,6 +400,11 @@ class _Loader:
                 value=exact,
             )
         )
+
+    def _quoted(self, term: str, source: Source) -> str:
+        """A term in its document's words, with the document's title if another one is named for the whole."""
+        fact = self._term(term)
+        return f"“{fact.quote}”" + (f" ({fact.source.title})" if fact.source != source else "")
 
     def _term(self, term: str) -> Fact:
         match = _TERM.fullmatch(term)
@@ -343,10 +419,12 @@ class _Loader:
         except KeyError as error:
             raise CatalogError(f"{dict(row)}: {error.args[0]!r} is not in attributes.toml or sources.toml") from None
 
-    def _notes(self) -> dict[tuple[str, str], str]:
+    def _reconciled(self, what: str) -> dict[tuple[str, str], str]:
+        """What reconciliations say about facts: their note, or the source that counts."""
         return {
-            (subject, attribute): row["note"]
+            (subject, attribute): row[what]
             for row in self.files["reconciliations"]["reconciliation"]
+            if what in row
             for subject in row["subjects"]
             for attribute in row["attributes"]
             if (subject, attribute) in self.facts
@@ -362,7 +440,7 @@ def _rank(fact: Fact) -> tuple[int, bool, tuple[int, ...], bool]:
 
 def _exact(row: Mapping[str, Any], attribute: Attribute, unit: str) -> int | None:
     number = _QUALIFIER.sub("", row["value"])
-    if attribute.dimension == "text":
+    if attribute.dimension == "text" or number in _NONE:
         return None
     try:
         if quantity := _QUANTITIES.get(attribute.dimension):

@@ -1,7 +1,7 @@
 """Hardware models: what a system is made of, by name. Their numbers are the catalog's facts about those names.
 
-The catalog's TOML files declare them in tables [[chip]], [[server]], [[link]], [[domain]] and [[system]], next to the
-facts of their generation; `systems` reads them.
+The catalog's TOML files declare them in tables [[chip]], [[server]], [[link]], [[switch]], [[domain]] and [[system]],
+next to the facts of their generation; `systems` reads them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -58,8 +58,23 @@ class LinkModel:
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchModel:
+    """A model of switch, by the vendor's name; facts are about its slug."""
+
+    slug: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class DomainModel:
-    """A scale-up domain: its blueprint, its servers, and the kind of wire for each role in the blueprint."""
+    """A scale-up domain: its blueprint, its servers, and the kind of wire for each role in the blueprint.
+
+    Attributes
+    ----------
+    switch
+        The model of its switches; None if it has none, or no document names it.
+
+    """
 
     slug: str
     name: str
@@ -67,6 +82,7 @@ class DomainModel:
     blueprint: Blueprint
     links: Mapping[str, LinkModel]
     domains_per_rack: int = 1
+    switch: SwitchModel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +144,9 @@ class System:
         """Subjects of the facts that the system rests on."""
         links = (link.slug for link in self.domain.links.values())
         fabric = [EFA_FABRIC] if self.domains > 1 else []
-        names = (self.slug, self.domain.slug, self.domain.server.slug, self.domain.server.chip.slug, *links, *fabric)
-        return tuple(dict.fromkeys(names))
+        switch = [self.domain.switch.slug] if self.domain.switch else []
+        of = (self.slug, self.domain.slug, self.domain.server.slug, self.domain.server.chip.slug)
+        return tuple(dict.fromkeys((*of, *links, *switch, *fabric)))
 
     def sources(self, catalog: Catalog) -> tuple[Source, ...]:
         """Sources of the picked facts, without repeats."""
@@ -197,7 +214,7 @@ def declared(files: Files) -> Systems:
     return _Declared(files).systems()
 
 
-_TABLES: Final = ("chip", "server", "link", "domain", "system")
+_TABLES: Final = ("chip", "server", "link", "switch", "domain", "system")
 _OTHERS: Final = ("table", "facts", "derived", "audit", "reconciliation")
 _VOCABULARY: Final = ("attributes", "sources")
 """Files whose tables are named by what they describe."""
@@ -209,7 +226,7 @@ _SCOPES: Final[Mapping[str, Callable[[Node, Node], bool]]] = {
 }
 """What a link of a scope may join."""
 
-M = TypeVar("M", ChipModel, ServerModel, LinkModel, DomainModel, System)
+M = TypeVar("M", ChipModel, ServerModel, LinkModel, SwitchModel, DomainModel, System)
 
 
 class _Declared:
@@ -220,6 +237,7 @@ class _Declared:
                 raise CatalogError(f"{file}.toml: no table is called {unknown[0]!r}: {nearest(unknown[0], _TABLES)}")
         self.chips = _by_slug(self._made("chip", ChipModel))
         self.links = _by_slug(self._made("link", self._link))
+        self.switches = _by_slug(self._made("switch", SwitchModel))
         self.servers = _by_slug(self._made("server", self._server))
         self.domains = _by_slug(self._made("domain", self._domain))
 
@@ -261,6 +279,7 @@ class _Declared:
         wiring: Mapping[str, object],
         links: Mapping[str, str],
         domains_per_rack: int = 1,
+        switch: str = "",
     ) -> DomainModel:
         parameters = dict(wiring)
         pattern = register.pattern(str(parameters.pop("pattern", "")))
@@ -272,7 +291,10 @@ class _Declared:
         held = sorted(chip for tray in of.trays for chip in tray)
         if of.trays and held != list(range(blueprint.chips // blueprint.servers)):
             raise CatalogError(f"the trays of server {server!r} do not hold each of its chips once")
-        return DomainModel(slug, name, of, blueprint, wires, domains_per_rack)
+        joins = _named(self.switches, "switch", switch) if switch else None
+        if joins and not any(node.kind == "switch" for node in blueprint.nodes):
+            raise CatalogError(f"its wiring has no switches, so none is a {switch!r}")
+        return DomainModel(slug, name, of, blueprint, wires, domains_per_rack, joins)
 
     def _system(
         self,

@@ -27,6 +27,8 @@ _COMMANDS = {
     "unseed": "admin",
     "verify": "admin",
     "copy": "transfer",
+    "import": "imports",
+    "collect": "imports",
     "set": "state",
     "events": "state",
     "show": "show",

@@ -73,12 +73,14 @@ class Progress:
         if self._shown:
             click.echo("\r\033[K", err=True, nl=False)
 
-    def __call__(self, table: str, done: int, total: int) -> None:
+    def __call__(self, table: str, done: int, total: int | None = None) -> None:
         if not sys.stderr.isatty():
             return
         rate = done / max(time.monotonic() - self._start, 0.001)
-        left = f", {rate:,.0f}/s, about {(total - done) / rate:.0f} s left" if done else ""
-        click.echo(f"\r\033[K{self._name}: {table}, {done:,} of {total:,}{left}", err=True, nl=False)
+        speed = f", {rate:,.0f}/s" if done else ""
+        if total is not None:
+            speed = f" of {total:,}{speed}" + (f", about {(total - done) / rate:.0f} s left" if done else "")
+        click.echo(f"\r\033[K{self._name}: {table}, {done:,}{speed}", err=True, nl=False)
         self._shown = True
 
 

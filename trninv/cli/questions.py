@@ -67,8 +67,9 @@ def _options(of: Parameter) -> list[click.Parameter]:
         return [click.Option([written, of.name], is_flag=True, default=of.default, help=of.says)]
     if of.words:
         choices = click.Choice([word.name.lower().replace("_", "-") for word in of.words])
-        default = of.default.name.lower()
-        return [click.Option([written, of.name], type=choices, default=default, show_default=True, help=of.says)]
+        default = of.default and of.default.name.lower().replace("_", "-")
+        shown = default is not None
+        return [click.Option([written, of.name], type=choices, default=default, show_default=shown, help=of.says)]
     many = issubclass(of.form, tuple)
     return [
         click.Option(

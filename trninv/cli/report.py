@@ -15,6 +15,7 @@ from trninv.errors import LimitError, UsageError
 from trninv.inventory.database import connect
 from trninv.inventory.pinned import stamped
 from trninv.inventory.revision import Revision
+from trninv.reports.asked import asked
 from trninv.reports.export import export as exported
 from trninv.reports.guard import checked
 from trninv.reports.library import report as named
@@ -85,9 +86,8 @@ def report(  # an option each
     wanted = named(name, folder)
     values = {key: value for each in given for key, _, value in [_pair(each)]}
     with connect(database) as engine:
-        found = _told(
-            engine, partial(find, engine, wanted.sql(engine.dialect.name, values), seconds=seconds, most=limit)
-        )
+        run = partial(find, engine, seconds=seconds, most=limit)
+        found = _told(engine, partial(asked, wanted, values, engine.dialect.name, run))
     if style == "table":
         click.echo(f"{wanted.title}\n")
     _print(found, style)

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from trninv.catalog.audit import audit as findings
-from trninv.catalog.facts import Fact, catalog
+from trninv.catalog.facts import Fact, catalog, difference
 from trninv.catalog.models import systems
 from trninv.cli.output import format_option, rows
 from trninv.cli.output import show as put
@@ -15,6 +15,8 @@ from trninv.errors import UnknownFactError, nearest
 from trninv.inventory.address import resolve, resolve_link
 from trninv.inventory.database import connect, reading
 from trninv.inventory.describe import Description, describe
+
+T = TypeVar("T")
 
 
 @click.command()
@@ -62,7 +64,10 @@ def facts(subject: str | None, conflicts: bool, style: str) -> None:
 
     def table() -> None:
         headers = ["subject", "attribute", "value", "counts", "as written", "read as", "source", "words"]
-        rows(headers, map(_line, wanted))
+        rows(
+            _with(headers, "differ in") if conflicts else headers,
+            (_line(fact, is_conflict=conflicts) for fact in wanted),
+        )
         about: dict[str, list[str]] = {}
         for key in dict.fromkeys(fact.key for fact in wanted if fact.key in known.notes):
             about.setdefault(known.notes[key], []).append(" ".join(key))
@@ -123,6 +128,7 @@ def _fact(fact: Fact) -> dict[str, Any]:
         "grounds": fact.grounds,
         "note": known.note(fact),
         "disputed": known.disputed(fact),
+        "differsIn": difference(known.of(*fact.key)),
         "assumed": fact.source.kind == "assumed",
         "source": {"title": fact.source.title},
     }
@@ -151,9 +157,16 @@ def _read_as(fact: Fact) -> str:
     return ", ".join(filter(None, [fact.reading_unit, direction]))
 
 
-def _line(fact: Fact) -> list[object]:
-    counts = "yes" if catalog().of(*fact.key)[0] is fact else ""
-    return [*fact.key, fact, counts, _as_written(fact), _read_as(fact), fact.source.title, fact.quote]
+def _line(fact: Fact, *, is_conflict: bool) -> list[object]:
+    facts = catalog().of(*fact.key)
+    counts = "yes" if facts[0] is fact else ""
+    line: list[object] = [*fact.key, fact, counts, _as_written(fact), _read_as(fact), fact.source.title, fact.quote]
+    return _with(line, difference(facts)) if is_conflict else line
+
+
+def _with(line: Sequence[T], word: T) -> list[T]:
+    """A line with a word behind subject and attribute."""
+    return [*line[:2], word, *line[2:]]
 
 
 def _spans(parts: Sequence[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import strawberry
 
-from trninv.inventory.enumerations import STATE, TOKEN_SCOPE
+from trninv.inventory.enumerations import DIFFERENCE, STATE, TOKEN_SCOPE
 from trninv.inventory.fields import Enumeration
 
 _named: Final[Callable[..., Any]] = Enum
@@ -24,5 +24,6 @@ def enum_of(enumeration: Enumeration) -> type[Enum]:
     return strawberry.enum(made, name=enumeration.name, description=enumeration.says)
 
 
+Disagreement: Final = enum_of(DIFFERENCE)
 State: Final = enum_of(STATE)
 TokenScope: Final = enum_of(TOKEN_SCOPE)

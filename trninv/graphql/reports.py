@@ -9,6 +9,7 @@ from strawberry.scalars import JSON
 from trninv.errors import LimitError
 from trninv.graphql.context import Context
 from trninv.reports import library
+from trninv.reports.asked import asked
 from trninv.reports.reader import find
 
 
@@ -49,14 +50,12 @@ class ReportRows:
     def read(cls, context: Context, report: library.Report, values: dict[str, str]) -> "ReportRows":
         """What a report finds in the one state of a document, or on SQLite in the newest."""
         fleet, settings = context.fleet, context.settings
-        sql, seconds, most = (
-            report.sql(fleet.engine.dialect.name, values),
-            settings.request_seconds,
-            settings.answer_bytes,
-        )
-        run = partial(find, fleet.engine, sql, seconds=seconds, most_bytes=most, login=context.login)
-        is_lite = fleet.engine.dialect.name == "sqlite"
-        found = fleet.beside(run) if is_lite else run(within=fleet.reading)
+        dialect, seconds, most = fleet.engine.dialect.name, settings.request_seconds, settings.answer_bytes
+        run = partial(find, fleet.engine, seconds=seconds, most_bytes=most, login=context.login)
+        if dialect == "sqlite":
+            found = fleet.beside(partial(asked, report, values, dialect, run))
+        else:
+            found = asked(report, values, dialect, partial(run, within=fleet.reading))
         rows: Any = [list(row) for row in found.rows]
         return cls(columns=list(found.columns), rows=rows, truncated=found.truncated)
 

@@ -12,6 +12,7 @@ from trninv.catalog.facts import catalog
 from trninv.catalog.models import System as CatalogSystem
 from trninv.graphql.arguments import Asked
 from trninv.graphql.context import AppInfo
+from trninv.graphql.enums import Disagreement
 from trninv.graphql.lazy import lazy, lazy_list
 from trninv.graphql.things import made
 from trninv.inventory.fields import rows
@@ -23,6 +24,7 @@ from trninv.inventory.schema import TABLES
 class Conflict:
     subject: str = strawberry.field(description="The part, model or system that they are about.")
     attribute: str = strawberry.field(description="Which of its numbers they give.")
+    differs_in: Any = strawberry.field(description="What they differ in.", graphql_type=Disagreement)
     note: str | None = strawberry.field(description="How to read them.")
     facts: list[Any] = strawberry.field(
         description="All of them, the picked one first.", graphql_type=lazy_list("Fact")
@@ -69,7 +71,7 @@ async def conflicts_about(_: object, info: AppInfo, given: Mapping[str, Any]) ->
 def conflicts(connection: Database) -> list[Conflict]:
     """Every subject and attribute that documents disagree on, or that must be read otherwise than it is written."""
     fact = TABLES["fact"]
-    query = rows(KINDS["fact"]).where(fact.c.in_conflict).order_by(fact.c.id)
+    query = rows(KINDS["fact"]).where(fact.c.differs_in.is_not(None)).order_by(fact.c.id)
     groups: dict[tuple[str, str], list[RowMapping]] = {}
     for row in connection.execute(query).mappings():
         groups.setdefault((row["subject"], row["attribute"]), []).append(row)
@@ -77,6 +79,7 @@ def conflicts(connection: Database) -> list[Conflict]:
         Conflict(
             subject=subject,
             attribute=attribute,
+            differs_in=Disagreement(found[0]["differs_in"]),
             note=found[0]["note"],
             facts=[made("fact", row) for row in found],
         )

@@ -5,20 +5,25 @@ Readers of the tables wait meanwhile; a kill leaves everything as it was. SQLite
 Afterwards PostgreSQL's planner knows the new sizes: autovacuum, where it runs at all, tells it a minute later.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import Any, cast
 
 from sqlalchemy import (
     Connection,
     ForeignKeyConstraint,
     PrimaryKeyConstraint,
+    Table,
     UniqueConstraint,
     func,
+    insert,
     select,
     text,
 )
 from sqlalchemy.schema import AddConstraint, DropConstraint
 
+from trninv.errors import DatabaseError
+from trninv.inventory.database import display
 from trninv.inventory.schema import ORDER, TABLES
 
 WORTH = 50_000
@@ -67,3 +72,28 @@ def _without_indexes(connection: Connection) -> Iterator[None]:
 def size(connection: Connection) -> int:
     """Roughly how many rows there are: keys are handed out in blocks, starting from 1."""
     return sum(connection.scalar(select(func.coalesce(func.max(TABLES[name].c.id), 0))) or 0 for name in ORDER)
+
+
+def load(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows with a value for each column: on PostgreSQL by COPY.
+
+    Raises
+    ------
+    DatabaseError
+        A row was refused.
+
+    """
+    if not rows:
+        return
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(str(insert(table).compile(connection)), list(rows))
+        return
+    quote, cursor = connection.dialect.identifier_preparer.quote, cast("Any", connection.connection.cursor())
+    columns = ", ".join(quote(column.name) for column in table.c)
+    try:
+        with cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copied:
+            for row in rows:
+                copied.write_row(row)
+    except connection.dialect.loaded_dbapi.Error as error:  # SQLAlchemy, which would word it, knows no COPY
+        reason = str(error).partition("\n")[0]
+        raise DatabaseError(f"{display(connection.engine.url)} refused rows of {table.name}: {reason}") from error

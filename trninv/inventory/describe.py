@@ -151,12 +151,17 @@ def _switch(connection: Connection, _catalog: Catalog, place: Place) -> Describe
     serves = rack
     if switch.server_id is not None:
         serves = f"server {cluster}/{domain}/s{_row(connection, 'server', switch.server_id).ordinal} in {rack}"
-    return {"joins the chips of": serves, "state": condition_of(node)}, []
+    model = _row(connection, "switch_model", switch.switch_model_id) if switch.switch_model_id is not None else None
+    named = {"model": model.name} if model else {}
+    return {**named, "joins the chips of": serves, "state": condition_of(node)}, [model.slug] if model else []
 
 
-def _nic(connection: Connection, _catalog: Catalog, place: Place) -> Described:
+def _nic(connection: Connection, catalog: Catalog, place: Place) -> Described:
     nic, node = _row(connection, "nic", place.id), _row(connection, "node", place.id)
-    return {"line rate": Bandwidth(nic.bandwidth_bytes_per_s), "state": condition_of(node)}, []
+    server = _row(connection, "server", nic.server_id)
+    number = catalog.of(_row(connection, "server_model", server.server_model_id).slug, "nics")[:1]
+    assumed = next((fact.quote for fact in number if fact.source.kind == "assumed"), None)
+    return {"line rate": Bandwidth(nic.bandwidth_bytes_per_s), "assumed": assumed, "state": condition_of(node)}, []
 
 
 def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> Described:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from trninv.catalog.facts import KIND_MEANINGS, catalog
+from trninv.catalog.facts import DIFFERENCE_MEANINGS, KIND_MEANINGS, catalog
 from trninv.catalog.models import COMPUTE, DomainModel, systems
 from trninv.inventory.fields import Enumeration
 from trninv.inventory.schema import (
@@ -47,6 +47,7 @@ GENERATION: Final = Enumeration("Generation", "A generation of Trainium chips.",
 LINK_SCOPE: Final = Enumeration("LinkScope", "How far a link reaches.", lambda: LINK_SCOPE_MEANINGS)
 TRAY_KIND: Final = Enumeration("TrayKind", "What a tray of a server holds.", lambda: TRAY_KIND_MEANINGS)
 SOURCE_KIND: Final = Enumeration("SourceKind", "What kind of source a number comes from.", lambda: KIND_MEANINGS)
+DIFFERENCE: Final = Enumeration("Disagreement", "What facts of one number differ in.", lambda: DIFFERENCE_MEANINGS)
 COMPUTE_TYPE: Final = Enumeration("ComputeType", "A type of operation, by its number format.", _compute_types)
 TOKEN_SCOPE: Final = Enumeration("TokenScope", "What a bearer token allows.", lambda: TOKEN_SCOPE_MEANINGS)
 

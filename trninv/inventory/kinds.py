@@ -15,6 +15,7 @@ from trninv.catalog.models import COMPUTE, systems
 from trninv.inventory.address import address_of, address_of_node, words
 from trninv.inventory.enumerations import (
     COMPUTE_TYPE,
+    DIFFERENCE,
     GENERATION,
     LINK_SCOPE,
     SOURCE_KIND,
@@ -32,6 +33,7 @@ _cluster, _domain, _server, _rack, _tray = (_T[name] for name in ("cluster", "do
 _node, _chip, _switch, _nic, _above = (_T[name] for name in ("node", "chip", "switch", "nic", "network_node"))
 _core, _link, _fact, _source = (_T[name] for name in ("core", "link", "fact", "source"))
 _chips, _servers, _domains, _links = (_T[f"{name}_model"] for name in ("chip", "server", "domain", "link"))
+_switches = _T["switch_model"]
 _end_a, _end_b = _node.alias("end_a"), _node.alias("end_b")
 
 _compute = union_all(
@@ -345,6 +347,7 @@ KINDS: Final[Mapping[str, Kind]] = {
                     "The server whose chips it joins; null for a rack's switch.",
                     null=True,
                 ),
+                One("model", ("switch_model",), _switch.c.switch_model_id, "Its model, if one is named.", null=True),
             ),
             (_links_of(_switch),),
             "first_node_id",
@@ -517,6 +520,19 @@ KINDS: Final[Mapping[str, Kind]] = {
             ),
         ),
         Kind(
+            "switch_model",
+            "SwitchModel",
+            "A model of switch.",
+            _switches,
+            {},
+            (
+                Field("slug", Form.TEXT, _switches.c.slug, "Short name, the subject of its facts."),
+                Field("name", Form.TEXT, _switches.c.name, "The vendor's name."),
+            ),
+            (),
+            (_facts_of(_switches.c.slug, "What documents say of it."),),
+        ),
+        Kind(
             "compute",
             "Compute",
             "A kind of operation and how many of it a chip does.",
@@ -602,6 +618,15 @@ KINDS: Final[Mapping[str, Kind]] = {
                     Form.YES,
                     _fact.c.disputed,
                     "Whether sources disagree on it or on what it follows from.",
+                ),
+                Field(
+                    "differs_in",
+                    Form.ENUM,
+                    _fact.c.differs_in,
+                    "What the facts of its subject and attribute differ in; null: they agree.",
+                    null=True,
+                    enumeration=DIFFERENCE,
+                    listed=False,
                 ),
                 Field("note", Form.TEXT, _fact.c.note, "How to read the disagreement.", null=True),
                 Field(

@@ -144,7 +144,7 @@ class _Layout:
             ),
             "node": self._nodes(),
             "chip": self._chips(model_ids(connection, TABLES["chip_model"])[model.chip.slug]),
-            "switch": self._switches(),
+            "switch": self._switches(model_ids(connection, TABLES["switch_model"])),
             "nic": self._of_kind("nic", self._at("server", _NODE.c.server).label("server_id"), *_shared(_NODE, "nic")),
             "network_node": select(
                 self._above("node", _NETWORK_NODE.c.local).label("id"), _NETWORK_NODE.c.tier, _NETWORK_NODE.c.ordinal
@@ -204,12 +204,14 @@ class _Layout:
             _NODE.c.ordinal,
         )
 
-    def _switches(self) -> Select[Any]:
+    def _switches(self, models: Mapping[str, int]) -> Select[Any]:
+        model = self.system.domain.switch
         return self._of_kind(
             "switch",
             self._at("server", _NODE.c.server).label("server_id"),
             self._rack(_NODE.c.rack).label("rack_id"),
             _NODE.c.ordinal,
+            cast(literal(models[model.slug]) if model else null(), Integer).label("switch_model_id"),
         )
 
     def _nodes(self) -> Rows:

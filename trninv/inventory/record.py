@@ -1,11 +1,12 @@
 """The catalog in tables: sources, facts, and hardware models with the numbers of their picked facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, insert, select, update
 
-from trninv.catalog.facts import Catalog, disagree, render
+from trninv.catalog.facts import Catalog, difference, render
 from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, System
 from trninv.errors import DatabaseError
 from trninv.inventory.ids import next_id
@@ -102,7 +103,9 @@ def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
                 "preference": catalog.of(*fact.key).index(fact),
                 "disputed": catalog.disputed(fact),
                 "note": catalog.note(fact),
-                "in_conflict": disagree(catalog.of(*fact.key)),
+                "differs_in": difference(catalog.of(*fact.key)),
+                "others": "; ".join(catalog.others(fact)) or None,
+                "dispute": catalog.dispute(fact),
             }
             for key, fact in enumerate(catalog.facts, start=1)
         ],
@@ -122,6 +125,7 @@ def model_rows(catalog: Catalog, systems: Sequence[System]) -> dict[str, list[di
         "link_model": [
             _link(catalog, link) for link in _unique(link for domain in domains for link in domain.links.values())
         ],
+        "switch_model": [asdict(switch) for switch in _unique(domain.switch for domain in domains if domain.switch)],
     }
 
 

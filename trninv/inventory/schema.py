@@ -25,7 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-from trninv.catalog.facts import DIRECTIONS, KINDS
+from trninv.catalog.facts import DIFFERENCES, DIRECTIONS, KINDS
 
 METADATA = MetaData(
     naming_convention={
@@ -149,6 +149,11 @@ def reference(name: str, table: str, *, nullable: bool = False) -> Column[int]:
     return Column(name, ForeignKey(f"{table}.id"), nullable=nullable)
 
 
+def reported(name: str, table: str) -> Column[int]:
+    """A foreign key that is looked at when a transaction ends, since the row that it names is written last."""
+    return Column(name, ForeignKey(f"{table}.id", deferrable=True, initially="DEFERRED"), nullable=False)
+
+
 Table(
     "source",
     METADATA,
@@ -164,7 +169,8 @@ Table(
 )
 
 # One number as one document states it: ``value`` exact, in base units, one direction; ``shown`` for people.
-# ``in_conflict``: whether the facts of its subject and attribute disagree (trninv.catalog.facts.disagree).
+# ``differs_in``: what the facts of its subject and attribute differ in (trninv.catalog.facts.difference); ``others``:
+# values but its own that they give, and ``dispute``: its value with what speaks against it, both for people.
 Table(
     "fact",
     METADATA,
@@ -185,8 +191,11 @@ Table(
     required("preference", Integer),
     required("disputed", Boolean),
     Column("note", Text),
-    required("in_conflict", Boolean, server_default=text("false")),
+    Column("differs_in", Text),
+    Column("others", Text),
+    Column("dispute", Text),
     one_of("reading_direction", DIRECTIONS, nullable=True),
+    one_of("differs_in", DIFFERENCES, nullable=True),
     CheckConstraint("preference >= 0", name="preference"),
     UniqueConstraint("subject", "attribute", "preference"),
     Index(None, "source_id"),
@@ -260,6 +269,15 @@ Table(
     one_of("scope", LINK_SCOPES),
     positive("bandwidth_bytes_per_s"),
     CheckConstraint("lanes > 0", name="lanes"),
+    UniqueConstraint("slug"),
+)
+
+Table(
+    "switch_model",
+    METADATA,
+    key(),
+    required("slug", Text),
+    required("name", Text),
     UniqueConstraint("slug"),
 )
 
@@ -365,7 +383,8 @@ Table(
     Index(None, "tray_id"),
 )
 
-# A switch of a server, or of a rack (server_id is null); ordinals count within the domain.
+# A switch of a server, or of a rack (server_id is null); ordinals count within the domain. Its model is null where the
+# catalog names none.
 Table(
     "switch",
     METADATA,
@@ -373,6 +392,7 @@ Table(
     reference("server_id", "server", nullable=True),
     reference("rack_id", "rack"),
     required("ordinal", Integer),
+    reference("switch_model_id", "switch_model", nullable=True),
     ordinal(),
     Index(None, "server_id"),
     Index(None, "rack_id"),
@@ -457,6 +477,86 @@ Table(
     one_of("before", STATES),
     Index(None, "address"),
 )
+
+# A file that was imported: what of, when it was written, read and last seen. Only ``seen_at`` ever changes.
+Table(
+    "observation",
+    METADATA,
+    key(),
+    required("at", Text),
+    required("source", String(16)),
+    required("name", Text),
+    required("sha256", String(64)),
+    required("taken_at", Text),
+    required("seen_at", Text),
+    required("is_whole", Boolean),
+    required("servers", Integer),
+    required("chips", Integer),
+    UniqueConstraint("source", "sha256"),
+)
+
+# What a file says of an instance; text that lists has blanks between. Rows are only ever added, as those below.
+Table(
+    "observed_server",
+    METADATA,
+    key(),
+    reported("observation_id", "observation"),
+    Column("instance", Text),
+    Column("host", Text),
+    Column("instance_type", Text),
+    Column("zone", Text),
+    Column("reservation", Text),
+    Column("capacity_block", Text),
+    Column("network_nodes", Text),
+    Column("ultraserver", Text),
+    Column("position", Integer),
+    Column("ultraserver_mode", Text),
+    Column("state", String(12)),
+    Column("reason", Text),
+    Column("logical_cores", Integer),
+    Column("chip_count", Integer),
+    required("is_partial", Boolean),
+    one_of("state", STATES, nullable=True),
+    CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
+    Index(None, "observation_id"),
+    Index(None, "instance"),
+    Index(None, "host"),
+)
+
+Table(
+    "observed_chip",
+    METADATA,
+    key(),
+    reported("observed_server_id", "observed_server"),
+    required("ordinal", Integer),
+    Column("bdf", Text),
+    Column("serial", Text),
+    Column("memory_bytes", BIG),
+    Column("cores", Integer),
+    Column("numa_node", Integer),
+    Column("neighbours", Text),
+    Column("efa_bdf", Text),
+    Column("ecc_uncorrected", BIG),
+    ordinal(),
+    UniqueConstraint("observed_server_id", "ordinal"),
+)
+
+# What a file says of many links at once: a side (H, V) of a host, or what joins a capacity block (interconnect).
+Table(
+    "observed_link",
+    METADATA,
+    key(),
+    reported("observation_id", "observation"),
+    Column("host", Text),
+    Column("capacity_block", Text),
+    required("part", String(12)),
+    required("state", String(20)),
+    one_of("part", ("H", "V", "interconnect")),
+    Index(None, "observation_id"),
+)
+
+KEPT = ("state_event", "observation", "observed_server", "observed_chip", "observed_link")
+"""Tables whose rows are kept for ever: triggers refuse to change or remove them."""
 
 # A bearer token: whose, and what for.
 Table(

@@ -4,7 +4,7 @@ So an answer is never older than its request, whoever wrote last and through whi
 write-ahead log are compared, of one history: the same system identifier, and the timeline on which the primary is. A
 standby learns of a new timeline with its first restart point, so for some minutes after a fail-over none is read.
 
-What commits is seen once it is flushed, and flushed records are sent; those after them (a page that was tidied by a read)
+What commits is seen once it is flushed, and flushed records are sent; those after them (of a page that a read tidied)
 may wait for the next commit. Only where commits do not wait to be flushed does every record count.
 """
 

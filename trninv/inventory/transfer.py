@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, text
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
 from trninv.errors import DatabaseError, UsageError
-from trninv.inventory.bulk import bulk
+from trninv.inventory.bulk import bulk, load
 from trninv.inventory.database import display
-from trninv.inventory.schema import METADATA, TABLES
+from trninv.inventory.schema import KEPT, METADATA
 
 _BATCH = 5_000
 _TABLES = METADATA.sorted_tables
@@ -61,7 +61,7 @@ def transfer(
             _clear(target)
         for table in _TABLES:
             for rows in _batches(source, table):
-                _insert(target, table, rows)
+                load(target, table, rows)
                 count(f"writing {table.name}", len(rows))
         progress("keys and indexes", done, 2 * total)
     for table in _TABLES:
@@ -94,38 +94,26 @@ def _batches(connection: Connection, table: Table) -> Iterator[Sequence[tuple[An
             yield [tuple(row) for row in rows]
 
 
-def _insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql(str(insert(table).compile(connection)), list(rows))
-        return
-    quote, cursor = connection.dialect.identifier_preparer.quote, cast("Any", connection.connection.cursor())
-    columns = ", ".join(quote(column.name) for column in table.c)
-    try:
-        with cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copied:
-            for row in rows:
-                copied.write_row(row)
-    except connection.dialect.loaded_dbapi.Error as error:  # SQLAlchemy, which would word it, knows no COPY
-        reason = str(error).partition("\n")[0]
-        raise DatabaseError(f"{display(connection.engine.url)} refused rows of {table.name}: {reason}") from error
-
-
 def _clear(connection: Connection) -> None:
-    with _events_may_go(connection):
+    with _kept_may_go(connection):
         for table in reversed(_TABLES):
             connection.execute(delete(table))
 
 
 @contextmanager
-def _events_may_go(connection: Connection) -> Iterator[None]:
-    """Lift what else forbids that recorded changes of state are removed."""
-    event = TABLES["state_event"].name
+def _kept_may_go(connection: Connection) -> Iterator[None]:
+    """Lift what else forbids that rows which are kept for ever are removed."""
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"ALTER TABLE {event} DISABLE TRIGGER USER")
+        for table in KEPT:
+            connection.exec_driver_sql(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         yield
-        connection.exec_driver_sql(f"ALTER TABLE {event} ENABLE TRIGGER USER")
+        connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")  # or their checks are still to come
+        connection.exec_driver_sql("SET CONSTRAINTS ALL DEFERRED")
+        for table in KEPT:
+            connection.exec_driver_sql(f"ALTER TABLE {table} ENABLE TRIGGER USER")
         return
-    query = text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :event")
-    triggers = connection.execute(query, {"event": event}).all()
+    query = text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN :kept")
+    triggers = connection.execute(query.bindparams(bindparam("kept", KEPT, expanding=True))).all()
     for trigger in triggers:
         connection.exec_driver_sql(f"DROP TRIGGER {trigger.name}")
     yield

@@ -2,10 +2,11 @@
 
     -- title: Capacity by generation and cluster
     -- answers: How much is there of what?
-    -- parameter: cluster = '' — only this one
+    -- parameter: cluster = '' of v_cluster.address — only this one
     SELECT …
 
-The default of a parameter determines its type: 'text', 5 or 0.5. The query refers to it as :cluster.
+The default of a parameter determines its type: 'text', 5 or 0.5. The query refers to it as :cluster. A column after
+``of`` holds what the parameter may name: any value but the default must stand in it (`trninv.reports.asked`).
 """
 
 import re
@@ -21,18 +22,26 @@ OWN = Path(__file__).parent / "sql"
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HEADER = re.compile(r"--\s*(title|answers|parameter):\s*(.+?)\s*$", re.MULTILINE)
-_PARAMETER = re.compile(r"(\w+)\s*=\s*('[^']*'|-?\d+(?:\.\d+)?)\s*(?:—\s*(.*))?")
+_PARAMETER = re.compile(r"(\w+)\s*=\s*('[^']*'|-?\d+(?:\.\d+)?)\s*(?:of\s+(\w+\.\w+)\s*)?(?:—\s*(.*))?")
 
 Value = str | int | float
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a report, with its default."""
+    """A parameter of a report, with its default.
+
+    Attributes
+    ----------
+    names
+        TABLE.COLUMN in which other values than the default must stand; None: any value will do.
+
+    """
 
     name: str
     default: Value
     says: str
+    names: str | None = None
 
     def read(self, text: str) -> Value:
         """Convert text to the parameter's type.
@@ -94,10 +103,11 @@ class Report:
 def _parameter(file: Path, line: str) -> Parameter:
     found = _PARAMETER.fullmatch(line)
     if found is None:
-        raise LimitError(f"{file.name}: write a parameter as NAME = 'default' — what it is, not {line[:60]!r}")
-    name, default, says = found.groups()
+        form = "NAME = 'default' — what it is, or NAME = 'default' of TABLE.COLUMN — what it is"
+        raise LimitError(f"{file.name}: write a parameter as {form}, not {line[:60]!r}")
+    name, default, names, says = found.groups()
     value = default[1:-1] if default.startswith("'") else float(default) if "." in default else int(default)
-    return Parameter(name, value, says or "")
+    return Parameter(name, value, says or "", names)
 
 
 def reports(directory: Path | None = None) -> dict[str, Report]:

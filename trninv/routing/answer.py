@@ -14,6 +14,7 @@ from enum import Enum, auto
 from typing import Annotated, Self
 
 from trninv.choice import Choice
+from trninv.routing.via import Via
 from trninv.units import Bandwidth, Duration, counted
 
 
@@ -117,6 +118,7 @@ class Answer(ABC):
     """What every answer says of itself."""
 
     definition: Annotated[str, "The quantity in words, with its direction."]
+    via: Annotated[Via, "Over which links."] = Via.SCALE_UP
     truncated: Annotated[bool, "Whether anything was cut off at a limit."] = False
     facts: Annotated[tuple[CitedFact, ...], "What it rests on."]
     baseline: Annotated[Self | None, "The same answer without whatIf; null outside of it."] = None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, func, select
 
 from trninv import solvers
+from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import address_of, node_addresses
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.inventory.state import PPM, carried, condition_of
@@ -131,8 +132,17 @@ def _node_addresses(connection: Connection, nodes: Collection[int]) -> dict[int,
 
 
 def islands(reader: Reader, scope: Scope) -> list[Alike]:
-    """The islands of some domains of a cluster."""
+    """The islands of some domains of a cluster.
+
+    Raises
+    ------
+    ScopeTooLargeError
+        Chips of more than MAX_DOMAINS domains, but not the whole cluster.
+
+    """
     connection, domains = reader.connection, scope.domains
+    if scope.members is not None and len(domains) > MAX_DOMAINS:
+        raise ScopeTooLargeError(f"chips of {len(domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
     supposed = frozenset(reader.changes.network_nodes)
     above = "cut off", scope.place.cluster_id, supposed
     cut_off = reader.remembered(above, lambda: _cut_off(connection, scope.place.cluster_id, supposed))

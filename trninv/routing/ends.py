@@ -11,12 +11,11 @@ from trninv.errors import WrongLevelError
 from trninv.inventory.address import Place, chips_of, parse, resolve
 from trninv.routing.answer import Path
 from trninv.routing.scenario import Changes
+from trninv.routing.via import Via
 from trninv.routing.wiring import Reader, Wiring, domains_of, link_ref
-from trninv.solvers.paths import NodePath, PathMetric, Rule, time_of
+from trninv.solvers.arcs import place
+from trninv.solvers.paths import NodePath, PathMetric, Rule, best_paths, time_of
 from trninv.units import Duration
-
-ACROSS = "; over scale-up links and the EFA fabric, through no third domain"
-WITHIN = "; over scale-up links"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +27,11 @@ class Ends:
     sources: frozenset[int]
     targets: frozenset[int]
     wiring: Wiring
-    over: str
+    via: Via
+    avoid: tuple[str, ...]
 
     @classmethod
-    def of(cls, reader: Reader, source: str, target: str, avoid: Iterable[str] = ()) -> "Ends":
+    def of(cls, reader: Reader, source: str, target: str, avoid: Iterable[str] = (), via: Via | None = None) -> "Ends":
         """Resolve both, and read the wiring without what is to be avoided.
 
         Raises
@@ -45,25 +45,32 @@ class Ends:
             nodes_at(reader, address, _endpoints) for address in (source, target)
         )
         domains = sorted(ours | theirs)
-        wiring = reader.load(domains, fabric=len(domains) > 1)
+        over = Via.of(domains, via)
+        wiring = reader.load(domains, fabric=over is Via.ANY)
         if avoid:
             avoided = Changes()
             for address in avoid:
                 avoided.add(reader.connection, address, 0)
             wiring = wiring.changed(avoided)
-        return cls(one, other, sources, targets, wiring, ACROSS if len(domains) > 1 else WITHIN)
+        return cls(one, other, sources, targets, wiring, over, tuple(avoid))
 
     @property
-    def unreachable(self) -> str:
+    def joined(self) -> bool:
+        """Whether there is a path."""
+        ahead, behind = self.wiring.arcs
+        return any(best_paths(ahead, self.sources, self.targets, Rule(PathMetric.HOPS), behind))
+
+    def unreachable(self, reader: Reader) -> str:
         """Why there is no path."""
         for address, nodes in ((self.source, self.sources), (self.target, self.targets)):
             if nodes.isdisjoint(self.wiring.nodes):
                 return f"nothing of {address} is up and not avoided"
-        return "no links that are up join them"
+        wider = self if self.via is Via.ANY else Ends.of(reader, self.source, self.target, self.avoid, Via.ANY)
+        return self.via.unjoined("them", "there is a way" if wider.joined else "there is none either")
 
     def named(self, path: NodePath, rule: Rule) -> Path:
-        """A path of node ids by addresses."""
-        nodes, links = self.wiring.nodes, self.wiring.links
+        """A path of nodes and ports by addresses."""
+        nodes, links, path = self.wiring.nodes, self.wiring.links, tuple(map(place, path))
         steps = [(nodes[node]["kind"], nodes[node]["address"]) for node in path]
         taken = Duration(ceil(time_of(links, path, rule.message))) if rule.metric is PathMetric.TIME else None
         return Path.of(steps, [link_ref(nodes, links, a, b) for a, b in pairwise(path)], taken)

@@ -1,6 +1,7 @@
 """The facts that an answer rests on, with what disputes them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -12,7 +13,9 @@ from trninv.routing.wiring import Attributes, Reader
 _T = TABLES
 
 
-def of_wiring(reader: Reader, nodes: Collection[Attributes], links: Iterable[Attributes]) -> tuple[CitedFact, ...]:
+def of_wiring(
+    reader: Reader, nodes: Collection[Attributes], links: Iterable[Mapping[str, Any]]
+) -> tuple[CitedFact, ...]:
     """The bandwidth fact of every kind of link, and what is said of the EFA fabric if it is there."""
     found = of_links(reader, {of["model"] for of in links})
     if all(of["kind"] != "network_node" for of in nodes):

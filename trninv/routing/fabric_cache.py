@@ -21,6 +21,7 @@ from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
 from trninv.routing.answer import CitedFact, LinkRef, Path
 from trninv.routing.wiring import Reader, Wiring, Wirings, link_ref
+from trninv.solvers.arcs import place
 from trninv.solvers.paths import Links, NodePath, PathMetric
 from trninv.solvers.toward import Toward, widths
 from trninv.units import Bandwidth
@@ -50,13 +51,13 @@ class _Shared:
 
     def toward(self, target: int, floor: int, *, inside: bool = False) -> Toward:
         """The shortest paths to a node over links of at least ``floor``."""
-        links = self.inside if inside else self.wiring.links
-        return self.searches.found((id(links), target, floor), lambda: Toward.of(links, target, floor))
+        ahead, behind = (self.inside, self.inside) if inside else self.wiring.arcs
+        return self.searches.found((id(ahead), target, floor), lambda: Toward.of(ahead, target, floor, behind))
 
     def widths(self, target: int, *, inside: bool = False) -> dict[int, int]:
         """The capacity of the widest path to a node."""
-        links = self.inside if inside else self.wiring.links
-        return self.searches.found((id(links), target), lambda: widths(links, [target]))
+        behind = self.inside if inside else self.wiring.arcs.behind
+        return self.searches.found((id(behind), target), lambda: widths(behind, [target]))
 
 
 class _Searches:
@@ -166,7 +167,7 @@ class FabricCache:
             ends = one.shared.widths(above).get(start, 0), other.shared.widths(beyond).get(end, 0)
             floor = min(*ends, *(link.bandwidth for link in uplinks))
         rise, fall = one.shared.toward(above, floor), other.shared.toward(end, floor)
-        up, down = rise.path(start), fall.path(beyond)
+        up, down = (tuple(map(place, path)) for path in (rise.path(start), fall.path(beyond)))
         if not up or not down:
             return None
         links = [*_links(one, up), *uplinks, *_links(other, down)]

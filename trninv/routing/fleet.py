@@ -165,22 +165,30 @@ class Fleet:
         *,
         message: int | str = 0,
         shape: str = "best",
+        via: str | None = None,
     ) -> "PathAnswer":
         """How to get from one place to another: the k best paths by "hops", "bandwidth" or "time".
 
-        ``message`` (bytes, or "1 MiB") counts by time; ``shape`` is "best", "all", "link_disjoint" or "node_disjoint".
+        ``message`` (bytes, or "1 MiB") counts by time; ``shape`` is "best", "all", "link_disjoint" or "node_disjoint";
+        ``via`` is "scale_up" or "any": by default the first within a domain, the second across domains.
         """
-        answer: PathAnswer = self.ask(find("path"), source, target, by, k, avoid, message, shape)
+        answer: PathAnswer = self.ask(find("path"), source, target, by, k, avoid, message, shape, via)
         return answer
 
-    def bandwidth(self, source: str, target: str) -> "BandwidthAnswer":
+    def bandwidth(self, source: str, target: str, via: str | None = None) -> "BandwidthAnswer":
         """What flows between two places: widest path, maximum flow, minimum cut."""
-        answer: BandwidthAnswer = self.ask(find("bandwidth"), source, target)
+        answer: BandwidthAnswer = self.ask(find("bandwidth"), source, target, via)
         return answer
 
-    def memory_pool(self, of: str, max_hops: int | None = None, min_bandwidth: int | str | None = None) -> "PoolAnswer":
+    def memory_pool(
+        self,
+        of: str,
+        max_hops: int | None = None,
+        min_bandwidth: int | str | None = None,
+        via: str = "scale_up",
+    ) -> "PoolAnswer":
         """How much memory a place reaches: within ``max_hops``, over paths of ``min_bandwidth`` (or "64 GB/s")."""
-        answer: PoolAnswer = self.ask(find("pool"), of, max_hops, min_bandwidth)
+        answer: PoolAnswer = self.ask(find("pool"), of, max_hops, min_bandwidth, via)
         return answer
 
     def bisection(self, of: str, chips: Sequence[str] | str = (), *, transit: bool = False) -> "BisectionAnswer":
@@ -193,9 +201,9 @@ class Fleet:
         answer: ProfileAnswer = self.ask(find("split_profile"), of, chips)
         return answer
 
-    def distances(self, of: str) -> "DistanceAnswer":
+    def distances(self, of: str, via: str | None = None) -> "DistanceAnswer":
         """Diameter, mean and distribution of the hops between a scope's chips."""
-        answer: DistanceAnswer = self.ask(find("distances"), of)
+        answer: DistanceAnswer = self.ask(find("distances"), of, via)
         return answer
 
     def cut_tree(self, of: str) -> "CutTreeAnswer":
@@ -203,9 +211,12 @@ class Fleet:
         answer: CutTreeAnswer = self.ask(find("cut_tree"), of)
         return answer
 
-    def collectives(self, of: str) -> "CollectivesAnswer":
-        """What the wiring allows all-to-all, all-gather, reduce-scatter and all-reduce of a scope's chips at most."""
-        answer: CollectivesAnswer = self.ask(find("collectives"), of)
+    def collectives(self, of: str, chips: Sequence[str] | str = ()) -> "CollectivesAnswer":
+        """What the wiring allows all-to-all, all-gather, reduce-scatter and all-reduce at most.
+
+        Of a scope's chips, or of those named within it.
+        """
+        answer: CollectivesAnswer = self.ask(find("collectives"), of, chips)
         return answer
 
     def placement(self, of: str, memory: int | str, *, best: bool = True) -> "PlacementAnswer":

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from trninv import solvers
 from trninv.errors import ScopeTooLargeError, WrongLevelError
 from trninv.inventory.address import Place, chips_of, resolve
+from trninv.routing.via import Via
 from trninv.routing.wiring import Reader, domains_in, domains_of
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class Scope:
         if chips:
             members = _named(connection, chips, members, place)
         return cls(place, domains_of(connection, members), members, transit)
+
+    @property
+    def via(self) -> Via:
+        """Over which links, unless a question says otherwise."""
+        return Via.of(self.domains)
 
     def inside(self, reader: Reader, what: str) -> "Inside":
         """The graph of a scope of one domain.

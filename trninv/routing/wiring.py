@@ -28,6 +28,7 @@ from trninv.inventory.schema import CARRYING, TABLES
 from trninv.inventory.state import PPM, Condition, carried
 from trninv.routing.answer import LinkRef
 from trninv.routing.scenario import Changes, Scenario, changes
+from trninv.solvers.arcs import Arcs, arcs, place
 from trninv.solvers.paths import Links
 from trninv.topology.blueprint import Node
 from trninv.topology.pattern import Position
@@ -61,6 +62,18 @@ class Wiring:
         graph.add_nodes_from(self.nodes.items())
         graph.add_edges_from(self.edges())
         return graph
+
+    @cached_property
+    def arcs(self) -> Arcs:
+        """Where traffic may go on, each NIC as its two ports."""
+        return arcs(self.nodes, self.links)
+
+    def cut(self, side: Collection[int]) -> tuple[LinkRef, ...]:
+        """Links that lead from some nodes and ports to the others, by id."""
+        ahead, inside = self.arcs.ahead, set(side)
+        crossing = ((a, b) for a in inside for b in ahead[a] if b not in inside)
+        found = (link_ref(self.nodes, self.links, place(a), place(b)) for a, b in crossing)
+        return tuple(sorted(found, key=lambda link: link.id))
 
     def edges(self) -> Iterator[tuple[int, int, Attributes]]:
         """Every link once: both ends, the lower first, and its attributes."""
@@ -214,6 +227,14 @@ def domains_of(connection: Connection, nodes: Iterable[int]) -> list[int]:
     """Ids of the domains that nodes belong to, in order."""
     node = _T["node"]
     wanted = select(node.c.domain_id).distinct().where(node.c.id.in_(list(nodes))).order_by(node.c.domain_id)
+    return list(connection.scalars(wanted))
+
+
+def domains_beside(connection: Connection, domains: Iterable[int]) -> list[int]:
+    """Ids of all domains of the clusters that some are of, in order."""
+    domain = _T["domain"]
+    clusters = select(domain.c.cluster_id).where(domain.c.id.in_(list(domains)))
+    wanted = select(domain.c.id).where(domain.c.cluster_id.in_(clusters)).order_by(domain.c.id)
     return list(connection.scalars(wanted))
 
 

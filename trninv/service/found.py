@@ -1,5 +1,6 @@
 """The rows of a query as an answer."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -7,8 +8,9 @@ from starlette.responses import Response
 
 from trninv.errors import RequestError
 from trninv.inventory.pinned import AsOf
+from trninv.reports.asked import Find
 from trninv.reports.output import as_json, as_text
-from trninv.reports.reader import find
+from trninv.reports.reader import Found, find
 from trninv.routing.fleet import Fleet
 from trninv.service.shared import Shared
 from trninv.service.stamped import as_of
@@ -16,8 +18,8 @@ from trninv.service.stamped import as_of
 MEDIA: Final = {"json": "application/json", "csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 
-async def found(at: Shared, sql: str, style: object) -> Response:
-    """What a checked query finds, in one of the formats of `MEDIA`.
+async def found(at: Shared, read: Callable[[Find], Found], style: object) -> Response:
+    """What is read by checked queries, in one of the formats of `MEDIA`.
 
     Raises
     ------
@@ -27,12 +29,13 @@ async def found(at: Shared, sql: str, style: object) -> Response:
     """
     if style not in MEDIA:
         raise RequestError(f"the format is one of {', '.join(MEDIA)}, not {str(style)[:20]!r}")
-    (body, truncated), state = await at.read(at.readers.read, partial(_body, at, sql, str(style)))
+    (body, truncated), state = await at.read(at.readers.read, partial(_body, at, read, str(style)))
     headers = {"X-Truncated": str(truncated).lower()} | as_of(state)
     return Response(body, headers=headers, media_type=MEDIA[str(style)])
 
 
-def _body(at: Shared, sql: str, style: str, fleet: Fleet) -> tuple[tuple[bytes, bool], AsOf]:
+def _body(at: Shared, read: Callable[[Find], Found], style: str, fleet: Fleet) -> tuple[tuple[bytes, bool], AsOf]:
     seconds, most, login = at.settings.request_seconds, at.settings.answer_bytes, at.readers.logins.get(fleet.engine)
-    rows, state = fleet.stamped(partial(find, fleet.engine, sql, seconds=seconds, most_bytes=most, login=login))
+    run = partial(find, fleet.engine, seconds=seconds, most_bytes=most, login=login)
+    rows, state = fleet.stamped(partial(read, run))
     return (as_json(rows) if style == "json" else as_text(rows, style).encode(), rows.truncated), state

@@ -4,8 +4,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from trninv.reports.asked import Find, asked
 from trninv.reports.library import Report, report
 from trninv.reports.library import reports as library
+from trninv.reports.reader import Found
 from trninv.service.access import holder
 from trninv.service.found import found
 from trninv.service.shared import shared
@@ -23,8 +25,12 @@ async def one(request: Request) -> Response:
     at = shared(request)
     name, _, style = request.path_params["name"].rpartition(".")
     wanted = report(name or style, at.settings.reports)
-    sql = await at.read(wanted.sql, at.fleet.engine.dialect.name, dict(request.query_params))
-    return await found(at, sql, style if name else "")
+    given, dialect = dict(request.query_params), at.fleet.engine.dialect.name
+
+    def read(find: Find) -> Found:
+        return asked(wanted, given, dialect, find)
+
+    return await found(at, read, style if name else "")
 
 
 def _described(each: Report) -> dict[str, object]:

@@ -24,7 +24,8 @@ async def sql(request: Request) -> Response:
     dialect = at.fleet.engine.dialect.name
     if dialect == "postgresql" and not at.readers.logins:
         raise SqlError(_NO_LOGIN)
-    return await found(at, await at.read(checked, given["sql"], dialect), given.get("format", "json"))
+    query = await at.read(checked, given["sql"], dialect)
+    return await found(at, lambda find: find(query), given.get("format", "json"))
 
 
 _NO_LOGIN = (

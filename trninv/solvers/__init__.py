@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trninv.solvers import (
+        arcs,
         bisection,
         boundary,
         collectives,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         shares,
         split,
         symmetry,
+        torus_rings,
         trees,
     )
 

@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
 
 from trninv import deadline
+from trninv.solvers.arcs import arcs, place
 from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.split import capacity
 from trninv.solvers.symmetry import orbits
@@ -123,18 +124,13 @@ def _cut(arcs: Sequence[tuple[int, int, int]], source: int, target: int) -> tupl
 
 def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
     """All-to-all's θ; 0 where some pair is not connected."""
-    nodes = sorted(graph)
-    index = {node: i for i, node in enumerate(nodes)}
-    edges = [(index[a], index[b], carries) for a, b, carries in capacities(graph)]
+    edges = capacities(graph)
     if len(weights) < 2 or not edges:  # noqa: PLR2004 # nobody to send to
         return Concurrent(0.0, 0.0, ())
-    table = np.array(edges)
-    carries, unit = table[:, 2], float(table[:, 2].max())
-    weight = np.array([float(weights.get(node, 0)) for node in nodes])
-    routes = _Routes(table[:, :2], np.flatnonzero(weight), weight)
-    solver = _Master(
-        2 * carries / unit, *_classes(graph, weights, [tuple(nodes[end] for end in ends[:2]) for ends in edges])
-    )
+    carries = np.array([each for _, _, each in edges])
+    unit = float(carries.max())
+    routes = _Routes.of(graph, weights)
+    solver = _Master(2 * carries / unit, *_classes(graph, weights, [edge[:2] for edge in edges]))
     centre = prices = 1 / solver.capacity / len(edges)
     lower, upper = 0.0, np.inf
     for _ in range(_ROUNDS):
@@ -149,26 +145,45 @@ def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
             break
         centre = _KEPT * centre + (1 - _KEPT) * prices
     filled = np.flatnonzero(prices > _CLOSE * prices.max())
-    return Concurrent(lower * unit, upper * unit, tuple((nodes[edges[at][0]], nodes[edges[at][1]]) for at in filled))
+    return Concurrent(lower * unit, upper * unit, tuple(edges[at][:2] for at in filled))
 
 
 @dataclass(frozen=True, slots=True)
 class _Routes:
-    """Cheapest-path trees from every endpoint to all the others; ``edges`` (edges × 2), ``weight`` of the nodes."""
+    """Cheapest-path trees from every endpoint to all the others.
 
-    edges: Ints
+    Attributes
+    ----------
+    arcs
+        Of `trees.both_ways`, by the edges' numbers in the graph, but that a NIC is two ports (`trninv.solvers.arcs`).
+        Turned round they are the same, so what the trees load counts for both directions of an edge together.
+    weight
+        Of nodes and ports.
+
+    """
+
+    arcs: Ints
     ends: Ints
     weight: Floats
 
+    @classmethod
+    def of(cls, graph: Graph, weights: Mapping[int, int]) -> "_Routes":
+        ahead = arcs(graph.nodes, dict(graph.adjacency())).ahead
+        index = {node: at for at, node in enumerate(sorted(ahead))}
+        number = {frozenset(edge): at for at, edge in enumerate(graph.edges)}
+        made = [(index[a], index[b], number[frozenset((place(a), place(b)))]) for a in ahead for b in ahead[a]]
+        weight = np.array([float(weights.get(node, 0)) for node in sorted(ahead)])
+        return cls(np.array(made), np.flatnonzero(weight), weight)
+
     def cost(self, prices: Floats) -> float:
         """Price of all demands by θ = 1; links may cost nothing."""
-        distance = dijkstra(network(self.edges, prices, len(self.weight)), indices=self.ends)[:, self.ends]
+        distance = dijkstra(network(self.arcs, prices, len(self.weight)), indices=self.ends)[:, self.ends]
         return float(self.weight[self.ends] @ distance @ self.weight[self.ends])
 
     def cheapest(self, prices: Floats) -> Floats | None:
         """Loads of the edges (endpoints × edges) by θ = 1; None if some endpoints are not connected."""
         least = prices.max() * _LEAST  # so that of free ways the one with fewer links is taken
-        found = below(self.edges, np.maximum(prices, least), self.ends, self.weight)
+        found = below(self.arcs, np.maximum(prices, least), self.ends, self.weight)
         return None if found is None else found * self.weight[self.ends][:, None]
 
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from trninv import deadline
 from trninv.solvers.graph import Graph
-from trninv.solvers.reach import hops_from
+from trninv.solvers.paths import Links
+from trninv.solvers.reach import hops_from, hops_over
 
 Counts = NDArray[np.int64]
 """How many pairs, or endpoints, by hops."""
@@ -22,12 +23,12 @@ def total(parts: Iterable[Counts]) -> Counts:
     return found
 
 
-def within(graph: Graph, ends: Collection[int]) -> Counts:
-    """Pairs of endpoints that a graph connects."""
+def within(links: Links, ends: Collection[int]) -> Counts:
+    """Pairs of endpoints that links connect, given by the node they lead on from."""
     wanted, hops = set(ends), list[int]()
     for end in ends:
         deadline.check()
-        hops += [away for other, away in hops_from(graph, [end]).items() if other > end and other in wanted]
+        hops += [away for other, away in hops_over(links, [end]).items() if other > end and other in wanted]
     return np.bincount(np.array(hops, dtype=np.int64))
 
 

@@ -9,7 +9,8 @@ from collections.abc import Collection
 from itertools import pairwise
 
 from trninv import deadline
-from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.graph import Graph
+from trninv.solvers.paths import Links
 
 Left = dict[int, dict[int, int]]
 """What each link may still carry, by the node it leaves and the one it reaches."""
@@ -28,7 +29,15 @@ def minimum_cut(graph: Graph, sources: Collection[int], targets: Collection[int]
     Bytes per second in one direction, and the nodes on the sources' side (Ford & Fulkerson 1956: flow = cut).
 
     """
-    left = {node: {near: of["capacity"] for near, of in links.items()} for node, links in graph.adjacency()}
+    return least_cut(dict(graph.adjacency()), sources, targets)
+
+
+def least_cut(links: Links, sources: Collection[int], targets: Collection[int]) -> tuple[int, set[int]]:
+    """The same of links by the node they lead on from, which may lead one way only."""
+    left = {node: {near: of["capacity"] for near, of in ahead.items()} for node, ahead in links.items()}
+    for node, ahead in links.items():
+        for near in ahead:
+            left[near].setdefault(node, 0)
     starts = [node for node in sources if node in left]
     value = 0
     while True:
@@ -38,7 +47,7 @@ def minimum_cut(graph: Graph, sources: Collection[int], targets: Collection[int]
             break
         value += _blocking_flow(left, levels, starts)
     inside = left.keys() - levels.keys()
-    crossing = sum(carries for a, b, carries in capacities(graph) if (a in inside) != (b in inside))
+    crossing = sum(of["capacity"] for a in inside for b, of in links[a].items() if b not in inside)
     if crossing != value:
         raise AssertionError(f"flow {value} is not the cut's {crossing}")
     return value, set(inside)

@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 
 from trninv import deadline
 from trninv.solvers.graph import Graph, capacities
-from trninv.solvers.trees import Floats, Ints, below
+from trninv.solvers.trees import Floats, Ints, below, both_ways
 
 _ROUNDS = 40
 """Times that trees are added."""
@@ -168,7 +168,7 @@ def _proven(problem: Problem, rows: Ints, weights: Floats, need: int) -> int:
 def trees(problem: Problem, prices: Floats, need: int) -> Ints | None:
     """Cheapest-path trees from every endpoint, as coefficients of the edges; None if no tree reaches all of them."""
     weight = problem.is_end.astype(np.int64)
-    found = below(problem.ends, np.maximum(prices, _LEAST), np.flatnonzero(weight), weight)
+    found = below(both_ways(problem.ends), np.maximum(prices, _LEAST), np.flatnonzero(weight), weight)
     return None if found is None else np.minimum(found, need)
 
 

@@ -43,13 +43,21 @@ class Rule:
     message: int = 0
 
 
-def best_paths(links: Links, sources: Collection[int], targets: Collection[int], rule: Rule) -> Iterator[NodePath]:
+def best_paths(
+    links: Links, sources: Collection[int], targets: Collection[int], rule: Rule, behind: Links | None = None
+) -> Iterator[NodePath]:
     """Simple paths from any source to any target, best first, without end but that of the paths.
 
     A path touches the sources in its first node only and the targets in its last only. The method is Yen's
     (Management Science 17, 1971): each further path leaves an earlier one at some node. O(k · nodes · edges) for k.
+
+    Parameters
+    ----------
+    behind
+        Of links that lead one way: the same by the node they lead to.
+
     """
-    search = _Search(links, sources, targets, rule)
+    search = _Search(links, sources, targets, rule, behind)
     candidates: list[tuple[tuple[float | Fraction, ...], NodePath]] = []
     found: list[NodePath] = []
     seen: set[NodePath] = set()
@@ -92,9 +100,11 @@ class Ways:
     share: dict[tuple[int, int], Fraction]
 
 
-def equally_good(links: Links, sources: Collection[int], targets: Collection[int], rule: Rule) -> Ways | None:
+def equally_good(
+    links: Links, sources: Collection[int], targets: Collection[int], rule: Rule, behind: Links | None = None
+) -> Ways | None:
     """All best paths together; None if there is none."""
-    search = _Search(links, sources, targets, rule)
+    search = _Search(links, sources, targets, rule, behind)
     best = search.best((), frozenset())
     if not best:
         return None
@@ -107,27 +117,29 @@ def equally_good(links: Links, sources: Collection[int], targets: Collection[int
     for node, left in distance.items():  # nearest first
         ahead[node] = sum(ahead[near] for near in search.onward(node, left, floor, distance)) if left else 1
     starts = [node for node in sorted(search.sources) if search.away(node, floor, distance) == total]
-    behind, share = defaultdict[int, int](int), defaultdict[int, Fraction](Fraction)
+    reached, share = defaultdict[int, int](int), defaultdict[int, Fraction](Fraction)
     through: dict[tuple[int, int], int] = {}
     shares: dict[tuple[int, int], Fraction] = {}
     for start in starts:
-        behind[start], share[start] = 1, Fraction(1, len(starts))
+        reached[start], share[start] = 1, Fraction(1, len(starts))
     for node in [*starts, *reversed(distance)]:
-        if not behind[node]:
+        if not reached[node]:
             continue
         left = total if node in search.sources else distance[node]
         on = list(search.onward(node, left, floor, distance)) if left else []
         for near in on:
-            through[node, near] = behind[node] * ahead[near]
+            through[node, near] = reached[node] * ahead[near]
             shares[node, near] = share[node] / len(on)
-            behind[near] += behind[node]
+            reached[near] += reached[node]
             share[near] += shares[node, near]
-    return Ways(sum(behind[node] for node in search.targets), through, shares)
+    return Ways(sum(reached[node] for node in search.targets), through, shares)
 
 
 class _Search:
-    def __init__(self, links: Links, sources: Collection[int], targets: Collection[int], rule: Rule) -> None:
-        self.links, self.rule = links, rule
+    def __init__(
+        self, links: Links, sources: Collection[int], targets: Collection[int], rule: Rule, behind: Links | None
+    ) -> None:
+        self.links, self.behind, self.rule = links, links if behind is None else behind, rule
         self.sources, self.targets = (
             frozenset(sources).intersection(links),
             frozenset(targets).intersection(links),
@@ -170,8 +182,8 @@ class _Search:
             if node in distance:
                 continue
             distance[node] = cost
-            for near in self.neighbours(node, floor):
-                if near not in distance and near not in closed:
+            for near, of in self.behind[node].items():
+                if of["capacity"] >= floor and near not in distance and near not in closed:
                     heapq.heappush(waiting, (cost + self.cost(near, node), near))
         return distance
 

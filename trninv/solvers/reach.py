@@ -2,17 +2,27 @@
 
 from collections.abc import Collection
 
-import networkx as nx
-
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph
+from trninv.solvers.paths import Links
 from trninv.solvers.toward import widths
 
 
 def hops_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:
     """Links to the nearest source, for every node that can be reached."""
-    layers = nx.bfs_layers(graph, [node for node in sources if node in graph])
-    return {node: hops for hops, layer in enumerate(layers) for node in layer}
+    return hops_over(dict(graph.adjacency()), sources)
+
+
+def hops_over(links: Links, sources: Collection[int]) -> dict[int, int]:
+    """The same of links by the node they lead on from, which may lead one way only."""
+    ring = [node for node in sources if node in links]
+    hops = dict.fromkeys(ring, 0)
+    for node in ring:  # it grows
+        for near in links[node]:
+            if near not in hops:
+                hops[near] = hops[node] + 1
+                ring.append(near)
+    return hops
 
 
 def widest_from(graph: Graph, sources: Collection[int]) -> dict[int, int]:

@@ -2,23 +2,68 @@
 
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import prod
+
+import networkx as nx
 
 from trninv import deadline
 from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.torus_rings import torus_rings
 
 _BEGINNINGS, _STEPS = 24, 12
 """Searches for rings, and steps of each for every chip."""
 
 
 def rings(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Hamiltonian cycles of the chips that share no link, as far as a bounded search finds them.
+    """Hamiltonian cycles of the chips that share no link: those of their torus, or what a bounded search finds.
 
-    Widest links first, from several beginnings, deterministic. Both directions of a cycle carry a ring of their own,
-    each at the capacity of the cycle's narrowest link.
+    The search takes the widest links first, from several beginnings, deterministic. Both directions of a cycle carry a
+    ring of their own, each at the capacity of the cycle's narrowest link.
     """
-    searches = (random.Random(seed) for seed in range(_BEGINNINGS))  # noqa: S311 # not for secrets
-    found = (tuple(_peeled(graph, chips, chance)) for chance in searches)
-    return max(found, key=lambda cycles: ring_rate(graph, cycles))
+    best = _of_torus(graph, chips)
+    if not best or ring_rate(graph, best) < most(graph, chips):
+        searches = (random.Random(seed) for seed in range(_BEGINNINGS))  # noqa: S311 # not for secrets
+        found = (tuple(_peeled(graph, chips, chance)) for chance in searches)
+        best = max([best, *found], key=lambda cycles: ring_rate(graph, cycles))
+    links = [frozenset(edge) for cycle in best for edge in _closed(cycle)]
+    if len(set(links)) < len(links) or any(sorted(cycle) != sorted(chips) for cycle in best):
+        raise AssertionError("rings pass every chip once, and no link twice")
+    return best
+
+
+def most(graph: Graph, chips: Collection[int]) -> int:
+    """No such cycles have a higher `ring_rate`: those of w or more use only links of w or more, two at each chip.
+
+    So they are none where these links don't hold every chip twice, and else half of the fewest at a chip at most. The
+    rate is twice the sum over the capacities, each less the one before, of how many there are.
+    """
+    found, before = 0, 0
+    wide = Graph(graph.subgraph(chips))
+    for width in sorted({carries for _, _, carries in capacities(wide)}):
+        wide.remove_edges_from([(a, b) for a, b, carries in capacities(wide) if carries < width])
+        if not nx.is_biconnected(wide):
+            break
+        found += 2 * (width - before) * min(len(near) // 2 for _, near in wide.adjacency())
+        before = width
+    return found
+
+
+def _of_torus(graph: Graph, chips: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Of the cycles of the chips' torus those whose links are all there, and what a search finds beside them."""
+    at: dict[tuple[int, ...], int] = {
+        position: chip for chip in chips if (position := graph.nodes[chip].get("position")) is not None
+    }
+    if len(at) < len(chips):
+        return ()
+    sides = tuple(axis for axis in (len(set(values)) for values in zip(*at, strict=True)) if axis > 1)
+    places = sorted(at)
+    if prod(sides) != len(places):
+        return ()
+    cycles = (tuple(at[places[node]] for node in cycle) for cycle in torus_rings(sides))
+    there = [cycle for cycle in cycles if all(graph.has_edge(*edge) for edge in _closed(cycle))]
+    left = Graph(graph)
+    left.remove_edges_from(edge for cycle in there for edge in _closed(cycle))
+    return (*there, *_peeled(left, chips, random.Random(0)))  # noqa: S311 # not for secrets
 
 
 def _peeled(graph: Graph, chips: Sequence[int], chance: random.Random) -> Iterator[tuple[int, ...]]:

@@ -29,13 +29,14 @@ class Toward:
     ways: dict[int, int]
 
     @classmethod
-    def of(cls, links: Links, target: int, floor: int = 0) -> "Toward":
-        """Breadth first, from the target."""
+    def of(cls, links: Links, target: int, floor: int = 0, behind: Links | None = None) -> "Toward":
+        """Breadth first, from the target; links that lead one way come with ``behind``, the same by where they lead."""
+        before = links if behind is None else behind
         hops, ways, ring = {target: 0}, {target: 1}, [target]
         while ring:
             beyond: dict[int, int] = {}
             for node in ring:
-                for near, of in links[node].items():
+                for near, of in before[node].items():
                     if near not in hops and of["capacity"] >= floor:
                         beyond[near] = beyond.get(near, 0) + ways[node]
             hops |= dict.fromkeys(beyond, hops[ring[0]] + 1)
@@ -57,7 +58,10 @@ class Toward:
 
 
 def widths(links: Links, targets: Collection[int]) -> dict[int, int]:
-    """The narrowest link of the widest path to any target, by node; targets and what cannot reach any are left out."""
+    """The narrowest link of the widest path to any target, by node; targets and what cannot reach any are left out.
+
+    Links that lead one way are given by where they lead.
+    """
     found: dict[int, int] = {}
     waiting = [(-of["capacity"], near) for target in targets for near, of in links[target].items()]
     heapq.heapify(waiting)

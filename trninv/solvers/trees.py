@@ -11,17 +11,26 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def network(ends: Ints, prices: Floats, count: int) -> csr_array:
-    """A sparse matrix of the edges' prices (``count`` × ``count``), from edges (edges × 2), in both directions."""
-    a, b = ends.T
-    return csr_array((np.r_[prices, prices], (np.r_[a, b], np.r_[b, a])), shape=(count, count))
+def both_ways(ends: Ints) -> Ints:
+    """Each edge (edges × 2) as two arcs (arcs × 3): where it leads from, where to, and the edge's number."""
+    number = np.arange(len(ends))
+    found: Ints = np.r_[np.c_[ends, number], np.c_[ends[:, ::-1], number]]
+    return found
 
 
-def below(ends: Ints, prices: Floats, roots: Ints, weight: NDArray[Any]) -> NDArray[Any] | None:
+def network(arcs: Ints, prices: Floats, count: int) -> csr_array:
+    """A sparse matrix of the arcs' prices (``count`` × ``count``), which are those of their edges."""
+    a, b, edge = arcs.T
+    return csr_array((prices[edge], (a, b)), shape=(count, count))
+
+
+def below(arcs: Ints, prices: Floats, roots: Ints, weight: NDArray[Any]) -> NDArray[Any] | None:
     """The weight below each edge of the tree from each root (roots × edges); None if some weight is out of reach.
 
     Parameters
     ----------
+    arcs
+        As `both_ways` makes them; edges may lead one way only.
     prices
         Of the edges, above 0.
     weight
@@ -29,20 +38,20 @@ def below(ends: Ints, prices: Floats, roots: Ints, weight: NDArray[Any]) -> NDAr
 
     """
     count = len(weight)
-    distance, before = dijkstra(network(ends, prices, count), indices=roots, return_predecessors=True)
+    distance, before = dijkstra(network(arcs, prices, count), indices=roots, return_predecessors=True)
     if np.isinf(distance[:, weight > 0]).any():
         return None
     edge_of = np.zeros((count, count), dtype=np.int64)
-    a, b = ends.T
-    edge_of[a, b] = edge_of[b, a] = np.arange(len(a))
+    a, b, edge = arcs.T
+    edge_of[a, b] = edge
     carried = np.repeat(weight[None, :], len(roots), axis=0)
-    found = np.zeros((len(roots), len(a)), dtype=weight.dtype)
+    found = np.zeros((len(roots), len(prices)), dtype=weight.dtype)
     tree = np.arange(len(roots))
     for node in np.argsort(-_depth(before), axis=1, kind="stable").T:  # children before their parents
         parent = before[tree, node]
         inner = parent >= 0
         row, child, up = tree[inner], node[inner], parent[inner]
-        found[row, edge_of[up, child]] = carried[row, child]
+        found[row, edge_of[up, child]] += carried[row, child]
         carried[row, up] += carried[row, child]
     return found
 

@@ -19,6 +19,7 @@ from trninv.routing.fleet import Fleet
 from trninv.routing.question import FORMS, ROUTED, Argument, Question, question
 from trninv.routing.questions import every, find
 from trninv.routing.shown import shown
+from trninv.routing.via import Via
 from trninv.units import Bandwidth
 
 EVERY = pytest.mark.parametrize("asked", every(), ids=lambda asked: asked.command)
@@ -100,7 +101,12 @@ def test_the_reference_page_is_made_from_the_declarations() -> None:
 
 def test_values_are_read_in_the_forms_of_the_parameters() -> None:
     values = find("pool").values("a/d0", min_bandwidth="64 GB/s")
-    assert values == {"of": "a/d0", "max_hops": None, "min_bandwidth": Bandwidth(64 * 10**9)}
+    assert values == {
+        "of": "a/d0",
+        "max_hops": None,
+        "min_bandwidth": Bandwidth(64 * 10**9),
+        "via": Via.SCALE_UP,
+    }
     assert find("path").values("a", "b", "bandwidth", avoid="c")["avoid"] == ("c",)
     for wrong, error in (({"k": 0}, LimitError), ({"k": 101}, LimitError), ({"by": "luck"}, LimitError)):
         with pytest.raises(error):

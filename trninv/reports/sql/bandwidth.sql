@@ -1,12 +1,14 @@
 -- title: Bandwidth by link technology and scope
--- answers: What do links of each kind carry in one direction when healthy, how many are there, and how many are not up?
--- parameter: cluster = '' — only this one
+-- answers: What do links of each kind carry in one direction when healthy, each cable and all together, how many are there, and how many are themselves not up?
+-- parameter: cluster = '' of v_cluster.address — only this one
 SELECT
     model.technology, made.scope, model.slug AS model,
     CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable, model.lanes,
     sum(made.links) AS links, sum(made.links * made.cables) AS cables,
     CAST(sum(made.links * made.bandwidth_bytes_per_s) AS DOUBLE PRECISION) / 1000000000 AS gb_per_s,
-    sum(CASE WHEN made.state = 'up' THEN 0 ELSE made.links END) AS links_not_up
+    sum(CASE WHEN made.state = 'up' THEN 0 ELSE made.links END) AS links_not_up,
+    (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bandwidth' AND picked = 'yes')
+        AS cable_disputed
 FROM (
     -- as in ix_link_kind, and of a cluster by its block of ids: one look at each link, and none at its ends
     SELECT link_model_id, state, scope, bandwidth_bytes_per_s, cables, count(*) AS links

@@ -1,5 +1,5 @@
 -- title: What is documented against what is seeded
--- answers: Do the totals of each cluster, or of one domain where the system is one, agree with what the documents say?
+-- answers: Do the chips, servers and HBM of each cluster, up or not, or of one of its domains where the system is one domain, agree with what the documents say?
 WITH seeded AS (
     SELECT
         cluster.address AS cluster, cluster.system,
@@ -14,7 +14,7 @@ WITH seeded AS (
             WHEN 'chips' THEN seeded.chips
             WHEN 'servers' THEN seeded.servers
             ELSE seeded.hbm END / seeded.systems AS seeded_exact,
-        fact.picked, fact.source_title, fact.quote
+        fact.picked, fact.disputed, fact.source_title, fact.quote
     FROM seeded
     JOIN v_fact AS fact ON fact.subject = seeded.system
     WHERE fact.attribute IN ('chips', 'servers', 'device_memory') AND fact.exact IS NOT NULL
@@ -26,6 +26,6 @@ SELECT
         WHEN written LIKE 'over %' AND seeded_exact > documented_exact THEN 'yes'
         WHEN written LIKE 'up to %' AND seeded_exact < documented_exact THEN 'yes'
         ELSE 'no' END AS agrees,
-    picked, source_title, quote
+    picked, disputed, source_title, quote
 FROM compared
 ORDER BY cluster, attribute, picked DESC, source_title

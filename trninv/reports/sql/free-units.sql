@@ -1,6 +1,6 @@
 -- title: Racks with free units
--- answers: Which racks have room, as far as the heights of trays are documented?
--- parameter: cluster = '' — only this one
+-- answers: Which racks have units free of trays, of those whose trays all have a documented height, if a rack is as high as assumed?
+-- parameter: cluster = '' of v_cluster.address — only this one
 -- parameter: least = 1 — free units at least
 SELECT
     address AS rack, cluster, servers, rack_units, used_rack_units, rack_units - used_rack_units AS free_rack_units

@@ -1,9 +1,11 @@
--- title: The largest memory pools
--- answers: Which scale-up domains hold the most HBM that is up, reachable over NeuronLink alone?
+-- title: Domains with the most HBM
+-- answers: Which scale-up domains have the most HBM in chips that are up or degraded, whether or not links that are up join them (trninv pool says what they reach)?
 -- parameter: top = 20 — how many
 SELECT
     named.address AS domain, cluster.slug AS cluster, model.slug AS model, held.chips AS chips_up,
-    held.chips * (model.device_memory_bytes / 1073741824) AS hbm_gib_up
+    held.chips * (model.device_memory_bytes / 1073741824) AS hbm_gib_up,
+    (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'device_memory' AND picked = 'yes')
+        AS hbm_of_a_chip_disputed
 FROM (
     SELECT node.domain_id, chip.chip_model_id, count(*) AS chips
     FROM chip CROSS JOIN node -- SQLite keeps to this order: other nodes are not looked at

@@ -1,5 +1,5 @@
 SELECT
-    cluster.slug AS address, cluster.system, domain_model.name AS model, chip_model.generation, domain_model.wiring,
+    cluster.slug AS address, cluster.system, domain_model.name AS model, chip_model.generation, chip_model.slug AS chip_model, domain_model.wiring,
     cluster.domains,
     cluster.domains * domain_model.servers AS servers,
     cluster.domains * domain_model.chips AS chips,

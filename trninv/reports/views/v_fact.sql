@@ -5,6 +5,6 @@ SELECT
     CASE WHEN source.kind = 'assumed' THEN 'yes' ELSE 'no' END AS assumed,
     rtrim(fact.written || ' ' || fact.unit) AS written, fact.quote, fact.reading_unit, fact.reading_direction,
     fact.grounds, fact.formula, source.slug AS source, source.title AS source_title, source.kind AS source_kind,
-    source.date AS source_date, fact.note
+    source.date AS source_date, fact.note, fact.differs_in, fact.others, fact.dispute
 FROM fact
 JOIN source ON source.id = fact.source_id

@@ -9,7 +9,8 @@ from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Difference, Form, LinkRef, Path, Told, told_cut
 from trninv.routing.ends import Ends
 from trninv.routing.question import ROUTED, Argument, question
-from trninv.routing.wiring import Reader, cut_links
+from trninv.routing.via import ASKED, Reason, Via
+from trninv.routing.wiring import Reader
 from trninv.solvers.paths import PathMetric, Rule, best_paths
 from trninv.units import Bandwidth
 
@@ -26,6 +27,7 @@ class BandwidthAnswer(Answer):
     target: Annotated[At, "To where."]
     widest: Annotated[Path | None, "The widest single path."]
     maximum_flow: Annotated[Bandwidth, "All paths together, one direction."]
+    reason: Reason
     minimum_cut: Annotated[
         tuple[LinkRef, ...],
         Form.PAGED,
@@ -45,7 +47,7 @@ class BandwidthAnswer(Answer):
 
     def told(self) -> Told:
         yield f"{self.source} to {self.target}"
-        yield f"widest path:  {self.widest or 'none'}"
+        yield f"widest path:  {self.widest or f'none: {self.reason}'}"
         yield f"maximum flow: {self.maximum_flow} one direction ({self.both_directions} both)"
         yield from told_cut("minimum cut", self.minimum_cut, len(self.minimum_cut))
 
@@ -61,20 +63,24 @@ def bandwidth(
     reader: Reader,
     source: Annotated[str, Argument(_PLACES, name="from", metavar="A")],
     target: Annotated[str, Argument(_PLACES, name="to", metavar="B")],
+    via: Annotated[Via | None, Argument(ASKED)] = None,
 ) -> BandwidthAnswer:
     """What flows between two places: widest path, maximum flow, minimum cut."""
-    ends = Ends.of(reader, source, target)
+    ends = Ends.of(reader, source, target, via=via)
     if ends.sources & ends.targets:
         raise SamePlaceError(f"{source} and {target} share chips: bandwidth is between two separate places")
     wiring = ends.wiring
-    flow, side = solvers.flow.minimum_cut(wiring.graph, ends.sources, ends.targets)
-    widest = next(best_paths(wiring.links, ends.sources, ends.targets, _WIDEST), None)
+    ahead, behind = wiring.arcs
+    flow, side = solvers.flow.least_cut(ahead, ends.sources, ends.targets)
+    widest = next(best_paths(ahead, ends.sources, ends.targets, _WIDEST, behind), None)
     return BandwidthAnswer(
         source=ends.source,
         target=ends.target,
         widest=ends.named(widest, _WIDEST) if widest else None,
         maximum_flow=Bandwidth(flow),
-        minimum_cut=cut_links(wiring.graph, side),
-        definition=_DEFINED + ends.over,
+        minimum_cut=wiring.cut(side),
+        reason=None if flow else ends.unreachable(reader),
+        definition=_DEFINED + ends.via.over,
+        via=ends.via,
         facts=evidence.of_wiring(reader, wiring.nodes.values(), (of for _, _, of in wiring.edges())),
     )

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self
 
 from trninv import solvers
-from trninv.errors import ScopeTooLargeError
 from trninv.routing import cluster, evidence
 from trninv.routing.answer import Answer, At, Balance, Bounds, Difference, Form, Hidden, LinkRef, Told, told_cut
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import MAX_DOMAINS, Reader, cut_links
+from trninv.routing.via import Reason
+from trninv.routing.wiring import Reader, cut_links
 from trninv.settings import Settings
 from trninv.units import Bandwidth
 
@@ -20,7 +20,7 @@ _DEFINED = (
     "least capacity, one direction, between halves of the scope's healthy chips (balance LIVE); what collectives reach "
     "may be less (collectives); "
 )
-_ISOLATED = "only links among those chips, through switches and the EFA fabric between domains count"
+_ISOLATED = "only links among those chips and through their switches count"
 _TRANSIT = "other healthy chips of their domains may forward for them, and stand on whichever side is cheaper"
 
 
@@ -41,6 +41,7 @@ class BisectionAnswer(Answer):
         tuple[LinkRef, ...], Form.PAGED, "Links that are cut, in a cluster the first 1,000; all sum to upper."
     ]
     cut_size: Hidden
+    reason: Reason
     nominal: Annotated[
         Bounds | None, "With failed chips as fillers, which never rises under damage; null where none has failed."
     ]
@@ -62,6 +63,8 @@ class BisectionAnswer(Answer):
         bounds = f"{self.upper}" if self.exact else f"between {self.lower} and {self.upper}"
         yield f"{self.of}: {bounds} one direction ({'exact' if self.exact else 'proven bounds'})"
         yield f"halves: {self.side_a:,} and {self.side_b:,} chips, balance {self.balance}"
+        if self.reason:
+            yield self.reason
         yield f"method: {self.method}"
         if self.nominal:
             yield f"with failed chips as fillers (NOMINAL): {self.nominal}"
@@ -110,22 +113,15 @@ def _of_domain(reader: Reader, scope: Scope) -> BisectionAnswer:
         cut=cut,
         cut_size=len(cut),
         nominal=_bounds(nominal, split) if nominal else None,
-        definition=_DEFINED + (_TRANSIT if scope.transit else _ISOLATED),
+        reason=_reason(scope, len(ends), split.upper),
+        definition=_DEFINED + (_TRANSIT if scope.transit else _ISOLATED) + scope.via.over,
+        via=scope.via,
         facts=evidence.of_wiring(reader, graph.nodes.values(), graph.edges.values()),
     )
 
 
 def _of_cluster(reader: Reader, scope: Scope) -> BisectionAnswer:
-    """The chips of several domains of a cluster, halved.
-
-    Raises
-    ------
-    ScopeTooLargeError
-        Chips of more than MAX_DOMAINS domains, but not the whole cluster.
-
-    """
-    if scope.members is not None and len(scope.domains) > MAX_DOMAINS:
-        raise ScopeTooLargeError(f"chips of {len(scope.domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
+    """The chips of several domains of a cluster, halved."""
     kinds = cluster.islands(reader, scope)
     chips = sum(kind.island.size * len(kind.domains) for kind in kinds)
     lost = sum(kind.failed * len(kind.domains) for kind in kinds)
@@ -152,10 +148,16 @@ def _of_cluster(reader: Reader, scope: Scope) -> BisectionAnswer:
         cut=split.cut,
         cut_size=split.cut_size,
         nominal=nominal,
-        definition=_DEFINED + (_TRANSIT if scope.transit else _ISOLATED),
+        reason=_reason(scope, chips, split.upper),
+        definition=_DEFINED + (_TRANSIT if scope.transit else _ISOLATED) + scope.via.over,
+        via=scope.via,
         facts=evidence.of_links(reader, models) + evidence.of_fabric(reader, domain_models),
         truncated=split.cut_size > len(split.cut),
     )
+
+
+def _reason(scope: Scope, chips: int, upper: int) -> str | None:
+    return scope.via.unjoined("the halves") if chips > 1 and not upper else None
 
 
 def _bounds(nominal: "Split", live: "Split") -> Bounds:

@@ -12,12 +12,12 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Annotated
 
 from trninv import solvers
-from trninv.errors import ScopeTooLargeError
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, LinkRef, Table, Told
 from trninv.routing.cluster import Alike, islands
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Inside, Scope
+from trninv.routing.via import Reason
 from trninv.routing.wiring import Reader, cut_links, link_ref
 from trninv.units import Bandwidth, counted
 
@@ -73,8 +73,10 @@ class CollectivesAnswer(Answer):
     all_reduce_algorithm: Annotated[Limit, "Size of the data over the time: bus bandwidth · n / (2(n - 1))."]
     ring_all_reduce: Annotated[
         Limit | None,
-        "Bus bandwidth on rings through all chips, both directions of each together; null where none was found.",
+        "Bus bandwidth on disjoint rings through all chips, both directions together; null where none was found.",
     ]
+
+    reason: Reason
 
     def told(self) -> Told:
         yield f"{self.of}: {counted(self.chips, 'chip')}, each at most"
@@ -86,6 +88,8 @@ class CollectivesAnswer(Answer):
             "all-reduce, data / time": self.all_reduce_algorithm,
             "all-reduce on rings, bus": self.ring_all_reduce,
         }
+        if self.reason:
+            yield self.reason
         yield Table(
             ["collective", "limit", "why"], ([name, limit, limit.method] for name, limit in named.items() if limit)
         )
@@ -100,49 +104,51 @@ class CollectivesAnswer(Answer):
     examples=(
         "collectives u-trn2x64",
         "collectives u-trn2x64 --down u-trn2x64/d0/s0/c0--u-trn2x64/d0/s0/c1",
+        "collectives u-trn2x64 --chips u-trn2x64/d0/s0 --chips u-trn2x64/d0/s1/c0",
     ),
 )
 def collectives(
     reader: Reader,
     of: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
+    chips: Annotated[tuple[str, ...], Argument("Only these chips of the scope.", metavar="ADDRESS")] = (),
 ) -> CollectivesAnswer:
     """What the wiring allows all-to-all, all-gather, reduce-scatter and all-reduce of a scope's chips at most."""
-    scope = Scope.of(reader, of)
+    scope = Scope.of(reader, of, chips)
     if len(scope.domains) == 1:
         inside = scope.inside(reader, "this")
-        graphs, chips = [inside.graph], len(inside.ends)
+        graphs, count = [inside.graph], len(inside.ends)
         to_all, gathered, ring, most = _of_domain(inside)
     else:
-        if scope.members is not None:
-            raise ScopeTooLargeError(f"{of} has chips of several domains: name a domain or less, or the cluster")
         kinds = [kind for kind in islands(reader, scope) if kind.island.size]
-        graphs, chips = [kind.island.graph for kind in kinds], sum(k.island.size * len(k.domains) for k in kinds)
+        graphs, count = [kind.island.graph for kind in kinds], sum(k.island.size * len(k.domains) for k in kinds)
         if sum(len(kind.domains) for kind in kinds) > 1:
-            (to_all, gathered, most), ring = _of_cluster(kinds, chips), None
+            (to_all, gathered, most), ring = _of_cluster(kinds, count), None
         else:  # what is left lies in one domain, or nothing is
             to_all, gathered, ring, most = _of_domain(_left(kinds))
     nodes = [of for graph in graphs for of in graph.nodes.values()]
     links = (of for graph in graphs for of in graph.edges.values())
-    reduced, algorithm = _all_reduce(gathered, most, chips)
+    reduced, algorithm = _all_reduce(gathered, most, count)
     return CollectivesAnswer(
         of=scope.place.address,
-        chips=chips,
+        chips=count,
         all_to_all=to_all,
         all_gather=gathered,
         reduce_scatter=gathered,
         all_reduce=reduced,
         all_reduce_algorithm=algorithm,
         ring_all_reduce=ring,
-        definition=_DEFINED,
+        reason=scope.via.unjoined("all of them") if count > 1 and not to_all.upper else None,
+        definition=_DEFINED + scope.via.over,
+        via=scope.via,
         facts=evidence.of_wiring(reader, nodes, links),
     )
 
 
 def _left(kinds: Sequence[Alike]) -> Inside:
-    """The only domain of which chips are up, if there is one."""
+    """The only domain of which chips are up, if there is one, with what leads out of it."""
     if not kinds:
         return Inside(solvers.graph.Graph(), [], 0)
-    return Inside(solvers.quotient.without_exits(kinds[0].island.graph), list(kinds[0].island.chips), 0)
+    return Inside(kinds[0].island.graph, list(kinds[0].island.chips), 0)
 
 
 def _all_reduce(gathered: Limit, most: Fraction, chips: int) -> tuple[Limit, Limit]:
@@ -192,11 +198,12 @@ def _gathered(best: "Gather | None", others: int, graph: "Graph") -> Limit:
     return Limit(Bandwidth(floor(rate)), Bandwidth(ceil(rate)), method, cut_links(graph, best.into))
 
 
-def _ring(graph: "Graph", ends: Sequence[int], most: Limit) -> Limit | None:
+def _ring(graph: "Graph", ends: Sequence[int], limit: Limit) -> Limit | None:
     if len(graph) != len(ends) or not (cycles := solvers.rings.rings(graph, ends)):
         return None
-    method = f"disjoint rings through all chips: {len(cycles)} found; no more than all-reduce's limit"
-    return Limit(Bandwidth(solvers.rings.ring_rate(graph, cycles)), most.upper, method, ())
+    most = min(limit.upper, Bandwidth(solvers.rings.most(graph, ends)))
+    method = f"disjoint rings through all chips: {len(cycles)} found; no more than links wide enough lead through each"
+    return Limit(Bandwidth(solvers.rings.ring_rate(graph, cycles)), most, method, ())
 
 
 @dataclass(frozen=True, slots=True)

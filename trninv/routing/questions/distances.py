@@ -16,7 +16,9 @@ from trninv.routing import cluster, evidence
 from trninv.routing.answer import Answer, At, CitedFact, Exact, Table, Told
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Scope
+from trninv.routing.via import ASKED, Reason, Via
 from trninv.routing.wiring import Reader
+from trninv.solvers.arcs import arcs
 from trninv.units import counted
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ class DistanceAnswer(Answer):
     chips: Annotated[int, "Its healthy chips."]
     pairs: Annotated[Exact, "All pairs."]
     unreachable: Annotated[Exact, "Pairs that nothing joins."]
+    reason: Reason
     diameter: Annotated[int | None, "Most hops of a pair that is joined."]
     mean: Annotated[float | None, "Mean hops of the pairs that are joined."]
     by_hops: Annotated[tuple[HopCount, ...], "The distribution."]
@@ -51,33 +54,31 @@ class DistanceAnswer(Answer):
             yield f"diameter {counted(self.diameter or 0, 'hop')}, mean {self.mean:.3f}"
             yield Table(["hops", "pairs"], ([each.hops, f"{each.pairs:,}"] for each in self.by_hops))
         if self.unreachable:
-            yield f"{counted(self.unreachable, 'pair')} not joined"
+            yield f"{counted(self.unreachable, 'pair')} not joined: {self.reason}"
 
     def compared(self) -> Told:
         if self.baseline and self.baseline.mean is not None:
             yield f"as it is: diameter {self.baseline.diameter}, mean {self.baseline.mean:.3f}"
 
 
-@question(price=ROUTED, examples=("distances u-trn2x64",))
+@question(price=ROUTED, examples=("distances u-trn2x64", "distances u-trn2x64 --via any"))
 def distances(
     reader: Reader,
     of: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="SCOPE")],
+    via: Annotated[Via | None, Argument(ASKED)] = None,
 ) -> DistanceAnswer:
     """How many hops apart a scope's chips are: diameter, mean, distribution."""
     scope = Scope.of(reader, of, transit=True)
-    if len(scope.domains) == 1:
+    over = Via.of(scope.domains, via)
+    if over is Via.SCALE_UP and len(scope.domains) == 1:
         inside = scope.inside(reader, "this")
-        pairs = solvers.distances.within(inside.graph, inside.ends)
-        return _answer(scope, len(inside.ends), pairs, _DEFINED, ())
-    kinds = cluster.islands(reader, scope)
-    chips = sum(kind.island.size * len(kind.domains) for kind in kinds)
-    models = {of["domain"] for kind in kinds for of in kind.island.graph.nodes.values() if of["domain"]}
-    pairs = solvers.distances.total([*_within(kinds), *_across(reader, scope, kinds)])
-    facts = evidence.of_fabric(reader, models)
-    return _answer(scope, chips, pairs, f"{_DEFINED}; over the EFA fabric between domains", facts)
-
-
-def _answer(scope: Scope, chips: int, found: "Counts", definition: str, facts: tuple[CitedFact, ...]) -> DistanceAnswer:
+        chips, found = len(inside.ends), solvers.distances.within(dict(inside.graph.adjacency()), inside.ends)
+        facts: tuple[CitedFact, ...] = ()
+    else:
+        kinds = cluster.islands(reader, scope)
+        chips, found = sum(kind.island.size * len(kind.domains) for kind in kinds), _counted(reader, scope, kinds, over)
+        models = {of["domain"] for kind in kinds for of in kind.island.graph.nodes.values() if of["domain"]}
+        facts = evidence.of_fabric(reader, models) if over is Via.ANY else ()
     pairs, reached = chips * (chips - 1) // 2, int(found.sum())
     by_hops = tuple(HopCount(hops, count) for hops, count in enumerate(found.tolist()) if count)
     return DistanceAnswer(
@@ -85,18 +86,37 @@ def _answer(scope: Scope, chips: int, found: "Counts", definition: str, facts: t
         chips=chips,
         pairs=pairs,
         unreachable=pairs - reached,
+        reason=_reason(reader, scope, over, pairs, reached),
         diameter=by_hops[-1].hops if by_hops else None,
         mean=sum(each.hops * each.pairs for each in by_hops) / reached if reached else None,
         by_hops=by_hops,
-        definition=definition,
+        definition=_DEFINED + over.over,
+        via=over,
         facts=facts,
     )
 
 
-def _within(kinds: list[cluster.Alike]) -> Iterator["Counts"]:
+def _reason(reader: Reader, scope: Scope, over: Via, pairs: int, reached: int) -> str | None:
+    if pairs == reached:
+        return None
+    what = counted(pairs - reached, "pair")
+    if over is Via.ANY:
+        return over.unjoined(what)
+    otherwise = int(_counted(reader, scope, cluster.islands(reader, scope), Via.ANY).sum()) - reached
+    return over.unjoined(what, f"{otherwise:,} of them are joined" if otherwise else "none of them is joined")
+
+
+def _counted(reader: Reader, scope: Scope, kinds: list[cluster.Alike], over: Via) -> "Counts":
+    """Pairs by hops, in a domain and across."""
+    across = _across(reader, scope, kinds) if over is Via.ANY else ()
+    return solvers.distances.total([*_within(kinds, over), *across])
+
+
+def _within(kinds: list[cluster.Alike], over: Via) -> Iterator["Counts"]:
     for kind in kinds:
-        inner = solvers.quotient.without_exits(kind.island.graph)
-        yield solvers.distances.within(inner, kind.island.chips) * len(kind.domains)
+        graph = kind.island.graph if over is Via.ANY else solvers.quotient.without_exits(kind.island.graph)
+        links = arcs(graph.nodes, dict(graph.adjacency())).ahead
+        yield solvers.distances.within(links, kind.island.chips) * len(kind.domains)
 
 
 def _across(reader: Reader, scope: Scope, kinds: list[cluster.Alike]) -> Iterator["Counts"]:

@@ -10,10 +10,12 @@ from trninv.errors import LimitError, SamePlaceError, UnknownFactError
 from trninv.inventory.address import parse
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Difference, LinkRef, Path, PathShape, Table, Told
-from trninv.routing.ends import ACROSS, WITHIN, Ends
+from trninv.routing.ends import Ends
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import ROUTED, Argument, question
+from trninv.routing.via import ASKED, Reason, Via
 from trninv.routing.wiring import Reader, Wiring, link_ref
+from trninv.solvers.arcs import place
 from trninv.solvers.paths import PathMetric, Rule, Ways, best_paths, equally_good
 from trninv.units import Capacity
 
@@ -56,7 +58,7 @@ class PathAnswer(Answer):
     target: Annotated[At, "Where they end."]
     reachable: Annotated[bool, "Whether there is any."]
     equally_good: Annotated[int, "How many paths are as good as the first."]
-    reason: Annotated[str | None, "Why there is none, where there is none."]
+    reason: Reason
     paths: Annotated[tuple[Path, ...], "The best first; equally good ones by address."]
     links: Annotated[tuple[LinkShare, ...], "Of shape ALL, the graph of all best paths."] = ()
 
@@ -86,13 +88,14 @@ class PathAnswer(Answer):
 
 
 def _remembered(
-    cache: FabricCache, source: str, target: str, by: PathMetric, k: int, **others: object
+    cache: FabricCache, source: str, target: str, by: PathMetric, k: int, via: Via | None, **others: object
 ) -> Answer | None:
     """The plain answer between two chips of a cluster, from what is known of their domains."""
     if k != 1 or others["avoid"] or others["message"] or others["shape"] is not PathShape.BEST:
         return None
     one, other = parse(source), parse(target)
-    if (found := cache.path(one, other, by)) is None:
+    over = Via.SCALE_UP if one.steps[:1] == other.steps[:1] else Via.ANY
+    if via not in (None, over) or (found := cache.path(one, other, by)) is None:
         return None
     path, equally, facts = found
     return PathAnswer(
@@ -103,7 +106,8 @@ def _remembered(
         equally_good=equally,
         reason=None,
         paths=(path,),
-        definition=_DEFINED[by] + (WITHIN if one.steps[0] == other.steps[0] else ACROSS),
+        definition=_DEFINED[by] + over.over,
+        via=over,
         facts=facts,
         truncated=equally > 1,
     )
@@ -132,38 +136,40 @@ def path(
         Capacity, Argument("Bytes to be sent, by TIME.", most=MAX_MESSAGE, option="--bytes", metavar="SIZE")
     ] = Capacity(0),
     shape: Annotated[PathShape, Argument("Which paths.", option="")] = PathShape.BEST,
+    via: Annotated[Via | None, Argument(ASKED)] = None,
 ) -> PathAnswer:
     """How to get from one place to another; servers, racks and domains stand for all their chips."""
     if message and by is not PathMetric.TIME:
         raise LimitError("the size of a message counts for paths by time")
     if shape in _DISJOINT and by is not PathMetric.HOPS:
         raise LimitError("disjoint paths are by hops")
-    ends, rule = Ends.of(reader, source, target, avoid), Rule(by, message)
-    nodes, links = ends.wiring.nodes, ends.wiring.links
+    ends, rule = Ends.of(reader, source, target, avoid, via), Rule(by, message)
+    nodes, (ahead, behind) = ends.wiring.nodes, ends.wiring.arcs
     if by is PathMetric.TIME:
         _need_latencies(ends.wiring)
-    places = links, ends.sources, ends.targets
+    places = ahead, ends.sources, ends.targets
     if shape in _DISJOINT:
         if ends.sources & ends.targets:
             raise SamePlaceError(f"{source} and {target} share chips: disjoint paths are between two separate places")
-        apart, most = shape is PathShape.NODE_DISJOINT, k if k > 1 else len(links)
+        apart, most = shape is PathShape.NODE_DISJOINT, k if k > 1 else len(nodes)
         found = solvers.disjoint.disjoint(*places, nodes=apart, most=most)
     else:
-        found = list(islice(best_paths(*places, rule), k))
-    ways = equally_good(*places, rule)
+        found = list(islice(best_paths(*places, rule, behind), k))
+    ways = equally_good(*places, rule, behind)
     count = ways.count if ways else 0
-    travelled = (links[a][b] for each in found for a, b in pairwise(each))
-    visited = [nodes[node] for each in found for node in each]
+    travelled = (ahead[a][b] for each in found for a, b in pairwise(each))
+    visited = [nodes[place(node)] for each in found for node in each]
     return PathAnswer(
         metric=by,
         source=ends.source,
         target=ends.target,
         reachable=bool(found),
         equally_good=count,
-        reason=None if found else ends.unreachable,
+        reason=None if found else ends.unreachable(reader),
         paths=tuple(ends.named(each, rule) for each in found),
         links=tuple(_shares(ends.wiring, ways)) if ways and shape is PathShape.ALL else (),
-        definition=_DEFINED[by] + _SHAPED[shape] + ends.over,
+        definition=_DEFINED[by] + _SHAPED[shape] + ends.via.over,
+        via=ends.via,
         facts=evidence.of_wiring(reader, visited, travelled)
         + (evidence.of_latency(reader) if by is PathMetric.TIME else ()),
         truncated=shape not in _DISJOINT and count > len(found),
@@ -172,8 +178,8 @@ def path(
 
 def _shares(wiring: Wiring, ways: Ways) -> Iterator[LinkShare]:
     for (a, b), count in sorted(ways.through.items()):
-        link = link_ref(wiring.nodes, wiring.links, a, b)
-        source, target = (str(wiring.nodes[end]["address"]) for end in (a, b))
+        link = link_ref(wiring.nodes, wiring.links, place(a), place(b))
+        source, target = (str(wiring.nodes[place(end)]["address"]) for end in (a, b))
         yield LinkShare(link, source, target, count, float(ways.share[a, b]))
 
 

@@ -133,7 +133,7 @@ class _Placed:
             (node for node in hops.keys() - set(own) if graph.nodes[node]["kind"] == "chip"),
             key=lambda node: (hops[node], -widest[node], node),
         )
-        held, others = int(memory_of(graph, own)), list[int]()
+        held, others = int(memory_of(graph.nodes, own)), list[int]()
         for node in near:
             if held >= wanted:
                 break
@@ -143,7 +143,7 @@ class _Placed:
 
     @property
     def memory(self) -> Capacity:
-        return memory_of(self.graph, [*self.own, *self.others])
+        return memory_of(self.graph.nodes, [*self.own, *self.others])
 
     @property
     def radius(self) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 
 from sqlalchemy import Connection
 
@@ -12,16 +12,12 @@ from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Difference, Table, Told, span
 from trninv.routing.ends import nodes_at
 from trninv.routing.question import ROUTED, Argument, question
-from trninv.routing.wiring import Reader
+from trninv.routing.via import Via
+from trninv.routing.wiring import MAX_DOMAINS, Attributes, Reader, Wiring, domains_beside
+from trninv.solvers.toward import widths
 from trninv.units import Bandwidth, Capacity, counted
 
-if TYPE_CHECKING:
-    from trninv.solvers.graph import Graph
-
-_DEFINED = (
-    "memory of the healthy chips within reach over scale-up links (no EFA); widest path and what a whole ring delivers "
-    "at once, one direction"
-)
+_DEFINED = "memory of the healthy chips within reach; widest path and what a whole ring delivers at once, one direction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,7 @@ class PoolRing:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolAnswer(Answer):
-    """Memory that a place can reach over scale-up links."""
+    """Memory that a place can reach."""
 
     of: Annotated[At, "The asking place."]
     chips: Annotated[int, "Chips in reach, its own among them."]
@@ -79,7 +75,9 @@ class PoolAnswer(Answer):
             )
 
 
-@question(price=ROUTED, command="pool", examples=("pool u-trn2x64/d0/s0/c0 --hops 2",))
+@question(
+    price=ROUTED, command="pool", examples=("pool u-trn2x64/d0/s0/c0 --hops 2", "pool u-trn2x64/d0/s0/c0 --via any")
+)
 def memory_pool(
     reader: Reader,
     of: Annotated[str, Argument("Chip, core, server, rack, domain or cluster.", metavar="ADDRESS")],
@@ -87,20 +85,25 @@ def memory_pool(
     min_bandwidth: Annotated[
         Bandwidth | None, Argument("Leave out chips with a narrower widest path: 64 GB/s.", metavar="X")
     ] = None,
+    via: Annotated[
+        Via, Argument(f"Over which links; ANY is of clusters of up to {MAX_DOMAINS} domains.")
+    ] = Via.SCALE_UP,
 ) -> PoolAnswer:
-    """How much memory a place can reach over scale-up links."""
+    """How much memory a place can reach over scale-up links, or over EFA as well."""
     address, chips, domains = nodes_at(reader, of, _chips)
-    wiring = reader.load(sorted(domains))
+    wide = via is Via.ANY
+    wiring = reader.load(domains_beside(reader.connection, domains) if wide else sorted(domains), fabric=wide)
     own = sorted(chips & wiring.nodes.keys())
-    by_hops = _rings(wiring.graph, own, max_hops, min_bandwidth or 0)
+    by_hops = _rings(wiring, own, max_hops, min_bandwidth or 0)
     links = evidence.of_wiring(reader, wiring.nodes.values(), (of for _, _, of in wiring.edges()))
     return PoolAnswer(
         of=address,
         chips=len(own) + sum(ring.chips for ring in by_hops),
-        own=memory_of(wiring.graph, own),
+        own=memory_of(wiring.nodes, own),
         remote=Capacity(sum(ring.memory for ring in by_hops)),
         by_hops=by_hops,
-        definition=_DEFINED,
+        definition=_DEFINED + via.over,
+        via=via,
         facts=links + evidence.of_memory(reader, chips),
     )
 
@@ -109,26 +112,27 @@ def _chips(connection: Connection, place: Place) -> frozenset[int]:
     return frozenset(connection.scalars(chips_of(place)))
 
 
-def memory_of(graph: "Graph", chips: Iterable[int]) -> Capacity:
+def memory_of(nodes: Mapping[int, Attributes], chips: Iterable[int]) -> Capacity:
     """What some chips hold together."""
-    return Capacity(sum(graph.nodes[chip]["memory"] for chip in chips))
+    return Capacity(sum(nodes[chip]["memory"] for chip in chips))
 
 
-def _rings(graph: "Graph", own: Sequence[int], max_hops: int | None, least: int) -> tuple[PoolRing, ...]:
+def _rings(wiring: Wiring, own: Sequence[int], max_hops: int | None, least: int) -> tuple[PoolRing, ...]:
     """The other chips by hops, at most ``max_hops`` away and with a widest path of ``least`` or more."""
-    hops, widest = solvers.reach.hops_from(graph, own), solvers.reach.widest_from(graph, own)
+    behind = wiring.arcs.behind
+    hops, widest = solvers.reach.hops_over(behind, own), widths(behind, own)
     found: dict[int, list[int]] = {}
-    for node in sorted(hops.keys() - set(own)):
+    for node in sorted((hops.keys() & wiring.nodes.keys()).difference(own)):
         near = max_hops is None or hops[node] <= max_hops
-        if graph.nodes[node]["kind"] == "chip" and near and widest[node] >= least:
+        if wiring.nodes[node]["kind"] == "chip" and near and widest[node] >= least:
             found.setdefault(hops[node], []).append(node)
-    return tuple(_ring(graph, own, at, found[at], widest) for at in sorted(found))
+    return tuple(_ring(wiring, own, at, found[at], widest) for at in sorted(found))
 
 
-def _ring(graph: "Graph", own: Sequence[int], hops: int, chips: Sequence[int], widest: Mapping[int, int]) -> PoolRing:
+def _ring(wiring: Wiring, own: Sequence[int], hops: int, chips: Sequence[int], widest: Mapping[int, int]) -> PoolRing:
+    nodes = wiring.nodes
     reached = (
-        ReachedChip(graph.nodes[chip]["address"], Capacity(graph.nodes[chip]["memory"]), Bandwidth(widest[chip]))
-        for chip in chips
+        ReachedChip(nodes[chip]["address"], Capacity(nodes[chip]["memory"]), Bandwidth(widest[chip])) for chip in chips
     )
-    delivered = Bandwidth(solvers.reach.delivery(graph, chips, own))
-    return PoolRing(hops, tuple(reached), memory_of(graph, chips), delivered)
+    delivered, _ = solvers.flow.least_cut(wiring.arcs.ahead, chips, own)
+    return PoolRing(hops, tuple(reached), memory_of(nodes, chips), Bandwidth(delivered))

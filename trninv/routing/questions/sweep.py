@@ -4,9 +4,9 @@ Failures that a symmetry of the wiring maps onto each other are solved once. The
 `concurrent.futures.Executor`: processes by default, a Dask cluster's where one is given.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +15,13 @@ from trninv.choice import Choice
 from trninv.errors import LimitError
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Exact, Table, Told, span
+from trninv.routing.cluster import islands
 from trninv.routing.journal import Progress, solved
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Inside, Scope
 from trninv.routing.wiring import Reader
 from trninv.settings import Settings
-from trninv.solvers.damage import UNJOINED, Measure
+from trninv.solvers.damage import UNJOINED, Measure, Task
 from trninv.units import Bandwidth, counted
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ MAX_CLASSES = 2_000
 """Classes of failures that a sweep solves unless told to."""
 
 _DEFINED = "each failure of the kind alone, or each pair, on the wiring as it is now; the worst first; "
+_CLUSTER = "; in each domain of the cluster alone, those alike solved once and counted"
 _THROUGH_OTHERS = (Measure.WORST_FLOW, Measure.DIAMETER)
 """Measured on the whole domain, as cut trees and distances are: other chips may forward."""
 
@@ -54,7 +56,7 @@ class SweepClass:
         Exact | None, "Proven bound of the measure; null for the diameter of chips that are not all joined."
     ]
     upper: Annotated[Exact | None, "Proven bound of the measure."]
-    change: Annotated[Exact | None, "Upper bound less that of the wiring as it is, where both are numbers."]
+    change: Annotated[Exact | None, "Upper bound less that of the domain as it is, where both are numbers."]
 
     @property
     def exact(self) -> bool:
@@ -68,8 +70,8 @@ class SweepAnswer(Answer):
 
     of: Annotated[At, "The scope."]
     measure: Annotated[Measure, "What was measured."]
-    lower: Annotated[Exact | None, "Proven bound of the measure of the wiring as it is."]
-    upper: Annotated[Exact | None, "Proven bound of the measure of the wiring as it is."]
+    lower: Annotated[Exact | None, "Proven bound of the measure of the wiring as it is; of several domains the worst."]
+    upper: Annotated[Exact | None, "Proven bound of the measure of the wiring as it is; of several domains the worst."]
     failures: Annotated[int, "How many were looked at."]
     classes: Annotated[tuple[SweepClass, ...], "Failures that are alike, the worst first."]
 
@@ -105,7 +107,7 @@ class SweepAnswer(Answer):
 )
 def sweep(
     reader: Reader,
-    of: Annotated[str, Argument("Server, rack or domain, or what else lies in one domain.", metavar="SCOPE")],
+    of: Annotated[str, Argument("Server, rack, domain or cluster; of a cluster each domain.", metavar="SCOPE")],
     fail: Annotated[Fail, Argument("What fails.")] = Fail.LINK,
     measure: Annotated[Measure, Argument("What is measured.")] = Measure.BISECTION,
     pairs: Annotated[bool, Argument("Every two of them together.")] = False,
@@ -117,38 +119,80 @@ def sweep(
 ) -> SweepAnswer:
     """Which single failure, or pair, does the most damage; failures that are alike are solved once and counted."""
     scope = Scope.of(reader, of)
-    single = _failures(scope.inside(reader, "a sweep"), fail)
-    inside = replace(scope, transit=measure in _THROUGH_OTHERS).inside(reader, "a sweep")
-    failures = [tuple(sorted((*a, *b))) for a, b in combinations(single, 2)] if pairs else single
-    found = solvers.symmetry.classes(failures, solvers.symmetry.symmetries(inside.graph))
-    if len(found) > most:
-        raise LimitError(
-            f"{len(failures):,} failures of {len(found):,} kinds: allow as many (limit), or narrow the scope"
-        )
-    nodes = Settings.load().bisection_nodes
-    damaged = inside.graph, inside.ends, inside.lost
-    tasks = {alike[0]: solvers.damage.Task.of(*damaged, alike[0], measure, nodes) for alike in found}
-    whole = solvers.damage.Task.of(*damaged, (), measure, nodes)
-    values = solved([whole, *tasks.values()], executor, journal, progress)
+    parts = list[_Part]()
+    for each, alike in _domains(reader, scope):
+        parts.append(_Part.of(reader, each, alike, fail, measure, pairs=pairs))
+        if (kinds := sum(len(part.classes) for part in parts)) > most:
+            failures = sum(map(len, chain.from_iterable(part.classes for part in parts)))
+            raise LimitError(f"{failures:,} failures of {kinds:,} kinds: allow as many (limit), or narrow the scope")
+    values = solved(chain.from_iterable(part.tasks.values() for part in parts), executor, journal, progress)
     worst_first = -1 if measure is Measure.DIAMETER else 1
-    found.sort(key=lambda alike: (worst_first * values[tasks[alike[0]].key][1], -len(alike), alike))
-    low, high = _joined(values[whole.key])
-    listed = []
-    for alike in found:
-        lower, upper = _joined(values[tasks[alike[0]].key])
-        names = tuple(_name(inside, part) for part in alike[0])
-        change = None if upper is None or high is None else upper - high
-        listed.append(SweepClass(names, len(alike), lower, upper, change))
+    ranked = sorted(
+        ((worst_first * values[part.tasks[alike[0]].key][1], -part.count(alike), alike, part))
+        for part in parts
+        for alike in part.classes
+    )
+    whole = min((values[part.tasks[()].key] for part in parts), key=lambda bounds: worst_first * bounds[1])
+    lower, upper = _joined(whole)
+    graphs = [part.inside.graph for part in parts]
+    measured = measure.says[0].lower() + measure.says[1:].removesuffix(".")
     return SweepAnswer(
         of=scope.place.address,
         measure=measure,
-        lower=low,
-        upper=high,
-        failures=len(failures),
-        classes=tuple(listed),
-        definition=_DEFINED + measure.says[0].lower() + measure.says[1:].removesuffix("."),
-        facts=evidence.of_wiring(reader, inside.graph.nodes.values(), inside.graph.edges.values()),
+        lower=lower,
+        upper=upper,
+        failures=sum(part.count(alike) for _, _, alike, part in ranked),
+        classes=tuple(part.told(alike, values) for _, _, alike, part in ranked),
+        definition=_DEFINED + measured + (_CLUSTER if len(scope.domains) > 1 else ""),
+        facts=evidence.of_wiring(
+            reader,
+            [of for graph in graphs for of in graph.nodes.values()],
+            (of for graph in graphs for of in graph.edges.values()),
+        ),
     )
+
+
+def _domains(reader: Reader, scope: Scope) -> Iterator[tuple[Scope, int]]:
+    """The scope; of one with several domains one of each kind, and how many there are."""
+    if len(scope.domains) == 1:
+        yield scope, 1
+        return
+    for kind in islands(reader, scope):
+        wiring = reader.load(kind.domains[:1])
+        chips = wiring.failed | {node for node, of in wiring.nodes.items() if of["kind"] == "chip"}
+        members = chips if scope.members is None else chips & scope.members
+        yield replace(scope, domains=kind.domains[:1], members=members), len(kind.domains)
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class _Part:
+    """A domain and how many are ``alike``, its failures by class, and what is to be solved; () is no failure."""
+
+    domain: int
+    alike: int = field(compare=False)
+    inside: Inside = field(compare=False)
+    classes: "Sequence[Sequence[Failure]]" = field(compare=False)
+    tasks: "Mapping[Failure, Task]" = field(compare=False)
+
+    @classmethod
+    def of(cls, reader: Reader, scope: Scope, alike: int, fail: Fail, measure: Measure, *, pairs: bool) -> "_Part":
+        single = _failures(scope.inside(reader, "a sweep"), fail)
+        inside = replace(scope, transit=measure in _THROUGH_OTHERS).inside(reader, "a sweep")
+        failures = [tuple(sorted((*a, *b))) for a, b in combinations(single, 2)] if pairs else single
+        classes = solvers.symmetry.classes(failures, solvers.symmetry.symmetries(inside.graph))
+        damaged, nodes = (inside.graph, inside.ends, inside.lost), Settings.load().bisection_nodes
+        solving: list[Failure] = [(), *(each[0] for each in classes)]
+        tasks = {failure: Task.of(*damaged, failure, measure, nodes) for failure in solving}
+        return cls(scope.domains[0], alike, inside, classes, tasks)
+
+    def count(self, failures: "Sequence[Failure]") -> int:
+        return len(failures) * self.alike
+
+    def told(self, failures: "Sequence[Failure]", values: Mapping[str, tuple[int, int]]) -> SweepClass:
+        (_, before), (lower, upper) = (_joined(values[self.tasks[each].key]) for each in ((), failures[0]))
+        names = tuple(_name(self.inside, part) for part in failures[0])
+        change = None if upper is None or before is None else upper - before
+        return SweepClass(names, self.count(failures), lower, upper, change)
 
 
 def _joined(bounds: tuple[int, int]) -> tuple[int | None, int | None]:

@@ -9,7 +9,7 @@ const CONFLICTS = graphql(`
   query Disagreements {
     conflicts(first: 1000) {
       nodes {
-        subject attribute note
+        subject attribute differsIn note
         facts { value quote readingUnit readingDirection grounds source { title } }
       }
     }
@@ -20,6 +20,11 @@ const CONFLICTS = graphql(`
 `);
 
 const DIRECTIONS: Record<string, string> = { one: "one direction", both: "the sum of both directions" };
+
+const DIFFERENCES: Record<string, string> = {
+  UNIT: "The same value, in a unit that is read as another one.",
+  ROUNDING: "The same value, rounded.",
+};
 
 const nameOf = ({ subject, attribute }: { subject: string; attribute: string }) => `${subject} ${attribute}`;
 
@@ -42,12 +47,17 @@ export function Disagreements({ route }: { route: Route }) {
       <Shown of={loaded}>
         {({ conflicts: { nodes: conflicts }, facts }) => (
           <>
-            <p>{counted(conflicts.length, "number")} that documents give differently. The first line counts.</p>
-            {conflicts.map(({ subject, attribute, note, facts }) => {
+            <p>
+              {counted(conflicts.length, "number")} that documents give differently,{" "}
+              {conflicts.filter(({ differsIn }) => differsIn !== "VALUE").length} of them by rounding or unit only. The
+              first line counts.
+            </p>
+            {conflicts.map(({ subject, attribute, differsIn, note, facts }) => {
               const name = nameOf({ subject, attribute });
               return (
                 <section key={name} id={name} class={name === wanted ? "card wanted" : "card"}>
                   <h2>{name.replaceAll("_", " ")}</h2>
+                  {DIFFERENCES[differsIn] && <p>{DIFFERENCES[differsIn]}</p>}
                   {note && <p>{note}</p>}
                   {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
                   <section class="scroll" aria-label={name} tabIndex={0}>

@@ -1,13 +1,13 @@
 """Links by model, state, scope and what they carry: what is counted and added up of a large fleet is read from here.
 
-Revision ID: 0011
-Revises: 0010
+Revision ID: 0014
+Revises: 0013
 """
 
 from alembic import op
 
-revision = "0011"
-down_revision = "0010"
+revision = "0014"
+down_revision = "0013"
 
 COLUMNS = ["link_model_id", "state", "scope", "bandwidth_bytes_per_s", "cables"]
 

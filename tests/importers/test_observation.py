@@ -1,0 +1,129 @@
+"""What was seen is kept once, all of a set of files or nothing, on both databases."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from typing import Any
+
+import pytest
+from printed import instance_topology, instances, listed, neuron_ls, node, text, ultraserver
+from sqlalchemy import Engine, func, select
+from sqlalchemy import text as sql
+from sqlalchemy.exc import DBAPIError
+
+from conftest import Databases
+from trninv.errors import FileError, LimitError
+from trninv.importers.observation import File, Imported, observe
+from trninv.inventory import migrate
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.schema import KEPT, TABLES
+from trninv.inventory.transfer import transfer
+
+OURS = KEPT[1:]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    with connect(databases.migrated(request.param)) as engine:
+        yield engine
+
+
+def files(*documents: object) -> list[File]:
+    return [File(f"f{number}.json", BytesIO(text(each))) for number, each in enumerate(documents)]
+
+
+def keep(engine: Engine, kind: str, *documents: object, **more: Any) -> list[Imported]:
+    with writing(engine) as connection:
+        return observe(connection, kind, files(*documents), **more)
+
+
+def counts(engine: Engine) -> list[int]:
+    with reading(engine) as connection:
+        return [connection.scalar(select(func.count()).select_from(TABLES[name])) or 0 for name in OURS]
+
+
+def test_what_is_seen_is_kept(engine: Engine) -> None:
+    made = keep(engine, "neuron-ls", neuron_ls("i-a"), neuron_ls("i-b", chips=[4, 7]))
+    assert made == [Imported("f0.json", 1, 16, is_known=False), Imported("f1.json", 1, 2, is_known=False)]
+    assert counts(engine) == [2, 2, 18, 0]
+    with reading(engine) as connection:
+        chip = connection.execute(select(TABLES["observed_chip"]).where(TABLES["observed_chip"].c.ordinal == 5)).one()
+    assert (chip.bdf, chip.memory_bytes, chip.cores, chip.neighbours) == ("0000:58:00.0", 96 << 30, 8, "1 4 6 9")
+
+
+def test_the_same_file_again_is_only_seen_again(engine: Engine) -> None:
+    keep(engine, "ec2", instance_topology(["i-a", "i-b"]), taken_at=datetime(2026, 1, 1, tzinfo=UTC))
+    before = counts(engine)
+    with writing(engine) as connection:
+        connection.execute(sql("UPDATE observation SET seen_at = '2026-01-01T00:00:00+00:00'"))
+    assert keep(engine, "ec2", instance_topology(["i-a", "i-b"])) == [Imported("f0.json", 2, 0, is_known=True)]
+    assert counts(engine) == before
+    with reading(engine) as connection:
+        kept = connection.execute(select(TABLES["observation"])).one()
+    assert kept.seen_at > kept.taken_at == "2026-01-01T00:00:00+00:00"
+
+
+def test_of_files_with_a_fault_nothing_is_kept_and_every_fault_is_told(engine: Engine) -> None:
+    with pytest.raises(FileError, match=r"^2 faults: nothing was imported$") as told:
+        keep(engine, "neuron-ls", neuron_ls(), "[", neuron_ls("i-c", chips=[0]) * 2)
+    assert told.value.faults == [
+        "f1.json:1:2: is not JSON: expecting value",
+        "f2.json:1: lists a device twice, or more than 128",
+    ]
+    assert counts(engine) == [0, 0, 0, 0]
+
+
+def test_sides_and_blocks_are_kept(engine: Engine) -> None:
+    keep(engine, "kubernetes", listed(node(), ultraserver(linkStatusHorizontal="down")))
+    keep(engine, "ec2", {"CapacityBlockStatuses": [{"CapacityBlockId": "cb-0", "InterconnectStatus": "ok"}]})
+    link = TABLES["observed_link"]
+    with reading(engine) as connection:
+        found = connection.execute(select(link.c.host, link.c.capacity_block, link.c.part, link.c.state)).all()
+    assert set(found) == {("n0", None, "H", "down"), ("n0", None, "V", "up"), (None, "cb-0", "interconnect", "ok")}
+
+
+def test_a_file_that_names_no_instance_wants_to_be_trusted(engine: Engine) -> None:
+    with pytest.raises(FileError) as told:
+        keep(engine, "neuron-ls", neuron_ls(None))
+    assert told.value.faults == [
+        "f0.json:1: names no instance and no host: --trust-host-names takes the host from the name of its file"
+    ]
+    keep(engine, "neuron-ls", neuron_ls(None), trust_host_names=True)
+    with reading(engine) as connection:
+        assert connection.execute(select(TABLES["observed_server"].c.host)).scalar_one() == "f0"
+
+
+def test_a_whole_listing_without_an_instance_is_refused_unless_allowed(engine: Engine) -> None:
+    with pytest.raises(FileError) as told:
+        keep(engine, "ec2", instances())
+    assert told.value.faults == ["f0.json: lists no instance at all: if there is none any more, add --allow-empty"]
+    keep(engine, "ec2", instances(), allow_empty=True)
+    with reading(engine) as connection:
+        assert connection.execute(select(TABLES["observation"].c.is_whole)).scalar_one()
+
+
+@pytest.mark.parametrize("taken_at", [datetime(2026, 1, 1), datetime.now(UTC) + timedelta(days=1)])  # noqa: DTZ001
+def test_a_time_without_a_zone_or_ahead_is_refused(engine: Engine, taken_at: datetime) -> None:
+    with pytest.raises(LimitError, match="give a time with its zone that is not in the future"):
+        keep(engine, "neuron-ls", neuron_ls(), taken_at=taken_at)
+
+
+@pytest.mark.parametrize("table", OURS)
+def test_what_was_seen_is_never_changed(engine: Engine, table: str) -> None:
+    keep(engine, "kubernetes", listed(node(), ultraserver()))
+    keep(engine, "neuron-ls", neuron_ls())
+    for statement in (f"UPDATE {table} SET id = id + 1", f"DELETE FROM {table}"):
+        with pytest.raises(DBAPIError, match=f"{table} is append only"), engine.begin() as connection:
+            connection.execute(sql(statement))
+
+
+def test_a_copy_has_what_was_seen(engine: Engine, databases: Databases) -> None:
+    keep(engine, "kubernetes", listed(node(), ultraserver()))
+    keep(engine, "neuron-ls", neuron_ls())
+    for other in ("sqlite", "postgresql"):
+        with connect(databases.empty(other)) as copy:
+            migrate.migrate(copy)
+            for replace in (False, True):
+                with reading(engine) as source, writing(copy) as target:
+                    transfer(source, target, replace=replace)
+                assert counts(copy) == counts(engine)

@@ -1,0 +1,239 @@
+"""What each source says of servers, chips and links, in the shapes that the real programs print."""
+
+from io import BytesIO
+from typing import Any
+
+import pytest
+from printed import (
+    HYPERPOD,
+    MONITOR,
+    SYSFS,
+    in_a_container,
+    instance_topology,
+    instances,
+    listed,
+    neuron_ls,
+    node,
+    resource_slice,
+    slurm,
+    slurm_node,
+    text,
+    ultraserver,
+)
+
+from trninv.importers.kinds import READERS
+from trninv.importers.observed import Block, Chip, Seen, Server, Side, Whole
+from trninv.importers.reading import Faults, Source
+
+
+def read(kind: str, *documents: object) -> list[Seen]:
+    """What a file says, one document a line; it has no fault."""
+    faults = Faults()
+    given = b"\n".join(map(text, documents)) + b"\n"
+    seen = list(READERS[kind](Source(BytesIO(given), "file", faults)))
+    assert faults.told == []
+    return seen
+
+
+def one(kind: str, document: object) -> Server:
+    (server,) = (each for each in read(kind, document) if isinstance(each, Server))
+    return server
+
+
+def test_neuron_ls_of_a_host() -> None:
+    server = one("neuron-ls", neuron_ls())
+    assert (server.instance, server.instance_type, server.logical_cores) == ("i-0a", "trn2u.48xlarge", 2)
+    assert not server.is_partial
+    assert [chip.ordinal for chip in server.chips] == list(range(16))
+    assert server.chips[5] == Chip(
+        5, "0000:58:00.0", memory_bytes=96 << 30, cores=8, numa_node=0, neighbours=(1, 4, 6, 9)
+    )
+    assert "secret" not in repr(server)
+
+
+def test_neuron_ls_of_many_hosts_one_a_line() -> None:
+    wrapped = {"host": "h1", "neuron_ls": neuron_ls(None, None)}
+    first, second = read("neuron-ls", neuron_ls(), wrapped)
+    assert isinstance(first, Server)
+    assert isinstance(second, Server)
+    assert (first.instance, second.instance, second.host) == ("i-0a", None, "h1")
+
+
+@pytest.mark.parametrize(
+    ("devices", "is_partial", "ordinals"),
+    [
+        (neuron_ls(chips=[4, 5, 13]), False, [4, 5, 13]),
+        (in_a_container(neuron_ls(chips=[4, 5, 13])), True, [4, 5, 13]),
+        (neuron_ls(chips=range(4)), True, [0, 1, 2, 3]),
+        (neuron_ls(chips=[0, 1, *range(3, 16)]), False, [0, 1, *range(3, 16)]),
+        (in_a_container(neuron_ls(kind="trn9.huge", chips=[4, 5])), True, [0, 1]),
+    ],
+    ids=["a host", "a container", "the first chips of more", "one is missing", "a container of an unknown type"],
+)
+def test_a_container_is_told_from_a_host(devices: Any, is_partial: bool, ordinals: list[int]) -> None:
+    server = one("neuron-ls", devices)
+    assert (server.is_partial, [chip.ordinal for chip in server.chips]) == (is_partial, ordinals)
+
+
+def test_a_single_chip_has_no_neighbours_and_an_old_address() -> None:
+    (device,) = neuron_ls("i-1", "trn2.3xlarge", [0])
+    server = one("neuron-ls", [device | {"bdf": "CC:00.0", "connected_to": None, "numa_node": "-1"}])
+    assert server.chips == (Chip(0, "0000:cc:00.0", memory_bytes=96 << 30, cores=8),)
+    assert not server.is_partial
+
+
+def test_ec2_topology_names_blocks_and_network_nodes() -> None:
+    server = one("ec2", instance_topology(["i-0a"]))
+    assert (server.capacity_block, server.network_nodes) == ("cb-0", ("nn-a", "nn-b", "nn-c"))
+    assert (server.zone, server.instance_type) == ("usw2-az4", "trn2u.48xlarge")
+
+
+@pytest.mark.parametrize("block", [None, "null", ""])
+def test_a_block_that_is_not_told_is_unknown(block: str | None) -> None:
+    assert one("ec2", instance_topology(["i-0a"], block)).capacity_block is None
+
+
+def test_ec2_instances_are_whole_with_their_last_page() -> None:
+    pages = [instances("i-0a", next_page="more"), instances("i-0b")]
+    assert [type(each) for each in read("ec2", *pages)] == [Server, Server, Whole]
+    assert Whole() not in read("ec2", pages[0])
+    assert Whole() not in read("ec2", instance_topology(["i-0a"]))
+
+
+@pytest.mark.parametrize(("state", "ours"), [("running", "up"), ("stopped", "down"), ("pending", "maintenance")])
+def test_ec2_states(state: str, ours: str) -> None:
+    server = one("ec2", instances("i-0a", state=state))
+    assert (server.state, server.host, server.reservation) == (ours, "ip-0a.ec2.internal", "cr-0")
+    assert "somebody" not in repr(server)
+
+
+def test_a_terminated_instance_is_none() -> None:
+    assert read("ec2", instances("i-0a", state="terminated")) == [Whole()]
+
+
+def test_ec2_reservations_and_blocks() -> None:
+    reserved = {"CapacityReservations": [{"CapacityReservationId": "cr-0", "NetworkNodes": ["nn-a"]}]}
+    status = [{"CapacityBlockId": "cb-0", "InterconnectStatus": "impaired"}]
+    assert read("ec2", reserved, {"CapacityBlockStatuses": status}) == [
+        Block("file:2.CapacityBlockStatuses[0]", "cb-0", "impaired")
+    ]
+
+
+def test_kubernetes_nodes() -> None:
+    node_, whole = read("kubernetes", listed(node()))
+    assert isinstance(node_, Server)
+    assert whole == Whole()
+    assert (node_.instance, node_.host, node_.chip_count, node_.state) == ("i-0a", "n0", 16, "up")
+    assert (node_.ultraserver, node_.position, node_.ultraserver_mode) == ("00000000000000ab", 2, "1_2_4")
+    assert node_.network_nodes == ("nn-a", "nn-b", "nn-c")
+    assert Whole() not in read("kubernetes", listed(node(), next_page="more"))
+
+
+@pytest.mark.parametrize(
+    ("more", "state", "reason"),
+    [
+        ({"conditions": [{"type": "NeuronHealth", "status": "True", "reason": "HBM"}]}, "down", "NeuronHealth: HBM"),
+        ({"conditions": [{"type": "NeuronHealth", "status": "False"}]}, "up", None),
+        (
+            {"conditions": [{"type": "AcceleratedHardwareReady", "status": "False", "reason": "NeuronDMAError"}]},
+            "down",
+            "AcceleratedHardwareReady: NeuronDMAError",
+        ),
+        ({"conditions": [{"type": "AcceleratedHardwareReady", "status": "True"}]}, "up", None),
+        ({"spec": {"unschedulable": True}}, "maintenance", "unschedulable"),
+        (
+            {"labels": {"sagemaker.amazonaws.com/node-health-status": "UnschedulablePendingReboot"}},
+            "maintenance",
+            "UnschedulablePendingReboot",
+        ),
+    ],
+)
+def test_what_kubernetes_says_of_health(more: dict[str, Any], state: str, reason: str | None) -> None:
+    server = one("kubernetes", listed(node(**more)))
+    assert (server.state, server.reason) == (state, reason)
+
+
+def test_an_ultraserver_that_was_not_elected_is_none() -> None:
+    labels = {
+        "neuron.amazonaws.com/ultraserver-server-id-4": "0" * 16,
+        "neuron.amazonaws.com/ultraserver-node-id-4": "-1",
+    }
+    assert one("kubernetes", listed(node(labels=labels))).ultraserver is None
+
+
+def test_resource_slices_of_the_newest_generation_name_chips() -> None:
+    old, new = resource_slice(generation=1), resource_slice(chips=[0, 2], generation=2)
+    server = one("kubernetes", listed(new, old))
+    assert [chip.ordinal for chip in server.chips] == [0, 2]
+    assert server.chips[0].efa_bdf == "0000:cc:00.0"
+    assert not server.is_partial
+
+
+def test_a_slice_that_is_missing_makes_a_partial_view() -> None:
+    given = resource_slice()
+    given["spec"]["pool"]["resourceSliceCount"] = 2
+    assert one("kubernetes", listed(given)).is_partial
+
+
+def test_an_older_slice_has_its_attributes_below_basic() -> None:
+    given = resource_slice(chips=[3])
+    given["spec"]["devices"] = [{"name": "d", "basic": given["spec"]["devices"][0]}]
+    del given["spec"]["devices"][0]["basic"]["name"]
+    assert [chip.ordinal for chip in one("kubernetes", listed(given)).chips] == [3]
+
+
+def test_an_ultraserver_tells_its_sides() -> None:
+    found = read("kubernetes", ultraserver(linkStatusVertical="down"))
+    assert [(each.side, each.is_up) for each in found if isinstance(each, Side)] == [("H", True), ("V", False)]
+
+
+@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize(
+    ("states", "ours"),
+    [(["IDLE"], "up"), (["IDLE", "DRAIN"], "maintenance"), (["DOWN", "NOT_RESPONDING"], "down"), (["MIXED"], "up")],
+)
+def test_slurm_states(states: list[str], ours: str, old: bool) -> None:
+    server = one("slurm", slurm(slurm_node("h0", *states, old=old)))
+    assert (server.host, server.state, server.chip_count) == ("h0", ours, 16)
+    assert server.instance == (None if old else "i-0a")
+
+
+def test_slurm_as_text() -> None:
+    lines = (
+        "NodeName=h0 Arch=x86_64 CPUTot=192 Gres=neuron:trainium2:16 State=IDLE+DRAIN ThreadsPerCore=2 "
+        "InstanceId=i-0a Reason=bad HBM of c5 [root@2026-11-01T00:00:00]\n"
+        "NodeName=h1 Gres=(null) State=ALLOCATED InstanceId=(null)"
+    )
+    first, second = read("slurm", lines)
+    assert isinstance(first, Server)
+    assert isinstance(second, Server)
+    assert (first.host, first.instance, first.state) == ("h0", "i-0a", "maintenance")
+    assert first.reason == "bad HBM of c5 [root@2026-11-01T00:00:00]"
+    assert (second.host, second.instance, second.state, second.chip_count) == ("h1", None, "up", None)
+
+
+def test_neuron_monitor_s_last_whole_line() -> None:
+    faults = Faults()
+    given = text({"old": 1}) + b"\n" + text(MONITOR) + b"\n" + text(MONITOR)[:40]
+    (server,) = READERS["neuron-monitor"](Source(BytesIO(given), "file", faults))
+    assert isinstance(server, Server)
+    assert (server.instance, server.chip_count, server.is_partial, faults.told) == ("i-0a", 16, True, [])
+    assert [(chip.ordinal, chip.ecc_uncorrected, chip.cores) for chip in server.chips] == [(0, 0, 8), (5, 3, 8)]
+
+
+def test_an_error_of_neuron_monitor_is_no_data() -> None:
+    counters = {"neuron_hw_counters": MONITOR["system_data"]["neuron_hw_counters"] | {"error": "driver"}}
+    assert one("neuron-monitor", MONITOR | {"system_data": counters}).chips == ()
+
+
+def test_sysfs_of_an_ultraserver() -> None:
+    server = one("neuron-sysfs", SYSFS)
+    assert (server.host, server.ultraserver, server.position) == ("h0", "00000000000000ab", 2)
+    assert (server.instance_type, server.ultraserver_mode) == ("trn2u.48xlarge", "1_2_4")
+    assert server.chips == (Chip(0, serial="9ff5434815c8bd80", cores=8, neighbours=(1, 3, 4, 12), ecc_uncorrected=3),)
+
+
+def test_hyperpod() -> None:
+    server = one("hyperpod", HYPERPOD)
+    assert (server.instance, server.host, server.instance_type) == ("i-0a", "h0", "trn2.48xlarge")
+    assert (server.ultraserver, server.state, server.reason) == ("us-1", "down", "hardware")

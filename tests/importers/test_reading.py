@@ -1,0 +1,208 @@
+"""What is not as it should be is named with its place, whatever it is; nothing is guessed, and nothing is a trace."""
+
+import gzip
+import itertools
+import json
+import random
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from printed import (
+    HYPERPOD,
+    MONITOR,
+    SYSFS,
+    instance_topology,
+    instances,
+    listed,
+    neuron_ls,
+    node,
+    resource_slice,
+    slurm,
+    slurm_node,
+    text,
+    ultraserver,
+)
+
+from trninv.importers import reading
+from trninv.importers.kinds import READERS
+from trninv.importers.observed import Server
+from trninv.importers.reading import Faults, Source, parsed
+
+SAMPLES: dict[str, list[object]] = {
+    "neuron-ls": [neuron_ls()],
+    "ec2": [instance_topology(["i-0a"]), instances("i-0a")],
+    "kubernetes": [listed(node(), resource_slice(), ultraserver())],
+    "slurm": [slurm(slurm_node("h0")), slurm(slurm_node("h0", old=True)), "NodeName=h0 State=IDLE Gres=neuron:16"],
+    "neuron-monitor": [MONITOR],
+    "neuron-sysfs": [SYSFS],
+    "hyperpod": [HYPERPOD],
+}
+
+
+def faults_of(kind: str, content: bytes) -> list[str]:
+    faults = Faults()
+    for _ in READERS[kind](Source(BytesIO(content), "f.json", faults)):
+        pass
+    return faults.told
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "f.json: is empty"),
+        (b"\n \n", "f.json: is empty"),
+        (b"[\n{]", "f.json:2:2: is not JSON: expecting property name enclosed in double quotes"),
+        (b"[]\nlogin: banner\n", "f.json:2:1: is not JSON: expecting value"),
+        (b"[" * 100_000, "f.json: is nested too deeply"),
+        (b'[{"bdf":"a","bdf":"b"}]', "f.json: has the key 'bdf' twice in one object"),
+        (b'[{"memory_size":NaN}]', "f.json: has NaN, which is no JSON"),
+        (b'[{"memory_size":-Infinity}]', "f.json: has -Infinity, which is no JSON"),
+        (b'[{"memory_size":1e999}]', "f.json: has the number '1e999', which is too large"),
+        (b'[{"a":' + b"9" * 4_301 + b"}]", "f.json: has a whole number of 4,301 digits: 63 bits are the most"),
+        (b'[{"a":9223372036854775808}]', "f.json: has a whole number of 19 digits: 63 bits are the most"),
+        (b"\xff[]", "f.json: is not UTF-8 at byte 1"),
+        (b"{}", "f.json:1.neuron_ls: is None, not neuron-ls's list of devices"),
+        (b"3", "f.json:1: is 3, not neuron-ls's list of devices"),
+        (b"[3]", "f.json:1[0]: is 3, not an object"),
+        (b"[]", "f.json:1: lists no device"),
+        (b'[{"neuron_device":true}]', "f.json:1[0].neuron_device: is True, not a whole number from 0 to 127"),
+        (
+            b'[{"neuron_device":0,"connected_to":[128]}]',
+            "f.json:1[0].connected_to[0]: is 128, not a whole number from 0 to 127",
+        ),
+        (b'[{"neuron_device":0,"connected_to":{}}]', "f.json:1[0].connected_to: is an object, not a list"),
+        (b'[{"neuron_device":0,"bdf":"x"}]', "f.json:1[0].bdf: is 'x', not a PCI address such as 0000:cc:00.0"),
+        (
+            b'[{"neuron_device":0,"memory_size":1.5}]',
+            "f.json:1[0].memory_size: is 1.5, not a whole number from 0 to 9,223,372,036,854,775,807",
+        ),
+        (b'[{"neuron_device":0},{"neuron_device":0}]', "f.json:1: lists a device twice, or more than 128"),
+        (b'[{"neuron_device":0,"numa_node":"x"}]', "f.json:1[0].numa_node: is 'x', not a whole number from 0 to 128"),
+    ],
+)
+def test_a_fault_is_told_with_its_place(content: bytes, fault: str) -> None:
+    assert fault in faults_of("neuron-ls", content)
+
+
+@pytest.mark.parametrize("name", ["a b", "a\nSwitchName=x", "a\x1b[31m", "a\u202eb", "a" * 254, "a\0", "\ud800"])
+def test_a_name_that_could_be_taken_for_something_else_is_a_fault(name: str) -> None:
+    (fault,) = faults_of("slurm", text(slurm(slurm_node() | {"instance_id": name})))
+    assert fault.startswith("f.json:1.nodes[0].instance_id: is ")
+    assert fault.isprintable()
+
+
+def test_two_instances_in_one_listing_are_a_fault() -> None:
+    (fault,) = faults_of("neuron-ls", text([*neuron_ls("i-a", chips=[0]), *neuron_ls("i-b", chips=[1])]))
+    assert fault == "f.json:1[0].instance_id: is not that of the other devices: i-a and i-b"
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "fault"),
+    [
+        (
+            "ec2",
+            b'{"instances":[]}',
+            "f.json:1: has none of Reservations, Instances, CapacityReservations, CapacityBlockStatuses",
+        ),
+        ("ec2", b'{"Instances":[{}]}', "f.json:1.Instances[0]: has no InstanceId"),
+        (
+            "ec2",
+            b'{"CapacityBlockStatuses":[{"CapacityBlockId":"cb","InterconnectStatus":"?"}]}',
+            "f.json:1.CapacityBlockStatuses[0].InterconnectStatus: is not ok, impaired or insufficient-data",
+        ),
+        ("kubernetes", b'{"kind":"Pod"}', "f.json:1: is no List, Node, ResourceSlice or NeuronUltraServer"),
+        ("kubernetes", b'{"kind":"Node"}', "f.json:1: has no metadata.name"),
+        ("kubernetes", b"a: &a [*a, *a]\n", "f.json:1:1: is not JSON: expecting value"),
+        ("slurm", b"{}", "f.json:1: has no list nodes"),
+        ("slurm", b"slurm_load_node error\n", "f.json:1: is no line of scontrol -o show node"),
+        ("neuron-monitor", b"{", "f.json:1:2: is not JSON: expecting property name enclosed in double quotes"),
+        (
+            "neuron-monitor",
+            b'{"instance_info":{"error":"no IMDS"}}',
+            "f.json:1.instance_info: says 'no IMDS', so it has no data",
+        ),
+        ("neuron-sysfs", b"hello\n", "f.json:1: is not PATH:VALUE"),
+        ("neuron-sysfs", b"# host: h0\n", "f.json: has no line of the Neuron driver"),
+        ("hyperpod", b"{}", "f.json:1: has no list ClusterNodeSummaries"),
+    ],
+)
+def test_what_is_no_output_of_the_program_is_told(kind: str, content: bytes, fault: str) -> None:
+    assert fault in faults_of(kind, content)
+
+
+def test_a_document_of_many_lines_is_read_as_one_of_a_line() -> None:
+    document = text(neuron_ls())
+    spread = json.dumps(neuron_ls(), indent=1).encode()
+    for content in (document, spread, gzip.compress(spread)):
+        assert faults_of("neuron-ls", content) == []
+
+
+def test_limits_hold_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_LINE", 1_000)
+    monkeypatch.setattr(reading, "MAX_DOCUMENT", 5_000)
+    assert faults_of("neuron-ls", b"[" + b" " * 6_000) == [
+        "f.json: is a document of more than 0 MiB: give its items one a line"
+    ]
+    long = b"[]\n[" + b" " * 2_000 + b"]\n[]\n"
+    assert faults_of("neuron-ls", long)[1] == "f.json:2: is a line of more than 1,000 bytes"
+    monkeypatch.setattr(reading, "MAX_FILE", 100_000)
+    monkeypatch.setattr(reading, "MAX_DOCUMENT", 1_000_000)
+    bomb = gzip.compress(b"[" + b"\n" * 10_000_000)
+    assert "f.json: has more than 0 GiB" in faults_of("neuron-ls", bomb)
+
+
+def test_what_cannot_be_unpacked_is_told() -> None:
+    (fault, *_) = faults_of("neuron-ls", gzip.compress(text(neuron_ls()))[:-9])
+    assert fault.startswith("f.json: cannot be unpacked: ")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**63) + 1, 2**63 - 1) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_json_is_read_as_everybody_does(value: object) -> None:
+    assert parsed(json.dumps(value).encode()) == value
+
+
+def _spoilt(content: bytes, dice: random.Random) -> bytes:
+    """A file with something cut out, doubled, swapped or replaced."""
+    start, stop = sorted(dice.randrange(len(content) + 1) for _ in "ab")
+    stop = min(stop, start + dice.choice([1, 5, 50]))
+    words = (
+        b'"',
+        b"{",
+        b"[",
+        b"null",
+        b"-1",
+        b"true",
+        b"1e400",
+        b"\0",
+        b"\xff",
+        b"\n",
+        b"[]",
+        b"{}",
+        b'"x"',
+        b"NaN",
+        b"",
+    )
+    return content[:start] + dice.choice([*words, content[start:stop] * 2]) + content[stop:]
+
+
+@pytest.mark.parametrize("seeds", [range(50), pytest.param(range(50, 800), marks=pytest.mark.slow)])
+def test_a_spoilt_file_has_faults_or_servers_and_no_trace(seeds: range) -> None:
+    for seed, (kind, samples) in itertools.product(seeds, SAMPLES.items()):
+        dice = random.Random(seed)
+        content = text(dice.choice(samples))
+        for _ in range(dice.randint(1, 3)):
+            content = _spoilt(content, dice)
+        faults = Faults()
+        for each in READERS[kind](Source(BytesIO(content), "f", faults)):
+            if isinstance(each, Server):
+                names = (each.instance, each.host, each.instance_type)
+                assert all(name is None or name.isprintable() for name in names), seed
+                assert all(0 <= chip.ordinal < 128 for chip in each.chips), seed
+        assert all(fault.startswith("f") for fault in faults.told), seed

@@ -1,0 +1,121 @@
+"""import, collect: what machines and their managers report."""
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+import click
+
+from trninv.cli.output import Progress, format_option, rows, show
+from trninv.errors import FileError, UsageError
+from trninv.importers.collect import collect as collected
+from trninv.importers.kinds import READERS
+from trninv.importers.observation import File, Imported, observe
+from trninv.inventory.database import connect, writing
+
+
+@click.command("import")
+@click.argument("kind", type=click.Choice(list(READERS)))
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--dry-run", is_flag=True, help="Read and check all, and keep nothing.")
+@click.option(
+    "--taken-at", metavar="TIME", help="When the files were written, such as 2026-11-22T02:10:00Z.  [default: now]"
+)
+@click.option("--trust-host-names", is_flag=True, help="A file that names no instance speaks for the host in its name.")
+@click.option("--allow-empty", is_flag=True, help="Take a whole listing without an instance for what it says.")
+@format_option
+@click.pass_obj
+def import_(  # one parameter an option
+    database: str,
+    kind: str,
+    files: tuple[str, ...],
+    dry_run: bool,
+    taken_at: str | None,
+    trust_host_names: bool,
+    allow_empty: bool,
+    style: str,
+) -> None:
+    """Keep what machines and their managers report, beside the design: instances, chips, network nodes.
+
+    KIND is the program that wrote the files; - is stdin, and gzip is unpacked. All files are kept, or, where there is
+    any fault in one, none, and every fault is told. The same file again only counts as seen once more.
+
+    \b
+    neuron-ls -j | ssh admin trninv import neuron-ls --trust-host-names -
+    trninv import ec2 instances.json topology.json
+    trninv import kubernetes nodes.json --dry-run
+    """
+    with ExitStack() as stack:
+        engine, progress = stack.enter_context(connect(database)), stack.enter_context(Progress("import"))
+        connection = stack.enter_context(writing(engine))
+        kept = connection.begin_nested()
+        try:
+            found = observe(
+                connection,
+                kind,
+                opened(files),
+                taken_at=_time(taken_at),
+                trust_host_names=trust_host_names,
+                allow_empty=allow_empty,
+                progress=progress,
+            )
+        except FileError as error:
+            for fault in error.faults:
+                click.echo(fault, err=True)
+            raise
+        if dry_run:
+            kept.rollback()
+    show(style, found, lambda: _table(found, dry_run=dry_run))
+
+
+@click.command()
+def collect() -> None:
+    """Print what this machine says of itself, as one line: its chips by neuron-ls, the files of its Neuron driver.
+
+    Nothing is sent anywhere, and command lines of processes are left out.
+
+    \b
+    trninv collect >> fleet.ndjson
+    trninv collect | ssh admin trninv import neuron-ls -
+    """
+    click.echo(json.dumps(collected(), separators=(",", ":")))
+
+
+def _table(found: Sequence[Imported], *, dry_run: bool) -> None:
+    became = {True: "seen again", False: "would be kept" if dry_run else "kept"}
+    rows(
+        ["file", "servers", "chips", ""],
+        ((each.name, each.servers, each.chips, became[each.is_known]) for each in found),
+    )
+
+
+def _time(given: str | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(given) if given else None
+    except ValueError:
+        raise UsageError(f"--taken-at {given!r}: write it as 2026-11-22T02:10:00Z") from None
+
+
+def opened(names: Sequence[str]) -> Iterator[File]:
+    """Files by their names, each open while it is read; - is stdin."""
+    for name in names:
+        with _content(name) as content:
+            yield File("stdin" if name == "-" else Path(name).name, content)
+
+
+@contextmanager
+def _content(name: str) -> Iterator[IO[bytes]]:
+    if name != "-":
+        with Path(name).open("rb") as file:
+            yield file
+        return
+    with tempfile.TemporaryFile() as copy:  # it is read twice: for its digest, and for what it says
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.seek(0)
+        yield copy

@@ -1,0 +1,80 @@
+"""What this machine says of itself: its chips as neuron-ls lists them, and the files of its Neuron driver."""
+
+import json
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from trninv.errors import NotFoundError
+from trninv.importers.neuron_sysfs import CLASS, DEVICES
+
+_COMMAND = ("neuron-ls", "--json-output")
+_SECONDS = 60
+_MAX_VALUE = 4_096
+_FILES = (
+    "ultraserver_mode",
+    *(f"{name}_{size}" for size in (2, 4) for name in ("node_id", "server_id")),
+    "node_id",
+    "reservation_id",
+)
+_OF_A_CHIP = (
+    "connected_devices",
+    "core_count",
+    "info/serial_number",
+    "info/architecture/instance_type",
+    "stats/hardware/*ecc*uncorrected",
+    "stats/hardware/*ecc*uncorrected/total",
+)
+
+
+def collect(root: Path = Path("/")) -> dict[str, Any]:
+    """What ``trninv import neuron-ls`` reads: host, neuron_ls without processes, and sysfs by path.
+
+    Parameters
+    ----------
+    root
+        Where /sys is.
+
+    Raises
+    ------
+    NotFoundError
+        neuron-ls is not there, or finds no device.
+
+    """
+    return {"host": platform.node(), "neuron_ls": _devices(), "sysfs": _sysfs(root)}
+
+
+def _devices() -> list[dict[str, Any]]:
+    try:
+        ran = subprocess.run(  # noqa: S603 # words of our own
+            _COMMAND, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except FileNotFoundError:
+        raise NotFoundError(
+            "neuron-ls is not on PATH: install aws-neuronx-tools, or run this on a Trainium machine"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise NotFoundError(f"neuron-ls did not end within {_SECONDS} s: look at the Neuron driver (dmesg)") from None
+    try:
+        found = json.loads(ran.stdout)
+        return [{name: each[name] for name in each if name != "neuron_processes"} for each in found]
+    except (ValueError, TypeError):
+        why = (ran.stderr.strip() or "it printed no JSON").splitlines()[-1]
+        raise NotFoundError(f"neuron-ls found no device: {why}") from None
+
+
+def _sysfs(root: Path) -> dict[str, str]:
+    paths = [root / CLASS.lstrip("/") / name for name in _FILES]
+    for chip in sorted((root / DEVICES.lstrip("/")).glob("neuron[0-9]*")):
+        paths += [path for pattern in _OF_A_CHIP for path in sorted(chip.glob(pattern))]
+    found = {f"/{path.relative_to(root)}": text for path in paths if (text := _text(path))}
+    return dict(sorted(found.items()))
+
+
+def _text(path: Path) -> str | None:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(_MAX_VALUE).strip()
+    except OSError:  # some are there on some types alone, or are folders
+        return None

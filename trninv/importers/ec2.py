@@ -1,0 +1,94 @@
+"""What ``aws ec2`` prints: instances, their topology, reservations' topology and capacity blocks' status.
+
+Pages may come in one file, one a line, or in files of their own. Tags, security groups and whatever else is not named
+here is left out. Network nodes' ids are made for each account: import one account's at a time.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from trninv.importers.observed import Block, Seen, Server, Whole
+from trninv.importers.reading import Source, Value
+
+HELP = "aws ec2 describe-instances, -instance-topology, -capacity-reservation-topology, -capacity-block-status."
+
+_STATES = {"pending": "maintenance", "running": "up", "stopping": "down", "shutting-down": "down", "stopped": "down"}
+"""Of DescribeInstances; a terminated instance is none any more."""
+
+
+def read(source: Source) -> Iterator[Seen]:
+    """The servers and capacity blocks of a file."""
+    last: Value | None = None
+    for page in source.values():
+        kinds = [name for name in _PAGES if isinstance(page.of, dict) and name in page.of]
+        if not kinds:
+            page.fault(f"has none of {', '.join(_PAGES)}")
+        for name in kinds:
+            yield from _PAGES[name](page.get(name))
+        if "Reservations" in kinds:
+            last = page
+    if last is not None and last.get("NextToken").as_text() is None:
+        yield Whole()
+
+
+def _instances(reservations: Value) -> Iterator[Seen]:
+    for reservation in reservations.objects():
+        for each in reservation.get("Instances").objects():
+            state = each.get("State").get("Name").as_text()
+            if state != "terminated" and (instance := _required(each, "InstanceId")):
+                placement = each.get("Placement")
+                yield Server(
+                    where=each.where,
+                    instance=instance,
+                    host=each.get("PrivateDnsName").as_name(),
+                    instance_type=each.get("InstanceType").as_name(),
+                    zone=placement.get("AvailabilityZoneId").as_name() or placement.get("AvailabilityZone").as_name(),
+                    reservation=each.get("CapacityReservationId").as_name(),
+                    capacity_block=each.get("CapacityBlockId").as_name(),
+                    state=_STATES.get(state or ""),
+                    reason=state,
+                )
+
+
+def _topology(instances: Value) -> Iterator[Seen]:
+    for each in instances.objects():
+        if instance := _required(each, "InstanceId"):
+            yield Server(
+                where=each.where,
+                instance=instance,
+                instance_type=each.get("InstanceType").as_name(),
+                zone=each.get("ZoneId").as_name(),
+                capacity_block=each.get("CapacityBlockId").as_name(),
+                network_nodes=each.get("NetworkNodes").names(),
+            )
+
+
+def _reserved(reservations: Value) -> Iterator[Seen]:
+    """Where instances of a reservation will stand; it names none, so nothing is known of servers yet."""
+    for each in reservations.objects():
+        _required(each, "CapacityReservationId")
+        each.get("NetworkNodes").names()
+    yield from ()
+
+
+def _blocks(statuses: Value) -> Iterator[Seen]:
+    for each in statuses.objects():
+        block, status = _required(each, "CapacityBlockId"), each.get("InterconnectStatus").as_text()
+        if status not in (None, "ok", "impaired", "insufficient-data"):
+            each.get("InterconnectStatus").fault("is not ok, impaired or insufficient-data")
+        elif block and status:
+            yield Block(each.where, block, status)
+
+
+def _required(each: Value, name: str) -> str | None:
+    found = each.get(name).as_name()
+    if found is None:
+        each.fault(f"has no {name}")
+    return found
+
+
+_PAGES: Mapping[str, Callable[[Value], Iterator[Seen]]] = {
+    "Reservations": _instances,
+    "Instances": _topology,
+    "CapacityReservations": _reserved,
+    "CapacityBlockStatuses": _blocks,
+}

@@ -1,0 +1,41 @@
+"""``aws sagemaker list-cluster-nodes``: the instances of a HyperPod cluster and the UltraServers that they are in."""
+
+from collections.abc import Iterator
+
+from trninv.importers.observed import Seen, Server
+from trninv.importers.reading import Source
+
+HELP = "aws sagemaker list-cluster-nodes."
+
+_STATES = {
+    "Running": "up",
+    "Pending": "maintenance",
+    "SystemUpdating": "maintenance",
+    "DeepHealthCheckInProgress": "maintenance",
+    "ShuttingDown": "down",
+    "Failure": "down",
+}
+
+
+def read(source: Source) -> Iterator[Seen]:
+    """The servers of a file."""
+    for page in source.values():
+        if not isinstance(page.get("ClusterNodeSummaries").of, list):
+            page.fault("has no list ClusterNodeSummaries")
+            return
+        for each in page.get("ClusterNodeSummaries").objects():
+            status = each.get("InstanceStatus")
+            word, kind = status.get("Status").as_text(), each.get("InstanceType").as_name()
+            instance = each.get("InstanceId").as_name()
+            if instance is None:
+                each.fault("has no InstanceId")
+            elif word != "NotFound":
+                yield Server(
+                    where=each.where,
+                    instance=instance,
+                    host=each.get("PrivateDnsHostname").as_name(),
+                    instance_type=kind and kind.removeprefix("ml."),
+                    ultraserver=each.get("UltraServerInfo").get("Id").as_name(),
+                    state=_STATES.get(word or ""),
+                    reason=status.get("Message").as_text() or word,
+                )
