@@ -30,6 +30,14 @@ NESTED = f"{_CHIPS} links {{ nodes {{ technology scope nominal {{ gigabytesPerSe
 NAMED = f"{_CHIPS} links {{ nodes {{ address technology nominal {{ gigabytesPerSecond }} }} }} }} }} }}"
 """Includes link addresses: a hand-written route makes each once, the compiled document at both of its ends."""
 FLAT = "{ chips(first: 1000) { nodes { id address ordinal state memory { gibibytes } } } }"
+SEARCHES = {
+    "links added up": "{ links { aggregates { count bandwidth { bytesPerSecond } } } }",
+    "links added up by model": "{ links { aggregates(by: [MODEL]) { model count bandwidth { bytesPerSecond } } } }",
+    "links that carry less than 1 GB/s": (
+        "{ links(filter: {bandwidth: {lt: {gigabytesPerSecond: 1}}}, first: 5) { nodes { address } } }"
+    ),
+}
+"""Documents that take a look at every link; at the size of rainier the mark is 0.3 s."""
 CLIENTS = 8
 CHIPS = "/export/v_chip.ndjson?columns=address,model,state,hbm_gib"
 
@@ -60,6 +68,9 @@ async def _in_process(url: str, file: Path) -> list[Row]:
         rows.append(Row(f"GraphQL, {name}", fast, by_hand, "a route by hand", mark))
     fast, bare = await _medians((compiled, "/graphql", TRIVIAL), (hand, "/bare", ""), times=301)
     rows.append(Row("GraphQL, trivial", fast, bare, "a bare route", 5.0))
+    for name, document in SEARCHES.items():
+        (took,) = await _medians((compiled, "/graphql", document), times=3)
+        rows.append(Row(f"GraphQL, {name}", took, 0.3, "the mark", 1.0))
     return rows
 
 

@@ -3,10 +3,9 @@
 import random
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 
@@ -65,21 +64,36 @@ def _damaged(graph: Graph, chance: random.Random) -> tuple[Graph, list[int]]:
     return left, [node for node in chips if node in left]
 
 
-def damaged_cluster(directory: Path, domains: int) -> Row:
-    """The bisection of a cluster in which five hundred domains have one chip or link down."""
+def clusters(directory: Path, domains: int) -> Iterator[Row]:
+    """A whole cluster: intact, with hundreds of domains that have one chip or link down, with 1 % of its chips down."""
+    with trninv.open(f"sqlite:///{directory}/ours.db") as fleet:
+        for name, ask in (("bisection", fleet.bisection), ("collectives", fleet.collectives)):
+            yield Row(f"{name}, undamaged cluster", seconds(partial(ask, NAME), 1), 0.5, "the mark", 1.0)
+    few = min(250, domains // 8)
+    worn = {
+        "hundreds damaged": ({"node": few, "link": few}, 10.0),
+        "1 % of its chips down": ({"node": 64 * domains // 100}, 3.0),
+    }
+    for name, (lost, mark) in worn.items():
+        _wear(directory, lost)
+        with trninv.open(f"sqlite:///{directory}/damaged.db") as fleet:
+            start = time.perf_counter()
+            found = fleet.bisection(NAME)
+            took = time.perf_counter() - start
+        gap = 1 - found.lower / found.upper
+        note = f"gap {gap:.2%}, mark 1 %"
+        yield Row(f"bisection, cluster with {name}", took, mark, "the mark", 1.0, note=note)
+
+
+def _wear(directory: Path, lost: Mapping[str, int]) -> None:
+    """A copy with so many chips and links down."""
     with sqlite3.connect(directory / "ours.db") as source, sqlite3.connect(directory / "damaged.db") as copy:
         source.backup(copy)
         chance = random.Random(3)
         for table, kind in (("node", "kind = 'chip'"), ("link", "scope IN ('server', 'domain')")):
             ids = [row[0] for row in copy.execute(f"SELECT id FROM {table} WHERE {kind}")]  # noqa: S608
-            lost = chance.sample(ids, min(250, domains // 8))
-            copy.executemany(f"UPDATE {table} SET state = 'down' WHERE id = ?", [(key,) for key in lost])  # noqa: S608
-    with trninv.open(f"sqlite:///{directory}/damaged.db") as fleet:
-        found: list[Any] = []
-        took = seconds(lambda: found.append(fleet.bisection(NAME)), 1)
-    gap = 1 - found[0].lower / found[0].upper
-    note = f"gap {gap:.2%}, mark 1 %"
-    return Row("bisection, cluster with hundreds damaged", took, 10.0, "the mark", 1.0, note=note)
+            down = chance.sample(ids, lost.get(table, 0))
+            copy.executemany(f"UPDATE {table} SET state = 'down' WHERE id = ?", [(key,) for key in down])  # noqa: S608
 
 
 def _all_flows(graph: Graph, first: int, others: Iterable[int]) -> list[float]:
@@ -102,9 +116,17 @@ def flows(directory: Path) -> Iterator[Row]:
             yield Row(f"all-to-all's limit, {scope}", ours, baseline, "networkx, flows of one chip to all", 3.0)
 
 
+def rack(directory: Path) -> Row:
+    """The collectives of a rack, of which every link is one of two kinds."""
+    with trninv.open(f"sqlite:///{directory}/domains.db") as fleet:
+        took = seconds(partial(fleet.collectives, "trn3-gen2/r0"), 1)
+    return Row("collectives, trn3-gen2/r0", took, 1.0, "the mark", 1.0)
+
+
 def routing_rows(directory: Path, domains: int) -> Iterator[Row]:
     yield from bisections(directory)
     yield from flows(directory)
+    yield rack(directory)
     if not (directory / "ours.db").exists():
         seeded(f"sqlite:///{directory}/ours.db", domains)
-    yield damaged_cluster(directory, domains)
+    yield from clusters(directory, domains)

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.cli.main import main
-from trninv.inventory import layout, stamp, transfer
+from trninv.inventory import layout, schema, stamp, transfer
 from trninv.inventory.database import connect, reading, writing
 
 _PROCESSES = multiprocessing.get_context("forkserver")
@@ -32,7 +32,7 @@ def killed_half_way(work: Callable[..., None], *arguments: object) -> None:
 
 def seed_half(url: str, tables: int, told: Connection) -> None:
     """Seed a system, as far as so many tables."""
-    vars(layout)["ORDER"] = vars(stamp)["ORDER"] = (*layout.ORDER[:tables], "the end")
+    vars(layout)["ORDER"] = vars(stamp)["ORDER"] = (*schema.ORDER[:tables], "the end")
     with connect(url) as engine, writing(engine) as connection:
         try:
             stamp.seed(connection, catalog(), systems().get("u-trn2x64"))

@@ -68,3 +68,13 @@ def test_the_service_starts_without_solvers() -> None:
     code = "import sys, trninv.service.app\nprint([name for name in ('networkx', 'scipy') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"
+
+
+def test_status_imports_neither_alembic_nor_the_catalog() -> None:
+    code = (
+        "import sys\nfrom trninv.cli.main import trninv\ntrninv.get_command(None, 'status')\n"
+        "unwanted = ('alembic', 'psycopg', 'trninv.catalog.models', 'trninv.inventory.kinds')\n"
+        "print([name for name in unwanted if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"

@@ -12,7 +12,7 @@ from conftest import Databases
 from trninv.graphql.api import Api, Request
 from trninv.inventory import transfer
 from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.layout import ORDER
+from trninv.inventory.schema import ORDER
 from trninv.reports import postgresql_reader
 from trninv.settings import Settings
 

@@ -11,8 +11,18 @@ from trninv.errors import LimitError, UnknownAddressError, WrongLevelError
 from trninv.inventory import stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.schema import STATES
-from trninv.inventory.state import PPM, UP, Condition, carried, carried_in_sql, events, set_state, worst
+from trninv.inventory.schema import STATES, TABLES
+from trninv.inventory.state import (
+    PPM,
+    UP,
+    Condition,
+    carried,
+    carried_in_sql,
+    events,
+    searched_in_sql,
+    set_state,
+    worst,
+)
 from trninv.routing.fleet import Fleet
 
 U = "u-trn2x64/d0"
@@ -142,3 +152,14 @@ def test_of_two_states_the_worse_holds() -> None:
         for worse in order[at:]:
             assert worst(better, worse) == worst(worse, better) == worse
     assert worst(Condition("degraded", 500_000), Condition("degraded", 250_000)) == Condition("degraded", 250_000)
+
+
+def test_links_are_searched_by_what_they_carry(worn: Fleet) -> None:
+    link, node = TABLES["link"], TABLES["node"]
+    a, b = node.alias(), node.alias()
+    query = select(carried_in_sql(link, a, b), searched_in_sql(link), link.c.bandwidth_bytes_per_s)
+    query = query.join(a, a.c.id == link.c.a_id).join(b, b.c.id == link.c.b_id)
+    with reading(worn.engine) as connection:
+        found = [tuple(map(int, row)) for row in connection.execute(query)]
+    assert all(carries == searched for carries, searched, _ in found)
+    assert len([carries for carries, _, nominal in found if carries != nominal]) > 100

@@ -34,6 +34,39 @@ REPORTS = sorted(reports())
 ROOT = Path(__file__).parents[2]
 
 
+LINK_BY_LINK = """
+SELECT
+    link.technology, link.scope, model.slug AS model,
+    CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable, model.lanes,
+    count(*) AS links, sum(link.cables) AS cables,
+    CAST(sum(link.bandwidth_bytes_per_s) AS DOUBLE PRECISION) / 1000000000 AS gb_per_s,
+    sum(CASE WHEN link.state = 'up' THEN 0 ELSE 1 END) AS links_not_up,
+    (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bandwidth' AND picked = 'yes')
+        AS cable_disputed
+FROM link
+JOIN link_model AS model ON model.id = link.link_model_id
+JOIN node ON node.id = link.a_id
+JOIN cluster ON cluster.id = node.cluster_id
+WHERE cluster.slug = :cluster OR :cluster = ''
+GROUP BY link.technology, link.scope, model.slug, model.bandwidth_bytes_per_s, model.lanes
+ORDER BY link.technology, link.scope, model.slug
+"""
+"""What the report on bandwidth says, counted by looking at each link's end."""
+
+
+CHIP_BY_CHIP = """
+SELECT domain AS domain, cluster, model, count(*) AS chips_up, sum(hbm_gib) AS hbm_gib_up,
+    (SELECT dispute FROM v_fact WHERE subject = v_chip.model AND attribute = 'device_memory' AND picked = 'yes')
+        AS hbm_of_a_chip_disputed
+FROM v_chip
+WHERE state IN ('up', 'degraded')
+GROUP BY domain, cluster, domain_ordinal, model
+ORDER BY hbm_gib_up DESC, cluster, domain_ordinal
+LIMIT :top
+"""
+"""The same of the report on pools."""
+
+
 class _Then(datetime):
     """A clock that has stopped."""
 
@@ -54,6 +87,25 @@ def two(databases: Databases) -> dict[str, str]:
         with connect(url) as engine, writing(engine) as connection:
             stamp.seed(connection, catalog(), few, name="few")
     return urls
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("cluster", ["", "few", "trn1.32xlarge", "trn2-16.48xlarge", "no-such"])
+def test_bandwidth_by_kind_is_that_of_the_links_one_by_one(two: dict[str, str], backend: str, cluster: str) -> None:
+    with connect(two[backend]) as engine:
+        slow = find(engine, checked(LINK_BY_LINK, backend, {"cluster": cluster}), seconds=30)
+        fast = find(engine, report("bandwidth").sql(backend, {"cluster": cluster}), seconds=30)
+    assert (fast.columns, _rounded(fast.rows)) == (slow.columns, _rounded(slow.rows))
+    assert bool(fast.rows) == (cluster != "no-such")
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
+def test_pools_are_those_of_the_chips_one_by_one(two: dict[str, str], backend: str) -> None:
+    with connect(two[backend]) as engine:
+        slow = find(engine, checked(CHIP_BY_CHIP, backend, {"top": 20}), seconds=30)
+        fast = find(engine, report("pools").sql(backend, {}), seconds=30)
+    assert (fast.columns, fast.rows) == (slow.columns, slow.rows)
+    assert len({row[3] for row in fast.rows if row[1] in ("few", "u-trn2x64")}) > 1
 
 
 def _rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import networkx as nx
 import pytest
@@ -27,9 +27,10 @@ from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.fleet import Fleet
 from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.routing.scope import Scope
-from trninv.routing.wiring import Wirings, load
+from trninv.routing.wear import uplinks
+from trninv.routing.wiring import Wirings, cut_links, load
 from trninv.solvers import quotient
-from trninv.solvers.graph import Graph
+from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.quotient import Island, bisect
 
 GB = 10**9
@@ -241,6 +242,64 @@ def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases
         assert answer.side_a + answer.side_b == 7 * 64 - 4
         assert answer.nominal is not None
         _holds_its_bounds(answer)
+
+
+def _noted(asked: list[str], name: str, read: Callable[..., set[int]], *given: object) -> set[int]:
+    asked.append(name)
+    return read(*given)
+
+
+def test_every_link_is_looked_at_once_in_a_state(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    for name in ("_unlike", "_cut_off"):
+        monkeypatch.setattr(cluster, name, partial(_noted, asked, name, getattr(cluster, name)))
+    url = seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 4})
+    with trninv.open(url) as opened:
+        first = opened.bisection("c-u-trn2x64").upper
+        opened.collectives("c-u-trn2x64")
+        opened.what_if(down=["c-u-trn2x64/d0/s0/c0"]).bisection("c-u-trn2x64")
+        assert sorted(asked) == ["_cut_off", "_unlike"]
+        opened.what_if(down=["c-u-trn2x64/fabric/t3/n0"]).bisection("c-u-trn2x64")
+        assert sorted(asked) == ["_cut_off", "_cut_off", "_unlike"]
+        with connect(url) as engine, writing(engine) as connection:
+            connection.execute(
+                update(TABLES["link"]).values(bandwidth_bytes_per_s=TABLES["link"].c.bandwidth_bytes_per_s / 2)
+            )
+        assert opened.bisection("c-u-trn2x64").upper == first / 2
+
+
+def _as_read(kind: cluster.Alike) -> tuple[object, ...]:
+    """What of a kind does not depend on which domain's ids it has."""
+    island = kind.island
+    parts = island.size, island.exit, island.own, island.ratio, island.above is None, kind.failed, len(island.graph)
+    return (*parts, sorted(carries for _, _, carries in capacities(island.graph)))
+
+
+@pytest.mark.parametrize("system", ["u-trn2x64", "trn1", "trn1.2xlarge"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_wear_leaves_of_a_domain_is_what_the_tables_say(databases: Databases, backend: str, system: str) -> None:
+    url, chance = seed_clusters(databases.migrated(backend), {system: 12}), random.Random(system)
+    with connect(url) as engine, writing(engine) as connection:
+        key = TABLES["domain"].c.id
+        intact = connection.scalars(select(key).order_by(key).limit(3)).all()
+        for table in ("node", "link"):
+            rows = TABLES[table]
+            within = select(rows.c.id).where(rows.c.domain_id.is_not(None), rows.c.domain_id.not_in(intact))
+            ids = connection.scalars(within.order_by(rows.c.id)).all()
+            for lost in chance.sample(list(ids), 9):
+                state, factor = chance.choice([("down", None), ("degraded", 333_333)])
+                connection.execute(update(rows).where(rows.c.id == lost).values(state=state, factor_ppm=factor))
+    with trninv.open(url) as opened, Wirings(opened.engine).reading() as reader:
+        scope = Scope.of(reader, f"c-{system}")
+        kinds = {domain: kind for kind in cluster.islands(reader, scope) for domain in kind.domains}
+        assert sum(kind.worn for kind in kinds.values()) > 4
+        for domain, kind in kinds.items():
+            (alone,) = cluster.islands(reader, replace(scope, domains=[domain]))
+            assert not alone.worn
+            assert _as_read(kind) == _as_read(alone)
+            up = uplinks(reader.connection, [domain]).get(domain, [])
+            graph, above = alone.island.graph, alone.island.above
+            assert up == ([] if above is None else sorted(cut_links(graph, {above}), key=lambda link: link.id))
 
 
 def test_bisection_of_single_chips_against_every_split(databases: Databases) -> None:

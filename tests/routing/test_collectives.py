@@ -18,10 +18,11 @@ from conftest import Databases
 from graphs import chips_in, domain, graphs, seed_clusters, torus_domain, whole
 from trninv.routing.fleet import Fleet
 from trninv.routing.via import Via
-from trninv.solvers import ports
+from trninv.solvers import collectives, ports
 from trninv.solvers.collectives import concurrent, gather
 from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.rings import most, ring_rate, rings
+from trninv.solvers.symmetry import orbits
 from trninv.solvers.torus_rings import torus_rings
 from trninv.topology.torus import torus
 
@@ -95,6 +96,44 @@ def test_all_to_all_against_edge_flows(graph: Graph, data: st.DataObject) -> Non
     assert found.lower <= found.upper * (1 + 1e-9)
     assert found.upper == pytest.approx(_edge_flows(graph, weights), rel=1e-6, abs=1e-9)
     assert found.lower == pytest.approx(found.upper, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("system", ["trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1"])
+@pytest.mark.parametrize("lost", ["nothing", "chip", "link"])
+def test_links_that_are_alike_are_one_row_and_allow_no_more_or_less(
+    lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch, system: str, lost: str
+) -> None:
+    graph = domain(lite_fleet, system)
+    chips = chips_in(graph)
+    if lost == "chip":
+        graph.remove_node(chips.pop(3))
+    if lost == "link":
+        graph.remove_edge(*min(graph.edges))
+    weights = dict.fromkeys(chips, 1)
+    classes = orbits(graph, weights)
+    together = concurrent(graph, weights)
+    monkeypatch.setattr(collectives, "orbits", lambda *_: [[part] for alike in classes for part in alike])
+    apart = concurrent(graph, weights)
+    assert len(classes) < len(graph) / 2 or lost != "nothing"
+    assert (together.lower, together.upper) == pytest.approx((apart.lower, apart.upper), rel=1e-7)
+
+
+@pytest.mark.parametrize("elsewhere", [20_000, 399_936])
+def test_gathering_from_many_is_the_same_in_either_library(
+    lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch, elsewhere: int
+) -> None:
+    graph = domain(lite_fleet, "trn1.32xlarge")
+    chips = chips_in(graph)
+    graph.add_node(0, kind="network_node")
+    for chip in chips[:8]:
+        graph.add_edge(chip, 0, capacity=25 * GB)
+    weights = dict.fromkeys(chips, 1) | {0: elsewhere}
+    fast = gather(graph, weights)
+    monkeypatch.setattr(collectives, "_INT32", 0)
+    exact = gather(graph, weights)
+    assert fast is not None
+    assert exact is not None
+    assert fast.rate == exact.rate
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,21 @@
-"""up, status, migrate, systems, seed, unseed, verify: what is in the database, and putting it there."""
+"""up, migrate, systems, seed, unseed, verify: what is in the database, and putting it there."""
 
 from collections.abc import Iterable, Sequence
 
 import click
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine
 
 import trninv
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import System
 from trninv.catalog.models import systems as known_systems
 from trninv.cli.output import Progress, format_option, rows, show
+from trninv.cli.status import clusters_in
 from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
 from trninv.inventory import migrate as migrations
 from trninv.inventory import stamp
 from trninv.inventory.address import Place, cluster_name, resolve
-from trninv.inventory.database import connect, display, newest_revision, reading, writing
-from trninv.inventory.layout import ORDER
-from trninv.inventory.schema import TABLES
+from trninv.inventory.database import connect, display, reading, writing
 from trninv.inventory.verify import verify as differences
 from trninv.reports import views
 from trninv.reports.postgresql_reader import make_login
@@ -72,31 +71,6 @@ def _tour(database: str) -> None:
     click.echo(f"bandwidth: {source} to {target}: {flow.maximum_flow} one direction over all paths")
     click.echo(f"pool:      {source}: {pool.memory} on {pool.chips} chips")
     click.echo(f"bisection: {scope}: {half.upper} one direction ({'exact' if half.exact else 'upper bound'})")
-
-
-@click.command()
-@format_option
-@click.pass_obj
-def status(database: str, style: str) -> None:
-    """Which database, which revision, what is seeded, how many rows.
-
-    \b
-    trninv status --format json
-    """
-    with connect(database) as engine, reading(engine) as connection:
-        revision, newest = migrations.current(connection), newest_revision()
-        clusters = _clusters(connection)
-        sizes = {name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *ORDER)}
-
-    def table() -> None:
-        ahead = "" if revision == newest else f" (newest: {newest}: run trninv migrate)"
-        click.echo(f"database: {display(database)}\nrevision: {revision}{ahead}")
-        rows(["cluster", "system", "domains", "chips"], (cluster.values() for cluster in clusters))
-        click.echo()
-        rows(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
-
-    found = {"database": display(database), "revision": revision, "newest": newest, "clusters": clusters, "rows": sizes}
-    show(style, found, table)
 
 
 @click.command()
@@ -240,7 +214,7 @@ def verify(database: str, cluster: str | None, style: str) -> None:
     with connect(database) as engine, reading(engine) as connection:
         slug = _cluster(connection, cluster, "verified").address if cluster else None
         found = list(differences(connection, catalog(), known_systems(), slug))
-        checked = [slug] if slug else [str(row["slug"]) for row in _clusters(connection)]
+        checked = [slug] if slug else [str(row["slug"]) for row in clusters_in(connection)]
 
     def table() -> None:
         for one in found:
@@ -273,18 +247,6 @@ def _cluster(connection: Connection, address: str, done: str) -> Place:
 
 def _default_systems() -> list[System]:
     return [system for system in known_systems().systems if not system.large]
-
-
-def _clusters(connection: Connection) -> Sequence[dict[str, object]]:
-    cluster, node = TABLES["cluster"], TABLES["node"]
-    chips = (
-        select(func.count())
-        .where(node.c.cluster_id == cluster.c.id, node.c.kind == "chip")
-        .scalar_subquery()
-        .label("chips")
-    )
-    query = select(cluster.c.slug, cluster.c.system, cluster.c.domains, chips).order_by(cluster.c.id)
-    return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def _first(sources: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from trninv.settings import Settings
 
 _COMMANDS = {
     "up": "admin",
-    "status": "admin",
+    "status": "status",
     "migrate": "admin",
     "systems": "admin",
     "seed": "admin",

@@ -74,7 +74,7 @@ class _Conditions:
 
     def _test(self, test: str, name: str, number: int = 1) -> Sql:
         field = field_of(self.kind, name)
-        column = self.adapt(field.sql)
+        column = self.adapt(field.searched)
         match test:
             case "null":
                 return column.is_(None)
@@ -125,7 +125,7 @@ def directed(columns: Iterable[Sql], descends: Iterable[bool], *, backwards: boo
 
 
 def _comparable(field: Field, adapt: Adapt, writer: Writer) -> Sql:
-    column = adapt(field.sql)
+    column = adapt(field.searched)
     return writer.ordered(column) if field.form in _COLLATED else column
 
 

@@ -24,8 +24,7 @@ from sqlalchemy.schema import AddConstraint, DropConstraint
 
 from trninv.errors import DatabaseError
 from trninv.inventory.database import display
-from trninv.inventory.layout import ORDER
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import ORDER, TABLES
 
 WORTH = 50_000
 """The number of rows from which recreating the indexes pays, unless more rows exist already."""

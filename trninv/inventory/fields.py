@@ -62,6 +62,8 @@ class Field:
         Of the form ENUM: its values.
     listed
         Whether lists are filtered and, if it can't be null, ordered by it.
+    search
+        What lists are filtered and ordered by, if that is found faster in a whole table than the same in ``sql``.
 
     """
 
@@ -74,6 +76,12 @@ class Field:
     known: Callable[[], tuple[str, ...]] | None = None
     enumeration: Enumeration | None = None
     listed: bool = True
+    search: Sql | None = None
+
+    @property
+    def searched(self) -> Sql:
+        """What lists are filtered and ordered by."""
+        return self.sql if self.search is None else self.search
 
 
 @dataclass(frozen=True, slots=True)

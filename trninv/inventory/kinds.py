@@ -26,7 +26,7 @@ from trninv.inventory.enumerations import (
 from trninv.inventory.fields import Enumeration, Field, Form, Kind, Many, One, Sql
 from trninv.inventory.record import compute_column
 from trninv.inventory.schema import TABLES
-from trninv.inventory.state import carried_in_sql
+from trninv.inventory.state import carried_in_sql, searched_in_sql
 
 _T = TABLES
 _cluster, _domain, _server, _rack, _tray = (_T[name] for name in ("cluster", "domain", "server", "rack", "tray"))
@@ -429,6 +429,7 @@ KINDS: Final[Mapping[str, Kind]] = {
                     carried_in_sql(_link, _end_a, _end_b),
                     "What one direction carries now.",
                     fact=(_links.c.slug, "bandwidth"),
+                    search=searched_in_sql(_link),
                 ),
                 Field(
                     "nominal",

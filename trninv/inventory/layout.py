@@ -35,7 +35,7 @@ from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
 from trninv.inventory.inline import inline, only_reads
 from trninv.inventory.record import model_ids
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import ORDER, TABLES
 from trninv.topology.clos import Fabric
 
 _META = MetaData()
@@ -88,9 +88,6 @@ _UPLINK = _temporary(
 
 BLOCKS = ("domain", "rack", "server", "tray", "node", "core", "link")
 """Tables whose ids come in blocks; chip, switch, nic and network node share their node's id."""
-
-ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "network_node", "core", "link")
-"""All tables of a cluster, ordered by their foreign keys."""
 
 
 @contextmanager

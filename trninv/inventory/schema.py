@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     ForeignKey,
+    FromClause,
     Index,
     Integer,
     MetaData,
@@ -37,6 +38,9 @@ METADATA = MetaData(
 )
 
 TABLES: Mapping[str, Table] = METADATA.tables
+
+ORDER = ("domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "network_node", "core", "link")
+"""All tables of a cluster, ordered by their foreign keys."""
 
 BIG = BigInteger().with_variant(Integer(), "sqlite")
 """A 63-bit integer: SQLite's INTEGER is one, PostgreSQL's is not."""
@@ -102,7 +106,7 @@ def ordinal(column: str = "ordinal") -> CheckConstraint:
     return CheckConstraint(f"{column} >= 0", name=column)
 
 
-def is_not_up(table: Table) -> ColumnElement[bool]:
+def is_not_up(table: FromClause) -> ColumnElement[bool]:
     """Condition for rows that are not up, without a bound parameter, which would rule out the index of `not_up`."""
     return table.c.state != literal_column("'up'")
 
@@ -454,6 +458,7 @@ Table(
     UniqueConstraint("a_id", "b_id"),
     Index(None, "b_id"),
     Index(None, "domain_id"),
+    Index("ix_link_kind", "link_model_id", "state", "scope", "bandwidth_bytes_per_s", "cables"),  # for sums over all
     not_up("link"),
 )
 

@@ -11,9 +11,9 @@ from trninv.errors import ClusterExistsError
 from trninv.inventory.address import cluster_name
 from trninv.inventory.bulk import bulk, size
 from trninv.inventory.ids import next_id
-from trninv.inventory.layout import BLOCKS, ORDER, analyze, staged
+from trninv.inventory.layout import BLOCKS, analyze, staged
 from trninv.inventory.record import model_ids, record_facts, record_models
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import ORDER, TABLES
 
 _CLUSTER = TABLES["cluster"]
 

@@ -23,6 +23,7 @@ from sqlalchemy import (
     insert,
     literal_column,
     select,
+    union_all,
     update,
 )
 from sqlalchemy.ext.compiler import compiles
@@ -33,7 +34,7 @@ from trninv.characters import SAYS, refused
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, nodes_of, parse, resolve, resolve_link
 from trninv.inventory.ids import next_id
-from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES
+from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES, is_not_up
 
 PPM = 1_000_000
 _PPM: ColumnElement[int] = literal_column(str(PPM), Integer)
@@ -107,6 +108,18 @@ def carried_in_sql(link: FromClause, *ends: FromClause) -> ColumnElement[int]:
     least = _Least(*map(_carries, parts))
     all_up = and_(*(part.c.state == literal_column("'up'") for part in parts))
     return case((all_up, bandwidth), else_=bandwidth // _PPM * least + bandwidth % _PPM * least // _PPM)
+
+
+def searched_in_sql(link: Table) -> ColumnElement[int]:
+    """The same of a row of ``link`` alone, to search a whole table: only of the few that are worn are the ends read."""
+    worn, node = link.alias("worn"), TABLES["node"]
+    lost, a, b = (node.alias(f"worn_{name}") for name in ("node", "a", "b"))
+    at_lost = (
+        select(worn.c.id).join(lost, lost.c.id == end).where(is_not_up(lost)) for end in (worn.c.a_id, worn.c.b_id)
+    )
+    ids = union_all(select(worn.c.id).where(is_not_up(worn)), *at_lost)
+    left = select(carried_in_sql(link, a, b)).where(a.c.id == link.c.a_id, b.c.id == link.c.b_id)
+    return case((link.c.id.in_(ids), left.correlate_except(a, b).scalar_subquery()), else_=link.c.bandwidth_bytes_per_s)
 
 
 def _carries(part: FromClause) -> ColumnElement[int]:

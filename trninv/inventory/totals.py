@@ -2,28 +2,32 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, literal, select
 
 from trninv.catalog.models import COMPUTE
+from trninv.inventory.fields import in_cluster
+from trninv.inventory.kinds import KINDS
 from trninv.inventory.record import compute_column
 from trninv.inventory.schema import TABLES
 
 
 def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
     """A cluster's totals by catalog attribute, summed from its rows in base units, one direction."""
-    chip, model, node = TABLES["chip"], TABLES["chip_model"], TABLES["node"]
+    chip, model = TABLES["chip"], TABLES["chip_model"]
+    ours = in_cluster(KINDS["chip"], chip.c.id, literal(cluster_id))
+    # by model first: each chip would look its model up, and add ten numbers
+    alike = select(chip.c.chip_model_id, func.count().label("number")).where(ours).group_by(chip.c.chip_model_id)
+    made = alike.subquery("made")
     columns = {
-        "chips": func.count(),
-        "cores": func.sum(model.c.cores),
-        "device_memory": func.sum(model.c.device_memory_bytes),
-        "device_memory_bandwidth": func.sum(model.c.device_memory_bandwidth_bytes_per_s),
-        **{name: func.sum(model.c[compute_column(name)]) for name in COMPUTE},
+        "cores": model.c.cores,
+        "device_memory": model.c.device_memory_bytes,
+        "device_memory_bandwidth": model.c.device_memory_bandwidth_bytes_per_s,
+        **{name: model.c[compute_column(name)] for name in COMPUTE},
     }
-    of_chips = (
-        select(*(column.label(name) for name, column in columns.items()))
-        .select_from(chip.join(node, node.c.id == chip.c.id).join(model, model.c.id == chip.c.chip_model_id))
-        .where(node.c.cluster_id == cluster_id)
-    )
+    of_chips = select(
+        func.coalesce(func.sum(made.c.number), 0).label("chips"),
+        *(func.sum(made.c.number * column).label(name) for name, column in columns.items()),
+    ).select_from(made.join(model, model.c.id == made.c.chip_model_id))
     server, server_model, domain = TABLES["server"], TABLES["server_model"], TABLES["domain"]
     of_servers = (
         select(
@@ -39,11 +43,8 @@ def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
         .where(domain.c.cluster_id == cluster_id)
     )
     nic = TABLES["nic"]
-    of_nics = (
-        select(func.sum(nic.c.bandwidth_bytes_per_s).label("efa_bandwidth"))
-        .select_from(nic.join(node, node.c.id == nic.c.id))
-        .where(node.c.cluster_id == cluster_id)
-    )
+    of_nics = select(func.sum(nic.c.bandwidth_bytes_per_s).label("efa_bandwidth"))
+    of_nics = of_nics.where(in_cluster(KINDS["nic"], nic.c.id, literal(cluster_id)))
     rack = TABLES["rack"]
     of_racks = select(func.count().label("racks")).where(rack.c.cluster_id == cluster_id)
     found: dict[str, Any] = {}

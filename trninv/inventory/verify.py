@@ -1,5 +1,6 @@
 """The database against the catalog: every fact, model, row, link and documented total."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,9 @@ from trninv.catalog.facts import Catalog, Fact, render
 from trninv.catalog.models import System, Systems
 from trninv.errors import AddressError
 from trninv.inventory.address import cluster_name
-from trninv.inventory.layout import ORDER, staged
+from trninv.inventory.layout import staged
 from trninv.inventory.record import fact_rows, model_ids, model_rows, recorded
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import ORDER, TABLES
 from trninv.inventory.stamp import rows_of
 from trninv.inventory.totals import totals
 
@@ -43,13 +44,33 @@ def verify(connection: Connection, catalog: Catalog, systems: Systems, slug: str
     table = TABLES["cluster"]
     wanted = select(table).order_by(table.c.id)
     clusters = connection.execute(wanted if slug is None else wanted.where(table.c.slug == slug)).mappings().all()
+    known = {cluster["id"]: systems.names.get(cluster["system"]) for cluster in clusters}
+    alike = slug is None and _is_all_there(connection, catalog, [(known[each["id"]], each) for each in clusters])
     for cluster in clusters:
-        system = systems.names.get(cluster["system"])
+        system = known[cluster["id"]]
         yield from _cluster(connection, catalog, system, cluster)
         if system:
-            yield from _contents(connection, catalog, system, cluster)
-    if slug is None:
+            yield from _contents(connection, catalog, system, cluster, rows=not alike)
+    if slug is None and not alike:
         yield from _strays(connection, clusters)
+
+
+def _is_all_there(
+    connection: Connection, catalog: Catalog, clusters: Sequence[tuple[System | None, RowMapping]]
+) -> bool:
+    """Whether every row that the clusters must have exists, and no other: cheaper than to tell whose each row is."""
+    sizes = Counter[str]()
+    for system, cluster in clusters:
+        if system is None or not _has_models(connection, catalog, system):
+            return False
+        with staged(connection, catalog, system.resized(cluster["domains"]), cluster) as wanted:
+            for name in ORDER:
+                must = wanted.rows[name].subquery("must")
+                if _found(connection, TABLES[name], must) != wanted.sizes[name]:
+                    return False
+        sizes.update(wanted.sizes)
+    number = func.count()
+    return all(connection.scalar(select(number).select_from(TABLES[name])) == sizes[name] for name in ORDER)
 
 
 def _cluster(
@@ -69,13 +90,19 @@ def _cluster(
             yield Difference(slug, "cluster", "changed", f"its domain model is not {system.domain.slug}")
 
 
-def _contents(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Difference]:
+def _contents(
+    connection: Connection, catalog: Catalog, system: System, cluster: RowMapping, *, rows: bool
+) -> Iterator[Difference]:
     """The cluster's contents; rows can only be compared if the models that they refer to exist."""
-    models = model_rows(catalog, [system]).items()
-    if all(row["slug"] in model_ids(connection, TABLES[name]) for name, rows in models for row in rows):
+    if rows and _has_models(connection, catalog, system):
         yield from _rows(connection, catalog, system.resized(cluster["domains"]), cluster)
     if system.domains == cluster["domains"]:
         yield from _totals(connection, catalog, system, cluster)
+
+
+def _has_models(connection: Connection, catalog: Catalog, system: System) -> bool:
+    models = model_rows(catalog, [system]).items()
+    return all(row["slug"] in model_ids(connection, TABLES[name]) for name, rows in models for row in rows)
 
 
 def _unknown_models(connection: Connection, catalog: Catalog, systems: Systems) -> Iterator[Difference]:
@@ -143,11 +170,15 @@ def _rows(connection: Connection, catalog: Catalog, system: System, cluster: Row
 
 def _agree(connection: Connection, table: Table, must: Subquery, have: Select[Any], size: int) -> bool:
     """Whether both hold the same rows: equally many, and every wanted row exists. Cheaper than EXCEPT both ways."""
+    here = connection.scalar(have.with_only_columns(func.count()))
+    return here == size == _found(connection, table, must)
+
+
+def _found(connection: Connection, table: Table, must: Subquery) -> int:
+    """How many of the rows that must be there are."""
     alike = [column.is_not_distinct_from(table.c[column.name]) for column in must.c if column.name != "id"]
     joined = must.join(table, and_(table.c.id == must.c.id, *alike))
-    number = func.count()
-    queries = (select(number).select_from(joined), have.with_only_columns(number))
-    return all(connection.scalar(query) == size for query in queries)
+    return connection.scalar(select(func.count()).select_from(joined)) or 0
 
 
 def _except(

@@ -5,7 +5,7 @@ A damaged domain is a healthy one less what is not up, in local numbers: ids of 
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -19,24 +19,40 @@ from trninv.inventory.state import PPM, carried, condition_of
 from trninv.routing.answer import LinkRef
 from trninv.routing.scenario import Changes
 from trninv.routing.scope import Scope
+from trninv.routing.wear import Wear, uplinks
 from trninv.routing.wiring import MAX_DOMAINS, Reader, Wiring, cut_links
 
 if TYPE_CHECKING:
+    from trninv.solvers.graph import Graph
     from trninv.solvers.quotient import Island, Quotient
 
 _T = TABLES
 MAX_CUT = 1_000
 """Links of a cut that an answer lists."""
 _CHUNK = 1_000
+_AT_ONCE = 16
+"""Domains whose uplinks are read together: few make up a cut that is listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Domains that are alike; ``island`` may have the ids of another, and ``failed`` of its chips are not up."""
+    """Domains that are alike.
+
+    Attributes
+    ----------
+    island
+        One of them, or another one's ids.
+    failed
+        How many of its chips are not up.
+    worn
+        Whether it is what is left of another kind, so that nothing in it is of a model of its own.
+
+    """
 
     island: "Island"
     domains: tuple[int, ...]
     failed: int
+    worn: bool = False
 
 
 Pattern = tuple[tuple[str, int, int], ...]
@@ -127,10 +143,13 @@ def islands(reader: Reader, scope: Scope) -> list[Alike]:
     connection, domains = reader.connection, scope.domains
     if scope.members is not None and len(domains) > MAX_DOMAINS:
         raise ScopeTooLargeError(f"chips of {len(domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
-    cut_off = _cut_off(connection, scope.place.cluster_id, reader.changes.network_nodes)
+    supposed = frozenset(reader.changes.network_nodes)
+    above = "cut off", scope.place.cluster_id, supposed
+    cut_off = reader.remembered(above, lambda: _cut_off(connection, scope.place.cluster_id, supposed))
     if scope.members is not None:
         return [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains]
-    apart = _unlike(connection, domains) | reader.changes.domains | cut_off
+    unlike = reader.remembered(("unlike", *domains), lambda: _unlike(connection, domains))
+    apart = unlike | reader.changes.domains | cut_off
     patterns = _patterns(connection, scope.place.cluster_id)
     kinds = [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains if domain in apart]
     groups: dict[Pattern, list[int]] = {}
@@ -139,10 +158,16 @@ def islands(reader: Reader, scope: Scope) -> list[Alike]:
             groups.setdefault(patterns.get(domain, ()), []).append(domain)
     if () not in groups:
         return kinds + [_read(reader, alike, scope) for alike in groups.values()]
-    healthy = groups[()][-1]
-    wiring = reader.load([healthy], fabric=True)
-    first = {table: _starts(connection, table, [healthy])[healthy] for table in ("node", "link")}
-    return kinds + [_kind(_less(wiring, first, pattern), alike, scope) for pattern, alike in groups.items()]
+    healthy = groups.pop(())
+    whole = _read(reader, healthy, scope)
+    first = {table: _starts(connection, table, healthy[-1:])[healthy[-1]] for table in ("node", "link")}
+    wear = Wear(reader.load(healthy[-1:], fabric=True), whole.island)
+    return [*kinds, whole, *(_worn(wear, _lacks(first, pattern), alike, scope) for pattern, alike in groups.items())]
+
+
+def unworn(kinds: Sequence[Alike]) -> list["Graph"]:
+    """Graphs in which everything is that is of a model of its own."""
+    return [kind.island.graph for kind in kinds if not kind.worn]
 
 
 def bisect_kinds(kinds: Sequence[Alike], low: int, high: int) -> "Quotient":
@@ -163,12 +188,27 @@ def _read(reader: Reader, domains: Sequence[int], scope: Scope, *, cut_off: bool
     return _kind(reader.load([domains[-1]], fabric=True), domains, scope, cut_off=cut_off)
 
 
-def _less(wiring: Wiring, first: Mapping[str, int], pattern: Pattern) -> Wiring:
-    """A healthy domain's wiring, whose nodes and links begin at these ids, less some damage."""
+def _lacks(first: Mapping[str, int], pattern: Pattern) -> Changes:
+    """Some damage as changes of a domain whose nodes and links begin at these ids."""
     lacks = Changes()
     for table, local, factor in pattern:
         (lacks.nodes if table == "node" else lacks.links)[first[table] + local] = factor
-    return wiring.changed(lacks)
+    return lacks
+
+
+def _worn(wear: Wear, lacks: Changes, domains: Sequence[int], scope: Scope) -> Alike:
+    """What is left of the healthy domain, as a kind."""
+
+    def left() -> Alike:
+        return _kind(wear.wiring.changed(lacks), domains, scope)
+
+    exits = wear.exits(lacks)
+    if exits is None:
+        return replace(left(), worn=True)
+    island = solvers.quotient.Island(
+        lambda: left().island.graph, tuple(exits), wear.island.above, tuple(exits.values()), sum(exits.values())
+    )
+    return Alike(island, tuple(domains), wear.island.size - len(exits), worn=True)
 
 
 def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, *, cut_off: bool = False) -> Alike:
@@ -288,8 +328,15 @@ def _parted(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
 
 def _cuts(reader: Reader, scope: Scope, kinds: Sequence[Alike], found: "Quotient") -> Iterator[LinkRef]:
     """Links of the cut, those of split domains first."""
-    shares = list(shared_out(kinds, found))
-    for domain, island, chips in sorted(shares, key=lambda share: len(share[2]) == share[1].size):
+    shares = sorted(shared_out(kinds, found), key=lambda share: len(share[2]) == share[1].size)
+    up: dict[int, list[LinkRef]] = {}
+    for at, (domain, island, chips) in enumerate(shares):
+        if at % _AT_ONCE == 0 and scope.members is None:
+            whole = (near for near, of, taken in shares[at : at + _AT_ONCE] if len(taken) == of.size)
+            up = uplinks(reader.connection, set(whole) - reader.changes.domains)
+        if domain in up and sum(link.bandwidth for link in up[domain]) == island.exit:
+            yield from up[domain]
+            continue
         actual = _read(reader, [domain], scope).island
         shift = actual.chips[0] - island.chips[0]
         yield from _parted(actual, [chip + shift for chip in chips])

@@ -25,6 +25,7 @@ from trninv import deadline
 from trninv.solvers.arcs import arcs, place
 from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.split import capacity
+from trninv.solvers.symmetry import orbits
 from trninv.solvers.trees import Floats, Ints, below, network
 
 _ROUNDS = 200
@@ -33,7 +34,7 @@ _KEPT = 0.92
 _LEAST = 1e-7
 """Price of a link that costs nothing, the dearest being 1: of free ways the one with fewer links is taken."""
 _INT32 = 2**31
-"""SciPy's flows are of 32 bits; larger ones are left to networkx."""
+"""SciPy's flows and residues are of 32 bits; larger ones are left to networkx."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ def _starved(graph: Graph, weights: Mapping[int, int], rate: Fraction, chip: int
 def _cut(arcs: Sequence[tuple[int, int, int]], source: int, target: int) -> tuple[int, set[int]]:
     """Maximum flow over directed arcs, and the target's side of a minimum cut."""
     deadline.check()
-    if sum(carries for _, _, carries in arcs) >= _INT32:
+    sent = sum(carries for a, _, carries in arcs if a == source)
+    if max(sent, 2 * max(carries for _, _, carries in arcs)) >= _INT32:  # no link's residue is more than it has twice
         network: nx.DiGraph[int] = nx.DiGraph()
         for a, b, carries in arcs:
             network.add_edge(a, b, capacity=carries)
@@ -128,7 +130,7 @@ def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
     carries = np.array([each for _, _, each in edges])
     unit = float(carries.max())
     routes = _Routes.of(graph, weights)
-    solver = _Master(2 * carries / unit, len(weights))
+    solver = _Master(2 * carries / unit, *_classes(graph, weights, [edge[:2] for edge in edges]))
     centre = prices = 1 / solver.capacity / len(edges)
     lower, upper = 0.0, np.inf
     for _ in range(_ROUNDS):
@@ -185,28 +187,52 @@ class _Routes:
         return None if found is None else found * self.weight[self.ends][:, None]
 
 
-class _Master:
-    """The linear program over the trees so far: every endpoint sends θ along trees, no link gets too much."""
+def _classes(graph: Graph, weights: Mapping[int, int], links: Sequence[tuple[int, ...]]) -> tuple[Ints, Ints]:
+    """Numbers of the links' and of the endpoints' classes: a symmetry takes each to any other of its class."""
+    number = {part: at for at, alike in enumerate(orbits(graph, weights)) for part in alike}
+    parts = [(tuple(sorted(ends)),) for ends in links], [((node,),) for node in sorted(weights) if weights[node]]
+    wires, ends = (np.unique([number[part] for part in listed], return_inverse=True)[1] for listed in parts)
+    return wires, ends
 
-    def __init__(self, capacity: Floats, ends: int) -> None:
-        self.capacity, self._ends = capacity, ends
+
+class _Master:
+    """The linear program over the trees so far: every endpoint sends θ along trees, no link gets too much.
+
+    Some best solution is symmetric, so links that are alike, and endpoints, are one: their sums are in proportion.
+
+    Attributes
+    ----------
+    capacity
+        Of the links, both directions together.
+
+    """
+
+    def __init__(self, capacity: Floats, wires: Ints, ends: Ints) -> None:
+        self.capacity, self._wires, self._ends = capacity, wires, ends
+        self._carries: Floats = np.bincount(wires, capacity).astype(float)
         self._loads: list[Floats] = []
 
     def add(self, loads: Floats) -> tuple[float, Floats]:
         """Best θ with more trees, and the prices of the links."""
-        self._loads.append(loads)
-        rounds = len(self._loads)
+        self._loads.append(self._together(loads))
+        rounds, kinds = len(self._loads), int(self._ends.max()) + 1
         columns = np.concatenate(self._loads)
-        sends = np.tile(-np.eye(self._ends), rounds)
-        matrix = np.block([[np.zeros((len(self.capacity), 1)), columns.T], [np.ones((self._ends, 1)), sends]])
-        bounds = np.concatenate([self.capacity, np.zeros(self._ends)])
+        sends = np.tile(-np.eye(kinds), rounds)
+        matrix = np.block([[np.zeros((len(self._carries), 1)), columns.T], [np.ones((kinds, 1)), sends]])
+        bounds = np.concatenate([self._carries, np.zeros(kinds)])
         cost = np.zeros(matrix.shape[1])
         cost[0] = -1
         solved = linprog(cost, A_ub=matrix, b_ub=bounds, method="highs")
         if solved.x is None:
             raise AssertionError(f"a linear program that always has a solution: {solved.message}")
         flows = solved.x[1:]
-        loaded = (columns.T @ flows) / self.capacity
-        sent = np.bincount(np.arange(len(columns)) % self._ends, weights=flows)
+        loaded = (columns.T @ flows) / self._carries
+        sent = np.bincount(np.arange(len(columns)) % kinds, weights=flows)
         theta = float(sent.min()) / max(float(loaded.max()), 1.0)
-        return theta, np.maximum(-solved.ineqlin.marginals[: len(self.capacity)], 0)
+        return theta, np.maximum(-solved.ineqlin.marginals[: len(self._carries)], 0)[self._wires]
+
+    def _together(self, loads: Floats) -> Floats:
+        """Loads by classes of endpoints and of links."""
+        found = np.zeros((int(self._ends.max()) + 1, len(self._carries)))
+        np.add.at(found, (self._ends[:, None], self._wires[None, :]), loads)
+        return found

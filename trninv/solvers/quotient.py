@@ -16,7 +16,7 @@ lower knapsack uses is solved: few are.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -35,8 +35,8 @@ from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.ports import as_ports
 
 Ints = NDArray[np.int64]
-Pick = tuple[int, int, NDArray[np.bool_]]
-"""Kind of island, how many of it together, and for which numbers of chips before them taking them pays."""
+Pick = tuple[list[int], int, NDArray[np.bool_]]
+"""Kinds of islands that are alike, how many together, and for which numbers of chips before them taking them pays."""
 
 _FAR = 2**62
 MOST_ISLANDS, MOST_CHIPS = 64, 2_048
@@ -55,8 +55,12 @@ class Island:
 
     Attributes
     ----------
-    graph
-        Its nodes, and the network node ``above`` if that is up.
+    make
+        Makes its graph, which few of many islands are asked for.
+    above
+        The network node that its chips' NICs lead to, if that is up.
+    own
+        What each chip sends to the network node through NICs of its own; None if a NIC is another's too, or only.
     exit
         Capacity from all its chips to the network node.
     cut_off
@@ -64,18 +68,24 @@ class Island:
 
     """
 
-    graph: Graph
+    make: Callable[[], Graph]
     chips: tuple[int, ...]
     above: int | None
+    own: tuple[int, ...] | None
     exit: int
     cut_off: bool = False
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Its nodes, and the network node ``above`` if that is up."""
+        return self.make()
 
     @cached_property
     def ratio(self) -> Fraction:
         """λ: the least exit capacity a chip of any set of its chips; 0 where the fabric above is damaged."""
         if self.cut_off or self.above is None or not self.exit:
             return Fraction(0)
-        own = own_exits(self.graph, self.chips, self.above)
+        own = self.own
         if own and min(own) == max(own):  # a set's chips leave by their own, and no other link leads out
             return Fraction(own[0])
         return _ratio(self.graph, self.chips, self.above)
@@ -106,7 +116,7 @@ class Island:
         node = above if above in graph else None
         own = own_exits(graph, ends, node) if node is not None and ends else None
         leaves = sum(own) if own else minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
-        return cls(graph, ends, node, leaves, cut_off)
+        return cls(lambda: graph, ends, node, None if own is None else tuple(own), leaves, cut_off)
 
     @cached_property
     def profile(self) -> Profile:
@@ -265,20 +275,32 @@ def _cheapest(kinds: Sequence[tuple[Island, int]], chips: int) -> Fraction:
 
 
 def _knapsack(kinds: Sequence[tuple[Island, int]], most: int) -> tuple[Ints, list[Pick]]:
-    """Least exit capacity of whole islands with each number of chips, and what each item was worth taking for."""
+    """Least exit capacity of whole islands with each number of chips, and what each item was worth taking for.
+
+    Islands that weigh and cost the same are one kind of item.
+    """
     cost = np.full(most + 1, _FAR, dtype=np.int64)
     cost[0] = 0
     picks: list[Pick] = []
-    for kind, (island, number) in enumerate(kinds):
-        for bundle in _binary(number if island.size else 0):
-            weight = bundle * island.size
+    for (size, leaves), alike in _alike(kinds).items():
+        for bundle in _binary(sum(kinds[kind][1] for kind in alike)):
+            weight = bundle * size
             if weight > most:
                 continue
-            other = cost[: most + 1 - weight] + bundle * island.exit
+            other = cost[: most + 1 - weight] + bundle * leaves
             better = other < cost[weight:]
             cost[weight:] = np.where(better, other, cost[weight:])
-            picks.append((kind, bundle, better))
+            picks.append((alike, bundle, better))
     return np.minimum(cost, _FAR), picks
+
+
+def _alike(kinds: Sequence[tuple[Island, int]]) -> dict[tuple[int, int], list[int]]:
+    """Kinds that have chips, by their size and exit capacity."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for kind, (island, _) in enumerate(kinds):
+        if island.size:
+            found.setdefault((island.size, island.exit), []).append(kind)
+    return found
 
 
 def _binary(number: int) -> Iterator[int]:
@@ -292,9 +314,17 @@ def _binary(number: int) -> Iterator[int]:
 
 def _unpack(kinds: Sequence[tuple[Island, int]], picks: Sequence[Pick], chips: int) -> tuple[int, ...]:
     whole = [0] * len(kinds)
-    for kind, bundle, better in reversed(picks):
-        weight = bundle * kinds[kind][0].size
+    for alike, bundle, better in reversed(picks):
+        weight = bundle * kinds[alike[0]][0].size
         if chips >= weight and better[chips - weight]:
-            whole[kind] += bundle
+            _take(whole, kinds, alike, bundle)
             chips -= weight
     return tuple(whole)
+
+
+def _take(whole: list[int], kinds: Sequence[tuple[Island, int]], alike: Sequence[int], number: int) -> None:
+    """Take so many more islands of kinds that are alike, the first kinds first."""
+    for kind in alike:
+        more = min(number, kinds[kind][1] - whole[kind])
+        whole[kind] += more
+        number -= more

@@ -5,7 +5,7 @@ by link; what fails the check is not used. So failures that a symmetry maps onto
 the state of the wiring.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trninv import solvers
@@ -38,6 +38,17 @@ def symmetries(graph: "Graph") -> list[Permutation]:
         for image in pattern(wiring).symmetries(places, sides, holds)
         if holds(image) and any(node != to for node, to in image.items())
     ]
+
+
+def orbits(graph: "Graph", weights: Mapping[int, int]) -> list[list[Failure]]:
+    """Nodes and links by what symmetries make of them that keep the nodes' weights; each alone where none are known."""
+    parts: list[Failure] = [((node,),) for node in graph]
+    parts += [(tuple(sorted(ends)),) for ends in graph.edges]
+    known = all(of["kind"] in ("chip", "switch") and of.get("wiring") for _, of in graph.nodes(data=True))
+    images = symmetries(graph) if known else []
+    return classes(
+        parts, [image for image in images if all(weights.get(a) == weights.get(b) for a, b in image.items())]
+    )
 
 
 def _check(graph: "Graph") -> Holds:

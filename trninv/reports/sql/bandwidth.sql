@@ -2,17 +2,26 @@
 -- answers: What do links of each kind carry in one direction when healthy, each cable and all together, how many are there, and how many are themselves not up?
 -- parameter: cluster = '' of v_cluster.address — only this one
 SELECT
-    link.technology, link.scope, model.slug AS model,
+    model.technology, made.scope, model.slug AS model,
     CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable, model.lanes,
-    count(*) AS links, sum(link.cables) AS cables,
-    CAST(sum(link.bandwidth_bytes_per_s) AS DOUBLE PRECISION) / 1000000000 AS gb_per_s,
-    sum(CASE WHEN link.state = 'up' THEN 0 ELSE 1 END) AS links_not_up,
+    sum(made.links) AS links, sum(made.links * made.cables) AS cables,
+    CAST(sum(made.links * made.bandwidth_bytes_per_s) AS DOUBLE PRECISION) / 1000000000 AS gb_per_s,
+    sum(CASE WHEN made.state = 'up' THEN 0 ELSE made.links END) AS links_not_up,
     (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'bandwidth' AND picked = 'yes')
         AS cable_disputed
-FROM link
-JOIN link_model AS model ON model.id = link.link_model_id
-JOIN node ON node.id = link.a_id
-JOIN cluster ON cluster.id = node.cluster_id
-WHERE cluster.slug = :cluster OR :cluster = ''
-GROUP BY link.technology, link.scope, model.slug, model.bandwidth_bytes_per_s, model.lanes
-ORDER BY link.technology, link.scope, model.slug
+FROM (
+    -- as in ix_link_kind, and of a cluster by its block of ids: one look at each link, and none at its ends
+    SELECT link_model_id, state, scope, bandwidth_bytes_per_s, cables, count(*) AS links
+    FROM link
+    WHERE :cluster = '' OR (
+        id >= (SELECT first_link_id FROM cluster WHERE slug = :cluster)
+        AND id < coalesce((
+            SELECT min(later.first_link_id) FROM cluster AS later
+            JOIN cluster AS own ON later.first_link_id > own.first_link_id WHERE own.slug = :cluster
+        ), 2147483648)
+    )
+    GROUP BY link_model_id, state, scope, bandwidth_bytes_per_s, cables
+) AS made
+JOIN link_model AS model ON model.id = made.link_model_id
+GROUP BY model.technology, made.scope, model.slug, model.bandwidth_bytes_per_s, model.lanes
+ORDER BY model.technology, made.scope, model.slug

@@ -2,11 +2,19 @@
 -- answers: Which scale-up domains have the most HBM in chips that are up or degraded, whether or not links that are up join them (trninv pool says what they reach)?
 -- parameter: top = 20 — how many
 SELECT
-    domain AS domain, cluster, model, count(*) AS chips_up, sum(hbm_gib) AS hbm_gib_up,
-    (SELECT dispute FROM v_fact WHERE subject = v_chip.model AND attribute = 'device_memory' AND picked = 'yes')
+    named.address AS domain, cluster.slug AS cluster, model.slug AS model, held.chips AS chips_up,
+    held.chips * (model.device_memory_bytes / 1073741824) AS hbm_gib_up,
+    (SELECT dispute FROM v_fact WHERE subject = model.slug AND attribute = 'device_memory' AND picked = 'yes')
         AS hbm_of_a_chip_disputed
-FROM v_chip
-WHERE state IN ('up', 'degraded')
-GROUP BY domain, cluster, domain_ordinal, model
-ORDER BY hbm_gib_up DESC, cluster, domain_ordinal
+FROM (
+    SELECT node.domain_id, chip.chip_model_id, count(*) AS chips
+    FROM chip CROSS JOIN node -- SQLite keeps to this order: other nodes are not looked at
+    WHERE node.id = chip.id AND node.state IN ('up', 'degraded')
+    GROUP BY node.domain_id, chip.chip_model_id
+) AS held
+JOIN chip_model AS model ON model.id = held.chip_model_id
+JOIN domain ON domain.id = held.domain_id
+JOIN cluster ON cluster.id = domain.cluster_id
+JOIN v_domain AS named ON named.cluster = cluster.slug AND named.ordinal = domain.ordinal
+ORDER BY hbm_gib_up DESC, cluster, domain.ordinal
 LIMIT :top

@@ -132,7 +132,7 @@ def _of_cluster(reader: Reader, scope: Scope) -> BisectionAnswer:
         fillers = cluster.bisect_kinds(kinds, max(half - lost, 0), min(chips + lost - half, chips))
         nominal = Bounds(Bandwidth(fillers.lower), Bandwidth(min(fillers.upper, split.upper)))
     inside, outside = split.sides(reader.connection)
-    graphs = [kind.island.graph for kind in kinds]
+    graphs = cluster.unworn(kinds)
     models = {edge["model"] for graph in graphs for _, _, edge in graph.edges(data=True)}
     domain_models = {of["domain"] for graph in graphs for _, of in graph.nodes(data=True) if of["domain"]}
     return BisectionAnswer(

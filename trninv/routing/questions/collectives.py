@@ -250,7 +250,7 @@ def _to_all(island: "Island", chips: int, *, solve: bool) -> _Bounds:
         if len(solvers.reach.hops_from(alone, island.chips[:1])) == len(alone)
         else Fraction(0)
     )
-    own = None if island.above is None else solvers.quotient.own_exits(island.graph, island.chips, island.above)
+    own = island.own
     if own and min(own) == max(own) and (bound <= inner or island.size == 1):
         return _Bounds(bound, bound, links)  # within, the shortest paths of all pairs fill no link before
     if not solve or island.above is None:

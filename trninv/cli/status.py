@@ -1,0 +1,47 @@
+"""status: what is in the database. It imports no more than that takes."""
+
+from collections.abc import Sequence
+
+import click
+from sqlalchemy import Connection, func, select
+
+from trninv.cli.output import format_option, rows, show
+from trninv.inventory.database import connect, display, newest_revision, reading
+from trninv.inventory.schema import ORDER, TABLES
+
+
+@click.command()
+@format_option
+@click.pass_obj
+def status(database: str, style: str) -> None:
+    """Which database, which revision, what is seeded, how many rows.
+
+    \b
+    trninv status --format json
+    """
+    with connect(database) as engine, reading(engine) as connection:
+        revision = newest_revision()  # any other can't be read
+        clusters = clusters_in(connection)
+        sizes = {name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *ORDER)}
+
+    def table() -> None:
+        click.echo(f"database: {display(database)}\nrevision: {revision}")
+        rows(["cluster", "system", "domains", "chips"], (cluster.values() for cluster in clusters))
+        click.echo()
+        rows(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
+
+    revisions = {"revision": revision, "newest": revision}
+    show(style, {"database": display(database), **revisions, "clusters": clusters, "rows": sizes}, table)
+
+
+def clusters_in(connection: Connection) -> Sequence[dict[str, object]]:
+    """Slug, system, and numbers of domains and chips of every cluster."""
+    cluster, node = TABLES["cluster"], TABLES["node"]
+    chips = (
+        select(func.count())
+        .where(node.c.cluster_id == cluster.c.id, node.c.kind == "chip")
+        .scalar_subquery()
+        .label("chips")
+    )
+    query = select(cluster.c.slug, cluster.c.system, cluster.c.domains, chips).order_by(cluster.c.id)
+    return [dict(row) for row in connection.execute(query).mappings()]
