@@ -253,19 +253,19 @@ def test_every_link_is_looked_at_once_in_a_state(databases: Databases, monkeypat
     asked: list[str] = []
     for name in ("_unlike", "_cut_off"):
         monkeypatch.setattr(cluster, name, partial(_noted, asked, name, getattr(cluster, name)))
-    url = seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 4})
+    url = seed_clusters(databases.migrated("sqlite"), {"trn1": 4})
     with trninv.open(url) as opened:
-        first = opened.bisection("c-u-trn2x64").upper
-        opened.collectives("c-u-trn2x64")
-        opened.what_if(down=["c-u-trn2x64/d0/s0/c0"]).bisection("c-u-trn2x64")
+        first = opened.bisection("c-trn1").upper
+        opened.collectives("c-trn1")
+        opened.what_if(down=["c-trn1/d0/s0/c0"]).bisection("c-trn1")
         assert sorted(asked) == ["_cut_off", "_unlike"]
-        opened.what_if(down=["c-u-trn2x64/fabric/t3/n0"]).bisection("c-u-trn2x64")
+        opened.what_if(down=["c-trn1/fabric/t3/n0"]).bisection("c-trn1")
         assert sorted(asked) == ["_cut_off", "_cut_off", "_unlike"]
         with connect(url) as engine, writing(engine) as connection:
             connection.execute(
                 update(TABLES["link"]).values(bandwidth_bytes_per_s=TABLES["link"].c.bandwidth_bytes_per_s / 2)
             )
-        assert opened.bisection("c-u-trn2x64").upper == first / 2
+        assert opened.bisection("c-trn1").upper == first / 2
 
 
 def _as_read(kind: cluster.Alike) -> tuple[object, ...]:

@@ -93,7 +93,7 @@ def test_what_a_cluster_is_of_does_not_depend_on_what_is_up(clusters: Fleet) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("system", ["trn1", "u-trn2x64"])
+@pytest.mark.parametrize("system", ["trn1", pytest.param("u-trn2x64", marks=pytest.mark.slow)])
 def test_any_is_the_whole_graph(clusters: Fleet, system: str, seed: int) -> None:
     """Of randomly damaged domains, with NICs as ports; and EFA only ever adds."""
     cluster, chance = f"c-{system}", random.Random(f"{system} {seed}")
