@@ -14,7 +14,8 @@ from trninv.errors import NotFoundError
 from trninv.importers.collect import collect
 from trninv.importers.kinds import READERS
 from trninv.importers.observed import Server
-from trninv.importers.reading import Faults, Source
+from trninv.importers.reading import Source
+from trninv.importers.value import Faults
 
 
 def neuron_ls_that(prints: str, folder: Path, monkeypatch: pytest.MonkeyPatch, status: int = 0) -> None:

@@ -23,7 +23,8 @@ from printed import (
 
 from trninv.importers.kinds import READERS
 from trninv.importers.observed import Block, Chip, Seen, Server, Side, Whole
-from trninv.importers.reading import Faults, Source
+from trninv.importers.reading import Source
+from trninv.importers.value import Faults
 
 
 def read(kind: str, *documents: object) -> list[Seen]:

@@ -28,7 +28,8 @@ from printed import (
 from trninv.importers import reading
 from trninv.importers.kinds import READERS
 from trninv.importers.observed import Server
-from trninv.importers.reading import Faults, Source, parsed
+from trninv.importers.reading import Source, parsed
+from trninv.importers.value import Faults
 
 SAMPLES: dict[str, list[object]] = {
     "neuron-ls": [neuron_ls()],

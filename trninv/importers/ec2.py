@@ -7,7 +7,8 @@ here is left out. Network nodes' ids are made for each account: import one accou
 from collections.abc import Callable, Iterator, Mapping
 
 from trninv.importers.observed import Block, Seen, Server, Whole
-from trninv.importers.reading import Source, Value
+from trninv.importers.reading import Source
+from trninv.importers.value import Value
 
 HELP = "aws ec2 describe-instances, -instance-topology, -capacity-reservation-topology, -capacity-block-status."
 

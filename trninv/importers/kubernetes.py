@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 
 from trninv.importers.observed import Chip, Seen, Server, Side, Whole
-from trninv.importers.reading import Source, Value
+from trninv.importers.reading import Source
+from trninv.importers.value import Value
 
 HELP = "kubectl get nodes,resourceslices,neuronultraservers -o json."
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from trninv.importers import neuron_sysfs
 from trninv.importers.observed import Chip, Seen, Server
-from trninv.importers.reading import Source, Value
+from trninv.importers.reading import Source
+from trninv.importers.value import Value
 
 HELP = "neuron-ls -j: one instance a file, or one a line."
 MAX_CHIPS = 128

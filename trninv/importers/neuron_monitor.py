@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from trninv.importers.observed import Chip, Seen, Server
-from trninv.importers.reading import Source, Value
+from trninv.importers.reading import Source
+from trninv.importers.value import Value
 
 HELP = "neuron-monitor: the last whole line of its stream."
 

@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Table, insert, select, update
 from trninv.errors import LimitError
 from trninv.importers.kinds import READERS
 from trninv.importers.observed import Block, Chip, Seen, Server, Side, Whole
-from trninv.importers.reading import MAX_NAME, Faults, Source
+from trninv.importers.reading import Source
+from trninv.importers.value import MAX_NAME, Faults
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES

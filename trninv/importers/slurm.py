@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from trninv.importers.observed import Seen, Server
-from trninv.importers.reading import Source, Value
+from trninv.importers.reading import Source
+from trninv.importers.value import Value
 
 HELP = "scontrol show nodes --json, sinfo --json, or scontrol -o show node."
 
