@@ -229,6 +229,17 @@ def ask(fleet: Fleet) -> Ask:
     return both_ways(fleet)
 
 
+_SLOW_ON_POSTGRESQL = ("tests/routing/", "tests/drawing/", "tests/exporters/", "tests/test_readme.py")
+"""They reach the database through rooms whose own tests run on both."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(_SLOW_ON_POSTGRESQL) and "postgresql" in item.name:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
     """After all else, a line on the tests that a browser is missing for."""

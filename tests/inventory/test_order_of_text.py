@@ -111,7 +111,8 @@ def _pages(api: Api, name: str, order: str, given: str) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("compiled", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", LISTS)
 def test_pages_of_every_list_ordered_by_every_text(both: list[Fleet], name: str, *, compiled: bool) -> None:
     fields = [each for each in KINDS[LISTS[name]].fields if is_ordered(each) and each.form in (*TEXTS, Form.ENUM)]
