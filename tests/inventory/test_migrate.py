@@ -14,10 +14,13 @@ from sqlalchemy.exc import IntegrityError
 import postgres
 from apart import at_once
 from conftest import Databases, Run, seed_everything
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
 from trninv.errors import NotMigratedError, NotReachableError, UsageError
 from trninv.inventory import access, migrate
 from trninv.inventory.database import connect, newest_revision, reading
 from trninv.inventory.schema import METADATA, TABLES
+from trninv.inventory.verify import verify
 from trninv.reports import views
 from trninv.reports.reader import find
 from trninv.settings import bundle
@@ -53,6 +56,18 @@ def test_the_stairway_with_data_in_the_tables(empty: str) -> None:
     with connect(empty) as engine, engine.connect() as connection:
         assert connection.scalar(text("SELECT count(*) FROM chip")) == 305
         assert migrate.current(connection) == REVISIONS[-1] == newest_revision()
+
+
+def test_a_database_of_an_older_revision_is_as_the_catalog_says_once_migrated(seeded: str) -> None:
+    """Its facts too, which an older trninv recorded otherwise."""
+    with connect(seeded) as engine:
+        migrate.migrate(engine, "0004")
+        with engine.begin() as connection:
+            connection.execute(text("DELETE FROM fact WHERE id > 100"))
+            connection.execute(text("UPDATE fact SET quote = 'once' WHERE id = 7"))
+        migrate.migrate(engine)
+        with reading(engine) as connection:
+            assert list(verify(connection, catalog(), systems())) == []
 
 
 def test_a_second_migration_changes_nothing(seeded: str) -> None:
