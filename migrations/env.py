@@ -1,16 +1,19 @@
 """Alembic environment: the connection is handed over by trninv.inventory.migrate, or made from the settings.
 
 The views of `trninv.reports.views` are dropped before the first revision and, where the last one is the newest, created
-again: a revision may rebuild any table, and no revision holds a view.
+again: a revision may rebuild any table, and no revision holds a view. Nor does any hold the catalog, so facts that are
+there are then brought up to date with it.
 """
 
 from collections.abc import Collection, Iterable
 from typing import Any, cast
 
 from alembic import context
-from sqlalchemy import Connection, make_url, text
+from sqlalchemy import Connection, make_url, select, text
 
+from trninv.catalog.facts import catalog
 from trninv.inventory.database import connect, make_directory
+from trninv.inventory.record import record_facts
 from trninv.inventory.schema import METADATA
 from trninv.reports import views
 from trninv.settings import Settings
@@ -51,6 +54,8 @@ def run(connection: Connection | None) -> None:
         context.run_migrations()
         if reached == set(context.script.get_heads()):
             execute(views.creating(dialect))
+            if connection is not None and connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
+                record_facts(connection, catalog())
 
 
 def is_nothing_to_do(connection: Connection | None, at: set[str]) -> bool:

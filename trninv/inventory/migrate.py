@@ -11,11 +11,8 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, Select, column, func, inspect, select, table
 
-from trninv.catalog.facts import catalog
 from trninv.errors import DatabaseError, NotMigratedError, UsageError
 from trninv.inventory.database import connect, exists, failing, file_of, make_directory, newest_revision, reaching
-from trninv.inventory.record import record_facts
-from trninv.inventory.schema import TABLES
 from trninv.settings import bundle
 from trninv.units import counted
 
@@ -32,7 +29,7 @@ def current(connection: Connection) -> str | None:
 def migrate(engine: Engine, to: str = "head") -> None:
     """Upgrade or downgrade the schema to a revision ("head", "base" or an identifier) in one transaction.
 
-    At the newest revision the facts of a database that has some are brought up to date with the catalog, too.
+    Where that leads to the newest revision, the facts of a database that has some are brought up to date as well.
 
     Raises
     ------
@@ -61,8 +58,6 @@ def migrate(engine: Engine, to: str = "head") -> None:
             except CommandError as error:
                 raise UsageError(f"{error}: {_REVISIONS}") from None
             _check_foreign_keys(connection)
-            if current(connection) == newest_revision() and connection.scalar(select(TABLES["source"].c.id).limit(1)):
-                record_facts(connection, catalog())
             connection.commit()
 
 
