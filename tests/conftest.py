@@ -237,7 +237,7 @@ def ask(fleet: Fleet) -> Ask:
     return both_ways(fleet)
 
 
-_SLOW_ON_POSTGRESQL = ("tests/routing/", "tests/drawing/", "tests/exporters/", "tests/test_readme.py")
+_SLOW_ON_POSTGRESQL = ("tests/routing/", "tests/drawing/", "tests/exporters/", "tests/cli/", "tests/test_readme.py")
 """They reach the database through rooms whose own tests run on both."""
 
 
