@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import strawberry
 
-from trninv.inventory.enumerations import DIFFERENCE, STATE, TOKEN_SCOPE
+from trninv.inventory.enumerations import BINDING_ENDING, BINDING_HOW, CONFIDENCE, DIFFERENCE, STATE, TOKEN_SCOPE
 from trninv.inventory.fields import Enumeration
 
 _named: Final[Callable[..., Any]] = Enum
@@ -24,6 +24,9 @@ def enum_of(enumeration: Enumeration) -> type[Enum]:
     return strawberry.enum(made, name=enumeration.name, description=enumeration.says)
 
 
+BindingEnding: Final = enum_of(BINDING_ENDING)
+BindingHow: Final = enum_of(BINDING_HOW)
+Confidence: Final = enum_of(CONFIDENCE)
 Disagreement: Final = enum_of(DIFFERENCE)
 State: Final = enum_of(STATE)
 TokenScope: Final = enum_of(TOKEN_SCOPE)
