@@ -1,4 +1,4 @@
-"""GraphQL enums of the inventory's enumerations: a value's name is the stored value in upper case."""
+"""GraphQL enums of the inventory's enumerations: a value's name is the stored value in upper case, with _ for -."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import strawberry
 
-from trninv.inventory.enumerations import DIFFERENCE, STATE, TOKEN_SCOPE
+from trninv.inventory.enumerations import BINDING_ENDING, BINDING_HOW, CONFIDENCE, DIFFERENCE, STATE, TOKEN_SCOPE
 from trninv.inventory.fields import Enumeration
 
 _named: Final[Callable[..., Any]] = Enum
@@ -17,13 +17,16 @@ _named: Final[Callable[..., Any]] = Enum
 def enum_of(enumeration: Enumeration) -> type[Enum]:
     """The enum of an enumeration; a member's value is the stored one."""
     values = {
-        stored.upper(): strawberry.enum_value(stored, description=meaning)
+        stored.upper().replace("-", "_"): strawberry.enum_value(stored, description=meaning)
         for stored, meaning in enumeration.meanings().items()
     }
     made: type[Enum] = _named(enumeration.name, values, module=__name__)
     return strawberry.enum(made, name=enumeration.name, description=enumeration.says)
 
 
+BindingEnding: Final = enum_of(BINDING_ENDING)
+BindingHow: Final = enum_of(BINDING_HOW)
+Confidence: Final = enum_of(CONFIDENCE)
 Disagreement: Final = enum_of(DIFFERENCE)
 State: Final = enum_of(STATE)
 TokenScope: Final = enum_of(TOKEN_SCOPE)

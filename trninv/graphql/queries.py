@@ -11,7 +11,7 @@ from strawberry.types.field import StrawberryField
 
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, UnknownAddressError
-from trninv.graphql import rows
+from trninv.graphql import bindings, rows
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
 from trninv.graphql.enums import TokenScope
@@ -155,6 +155,14 @@ class Query(Questions):
         conflicts_about,
         lambda conflict: f"{conflict.subject} {conflict.attribute}",
         _ABOUT,
+    )
+
+    bindings = paged(
+        bindings.Binding,
+        "Which instances stand in which slots, in the order of the slots.",
+        bindings.found,
+        bindings.cursor,
+        bindings.OFFERED,
     )
 
     @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")

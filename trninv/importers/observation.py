@@ -106,11 +106,11 @@ def _file(connection: Connection, given: _Given, file: File, faults: Faults, pro
     content = _sha256(file.content)
     of_host = content.copy()
     of_host.update(f"\0{_host(file.name)}".encode())
-    now = given.at.isoformat(timespec="seconds")
+    now, taken = (time.isoformat(timespec="seconds") for time in (given.at, given.taken_at))
     digests = [content.hexdigest(), *([of_host.hexdigest()] if given.trust_host_names else [])]
     same = (_OBSERVATION.c.source == given.kind) & _OBSERVATION.c.sha256.in_(digests)
     if known := connection.execute(select(_OBSERVATION).where(same)).first():
-        connection.execute(update(_OBSERVATION).where(same).values(seen_at=now))
+        connection.execute(update(_OBSERVATION).where(same).values(seen_at=max(known.seen_at, taken)))
         return Imported(file.name, known.servers, known.chips, is_known=True)
     key, rows = next_id(connection, _OBSERVATION), _Rows(connection, given, file.name, faults, progress)
     rows.take(key, READERS[given.kind](Source(file.content, file.name, faults)))
@@ -121,8 +121,8 @@ def _file(connection: Connection, given: _Given, file: File, faults: Faults, pro
             source=given.kind,
             name=file.name[-MAX_NAME:],
             sha256=(of_host if rows.is_of_host else content).hexdigest(),
-            taken_at=given.taken_at.isoformat(timespec="seconds"),
-            seen_at=now,
+            taken_at=taken,
+            seen_at=taken,
             is_whole=rows.is_whole,
             servers=rows.servers,
             chips=rows.chips,
