@@ -43,6 +43,7 @@ TrninvError
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 __all__ = [
     "AccessError",
@@ -95,7 +96,7 @@ class TrninvError(Exception):
     exit_status = 1
 
     @property
-    def extensions(self) -> dict[str, str]:
+    def extensions(self) -> dict[str, Any]:
         """What GraphQL returns next to the message."""
         return {"code": self.code}
 
@@ -182,6 +183,11 @@ class FileError(UsageError):
     def __init__(self, message: str, faults: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.faults = faults
+
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """The first hundred faults as well."""
+        return {**super().extensions, "faults": list(self.faults[:100])}
 
 
 class RequestError(UsageError):

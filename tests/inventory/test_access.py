@@ -62,7 +62,8 @@ def test_names_are_unique_and_known(engine: Engine) -> None:
         ("read", {"read"}),
         ("sql", {"read", "sql"}),
         ("operate", {"read", "operate"}),
-        ("admin", {"read", "sql", "operate", "admin"}),
+        ("observe", {"observe"}),
+        ("admin", {"read", "sql", "operate", "observe", "admin"}),
     ],
 )
 def test_what_a_scope_allows(scope: str, allowed: set[str]) -> None:
@@ -78,6 +79,16 @@ def test_a_token_of_scope_sql_survives_the_migration_that_knows_none(engine: Eng
     migrate.migrate(engine)
     with reading(engine) as connection:
         assert access.holder(connection, token) == access.Holder("analyst", "read")
+
+
+def test_a_token_of_scope_observe_is_gone_with_the_migration_that_knows_it(engine: Engine) -> None:
+    with writing(engine) as connection:
+        other, _ = (access.create(connection, name, scope, None) for name, scope in (("a", "read"), ("b", "observe")))
+    migrate.migrate(engine, "0015")
+    migrate.migrate(engine)
+    with reading(engine) as connection:
+        assert access.holder(connection, other) == access.Holder("a", "read")
+        assert [row.name for row in access.listed(connection)] == ["a"]
 
 
 def test_tokens_survive_the_migration_that_parts_their_digests_and_the_way_back(engine: Engine) -> None:

@@ -52,7 +52,7 @@ class Probe:
     path: str
     media: str
     wanted: bytes
-    body: Mapping[str, str] | None = None
+    body: Mapping[str, object] | None = None
     status: int = HTTPStatus.OK
 
 
@@ -104,6 +104,7 @@ def probes(database: str) -> tuple[Probe, ...]:
     ok, rows = _json({"status": "ok"}), [{"slug": slug} for slug in slugs]
     document = {"query": f'{{ resolve(address: "{own.cluster}") {{ address }} }}'}
     sql = {"sql": "SELECT slug FROM cluster ORDER BY id"}
+    silent = {"host": "check", "neuron_ls": [], "sysfs": {}}
     file = f"/export/v_cluster.csv?columns=address,chips&cluster={own.cluster}"
     table = f"address,chips\n{own.cluster},{own.chips}\n".encode()
     return (
@@ -117,6 +118,7 @@ def probes(database: str) -> tuple[Probe, ...]:
         Probe("/sql", "/sql", _JSON, b"TRNINV_SQL_URL", sql, HTTPStatus.BAD_REQUEST)
         if is_without_login
         else Probe("/sql", "/sql", _JSON, b'"rows":' + _json(rows), sql),
+        Probe("/observations", "/observations", _JSON, b"lists no device", silent, HTTPStatus.BAD_REQUEST),
         Probe("/export/{name}", file, "text/csv", table),
         Probe("/healthz", "/healthz", _JSON, ok),
         Probe("/readyz", "/readyz", _JSON, ok),

@@ -1,6 +1,7 @@
 """import, collect: what machines and their managers report."""
 
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import click
 from trninv.cli.output import Progress, format_option, rows, show
 from trninv.errors import FileError, UsageError
 from trninv.importers.collect import collect as collected
+from trninv.importers.collect import sent
 from trninv.importers.kinds import READERS
 from trninv.importers.observation import File, Imported, observe
 from trninv.importers.reading import MAX_FILE
@@ -80,16 +82,26 @@ def import_(  # one parameter an option
 
 
 @click.command()
-def collect() -> None:
-    """Print what this machine says of itself, as one line: its chips by neuron-ls, the files of its Neuron driver.
+@click.option(
+    "--to",
+    "service",
+    default="-",
+    show_default=True,
+    metavar="URL",
+    help="A trninv service, whose token TRNINV_TOKEN has; - prints.",
+)
+def collect(service: str) -> None:
+    """Print or send what this machine says of itself, as one line: its chips by neuron-ls, its Neuron driver's files.
 
-    Nothing is sent anywhere, and command lines of processes are left out.
+    Command lines of processes are left out. The token is one of scope observe that is named for this instance.
 
     \b
     trninv collect >> fleet.ndjson
     trninv collect | ssh admin trninv import neuron-ls -
+    TRNINV_TOKEN=trninv_… trninv collect --to https://trninv.example
     """
-    click.echo(json.dumps(collected(), separators=(",", ":")))
+    line = json.dumps(collected(), separators=(",", ":"))
+    click.echo(line if service == "-" else sent(service, line, os.environ.get("TRNINV_TOKEN")))
 
 
 def _table(found: Sequence[Imported], *, dry_run: bool) -> None:

@@ -3,14 +3,18 @@
 import json
 import platform
 import subprocess
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from trninv.errors import NotFoundError
+from trninv.errors import NotFoundError, NotReachableError, UsageError
 from trninv.importers.neuron_sysfs import CLASS, DEVICES
 
 _COMMAND = ("neuron-ls", "--json-output")
 _SECONDS = 60
+_MAX_ANSWER = 1 << 16
 _MAX_VALUE = 4_096
 _FILES = (
     "ultraserver_mode",
@@ -43,6 +47,50 @@ def collect(root: Path = Path("/")) -> dict[str, Any]:
 
     """
     return {"host": platform.node(), "neuron_ls": _devices(), "sysfs": _sysfs(root)}
+
+
+def sent(service: str, observation: str, token: str | None) -> str:
+    """What a service answers to an observation, posted to its /observations.
+
+    Raises
+    ------
+    UsageError
+        The URL is none of a service, or the service refuses; the message is its own.
+    NotReachableError
+        Nothing answers there.
+
+    """
+    if not service.startswith(("https://", "http://")):
+        raise UsageError(f"--to {service[:80]}: write the service's URL, such as https://trninv.example")
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    request = Request(f"{service.rstrip('/')}/observations", observation.encode(), headers)  # noqa: S310 # as above
+    try:
+        with _OPENER.open(request, timeout=_SECONDS) as answer:
+            return str(answer.read(_MAX_ANSWER).decode(errors="replace"))
+    except HTTPError as error:
+        raise UsageError(f"{service} answers {error.code}: {_said(error.read(_MAX_ANSWER))}") from None
+    except (URLError, TimeoutError, HTTPException, ValueError) as error:
+        raise NotReachableError(f"{service} does not answer: {getattr(error, 'reason', error)}") from None
+
+
+def _said(body: bytes) -> str:
+    """The message in a refusal, of whatever service it is."""
+    try:
+        return str(json.loads(body)["errors"][0]["message"])
+    except (ValueError, TypeError, LookupError):
+        return "it is no trninv service"
+
+
+class _Straight(HTTPRedirectHandler):
+    """Follows no redirection: the token is for one service."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_OPENER = build_opener(_Straight)
 
 
 def _devices() -> list[dict[str, Any]]:

@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import PurePath
 from typing import IO
 
-from sqlalchemy import Connection, Table, insert, select, update
+from sqlalchemy import Connection, Table, func, insert, select, update
 
-from trninv.errors import LimitError
+from trninv.errors import ForbiddenError, LimitError
 from trninv.importers.kinds import READERS
 from trninv.importers.observed import Block, Chip, Seen, Server, Side, Whole
 from trninv.importers.reading import Source
@@ -62,6 +62,7 @@ def observe(
     taken_at: datetime | None = None,
     trust_host_names: bool = False,
     allow_empty: bool = False,
+    speaker: str | None = None,
     progress: Progress = lambda _name, _servers: None,
 ) -> list[Imported]:
     """Import files of one kind within the caller's transaction: all of them, or none.
@@ -74,9 +75,13 @@ def observe(
         Whether a file that names no instance speaks for the host that its own name gives.
     allow_empty
         Whether a listing of every instance may have none.
+    speaker
+        The only instance, or host whose instance is not known, that the files may speak of; None: any.
 
     Raises
     ------
+    ForbiddenError
+        A file speaks of another than the speaker.
     FileError
         A file is not what it should be; it has every fault of all files.
     LimitError
@@ -87,7 +92,7 @@ def observe(
     if taken_at is not None and (taken_at.tzinfo is None or taken_at > at):
         raise LimitError(f"taken at {taken_at.isoformat()}: give a time with its zone that is not in the future")
     faults = Faults()
-    given = _Given(kind, (taken_at or at).astimezone(UTC), at, trust_host_names, allow_empty)
+    given = _Given(kind, (taken_at or at).astimezone(UTC), at, trust_host_names, allow_empty, speaker)
     made = [_file(connection, given, file, faults, progress) for file in files]
     faults.raise_if_any()
     return made
@@ -100,6 +105,12 @@ class _Given:
     at: datetime
     trust_host_names: bool
     allow_empty: bool
+    speaker: str | None
+
+    def check(self, name: str | None) -> None:
+        """Refuse a server of which the speaker may not speak."""
+        if self.speaker not in (None, name):
+            raise ForbiddenError(f"{self.speaker} may not speak for {name}: a token speaks for what it is named for")
 
 
 def _file(connection: Connection, given: _Given, file: File, faults: Faults, progress: Progress) -> Imported:
@@ -110,6 +121,9 @@ def _file(connection: Connection, given: _Given, file: File, faults: Faults, pro
     digests = [content.hexdigest(), *([of_host.hexdigest()] if given.trust_host_names else [])]
     same = (_OBSERVATION.c.source == given.kind) & _OBSERVATION.c.sha256.in_(digests)
     if known := connection.execute(select(_OBSERVATION).where(same)).first():
+        named = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
+        for name in connection.scalars(select(named).where(_SERVER.c.observation_id == known.id)):
+            given.check(name)
         connection.execute(update(_OBSERVATION).where(same).values(seen_at=max(known.seen_at, taken)))
         return Imported(file.name, known.servers, known.chips, is_known=True)
     key, rows = next_id(connection, _OBSERVATION), _Rows(connection, given, file.name, faults, progress)
@@ -173,6 +187,7 @@ class _Rows:
             hint = "--trust-host-names takes the host from the name of its file"
             self._faults.add(server.where, f"names no instance and no host: {hint}")
             return None
+        self._given.check(server.instance or server.host)
         return server
 
     def _write(self, observation: int, servers: Sequence[Server], links: Sequence[Side | Block]) -> None:

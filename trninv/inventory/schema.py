@@ -60,6 +60,7 @@ TOKEN_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
     "read": "May ask anything, but not in SQL.",
     "sql": "May also ask in SQL.",
     "operate": "May ask anything, but not in SQL, and run mutations.",
+    "observe": "May only report what one machine says of itself: the instance or host that the token is named for.",
     "admin": "May do everything that the service offers.",
 }
 TOKEN_SCOPES = tuple(TOKEN_SCOPE_MEANINGS)
@@ -67,6 +68,7 @@ TOKEN_SCOPES_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
     "read": frozenset({"read"}),
     "sql": frozenset({"read", "sql"}),
     "operate": frozenset({"read", "operate"}),
+    "observe": frozenset({"observe"}),
     "admin": frozenset(TOKEN_SCOPES),
 }
 """What wants one of these scopes is allowed to a token of which."""

@@ -10,7 +10,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from trninv.errors import TrninvError
-from trninv.service import chips, explorer, export, failures, graphql, health, reports, sql
+from trninv.service import chips, explorer, export, failures, graphql, health, observations, reports, sql
 from trninv.service.arrival import Arrival
 from trninv.service.middleware import Guard, Hosts, Texts
 from trninv.service.shared import Shared
@@ -19,6 +19,7 @@ from trninv.settings import Settings
 GZIP_FROM = 1_000
 """Bytes of an answer that is worth compressing."""
 
+_SERVED = (explorer, chips, health, graphql, reports, sql, export, observations)
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -33,7 +34,7 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
         shared.close()
 
     made = Starlette(
-        routes=[route for of in (explorer, chips, health, graphql, reports, sql, export) for route in of.ROUTES],
+        routes=[route for of in _SERVED for route in of.ROUTES],
         middleware=[Middleware(Guard, note=shared.note), *_middleware(settings)],
         exception_handlers={
             TrninvError: failures.refused,

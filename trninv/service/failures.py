@@ -15,6 +15,7 @@ from trninv.errors import (
     MethodError,
     NotFoundError,
     NotReachableError,
+    ReadOnlyError,
     RequestError,
     TimeLimitError,
     TrninvError,
@@ -28,6 +29,7 @@ _STATUS: Final[Mapping[type[TrninvError], int]] = {
     UnauthenticatedError: 401,
     ForbiddenError: 403,
     NotFoundError: 404,
+    ReadOnlyError: 409,
     UsageError: 400,
     TimeLimitError: 503,
     NotReachableError: 503,
@@ -42,7 +44,7 @@ async def refused(request: Request, error: Exception) -> Response:
     if isinstance(error, NotReachableError):
         shared(request).failed(request, error)
         error = NotReachableError(f"the database did not answer: see the server's log for request {_id(request)}")
-    elif isinstance(error, DatabaseError):  # its words are for the operator
+    elif isinstance(error, DatabaseError) and not isinstance(error, ReadOnlyError):  # its words are for the operator
         return await broken(request, error)
     request.state.code = error.code
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)

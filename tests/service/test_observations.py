@@ -1,0 +1,182 @@
+"""A machine reports what it says of itself to the service, and may speak for no other."""
+
+import json
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from printed import neuron_ls
+from sqlalchemy import func, select
+from starlette.testclient import TestClient
+
+from conftest import Databases, Run
+from serving import serving
+from trninv.inventory import access
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.schema import TABLES
+from trninv.service.app import app
+from trninv.settings import Settings
+
+Post = Callable[..., tuple[int, dict[str, Any]]]
+
+
+def collected(instance: str | None = "i-0a", host: str = "n0") -> dict[str, Any]:
+    return {"host": host, "neuron_ls": neuron_ls(instance), "sysfs": {}}
+
+
+def made_token(url: str, name: str, scope: str = "observe") -> str:
+    with connect(url) as engine, writing(engine) as connection:
+        return access.create(connection, name, scope, None)
+
+
+def kept(url: str) -> int:
+    with connect(url) as engine, reading(engine) as connection:
+        return connection.scalar(select(func.count()).select_from(TABLES["observed_server"])) or 0
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, databases: Databases) -> str:
+    return databases.migrated(request.param)
+
+
+@pytest.fixture
+def post(url: str) -> Iterator[Post]:
+    """Send an observation with a token; the status, and the answer or its error."""
+    settings = Settings(database_url=url, log="off", auth="tokens", allowed_hosts=("127.0.0.1",))
+    with TestClient(app(url, settings), base_url="http://127.0.0.1") as client:
+
+        def call(token: str, observation: Any, kind: str | None = None) -> tuple[int, dict[str, Any]]:
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            if kind is None:
+                answer = client.post("/observations", json=observation, headers=headers)
+            else:
+                headers["Content-Type"] = kind
+                answer = client.post("/observations", content=observation, headers=headers)
+            found = answer.json()
+            return answer.status_code, found["errors"][0]["extensions"] if "errors" in found else found
+
+        yield call
+
+
+def test_a_machine_speaks_for_itself(url: str, post: Post) -> None:
+    token = made_token(url, "i-0a")
+    assert post(token, collected()) == (201, {"servers": 1, "chips": 16, "isKnown": False})
+    assert post(token, collected()) == (201, {"servers": 1, "chips": 16, "isKnown": True})
+    assert kept(url) == 1
+
+
+def test_a_host_whose_instance_is_not_known_speaks_for_itself(url: str, post: Post) -> None:
+    assert post(made_token(url, "n0"), collected(None))[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("name", "observation"),
+    [
+        ("i-0a", collected("i-0b")),
+        ("i-0a", collected(None, "n0")),
+        ("n0", collected("i-0a")),
+        ("i-0a", {**collected(), "sysfs": {"/sys/class/neuron_device/instance_id": "i-0b"}}),
+    ],
+)
+def test_nobody_speaks_for_another(url: str, post: Post, name: str, observation: dict[str, Any]) -> None:
+    status, error = post(made_token(url, name), observation)
+    if status == 201:  # what it says besides is not taken for a name
+        with connect(url) as engine, reading(engine) as connection:
+            assert set(connection.scalars(select(TABLES["observed_server"].c.instance))) == {name}
+        return
+    assert (status, error["code"], kept(url)) == (403, "FORBIDDEN", 0)
+
+
+@pytest.mark.parametrize(("scope", "status"), [("read", 403), ("sql", 403), ("operate", 403), ("admin", 201)])
+def test_other_scopes(url: str, post: Post, scope: str, status: int) -> None:
+    assert post(made_token(url, "somebody", scope), collected())[0] == status
+    assert post("", collected())[1]["code"] == "UNAUTHENTICATED"
+
+
+def test_its_token_is_for_nothing_else(url: str) -> None:
+    headers = {"Authorization": f"Bearer {made_token(url, 'i-0a')}"}
+    settings = Settings(database_url=url, log="off", auth="tokens")
+    with TestClient(app(url, settings), base_url="http://127.0.0.1") as client:
+        statuses = {
+            client.post("/graphql", json={"query": "{ viewer { name } }"}, headers=headers).status_code,
+            client.get("/reports", headers=headers).status_code,
+            client.get("/export/v_chip.csv", headers=headers).status_code,
+        }
+    assert statuses == {403}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status", "code"),
+    [
+        (b'{"host": "n0", "neuron_ls": [], "sysfs": {}}', "application/json", 400, "BAD_FILE"),
+        (b'{"host": "n0", "neuron_ls": [{"neuron_device": 1e400}]}', "application/json", 400, "BAD_REQUEST"),
+        (b'{"host": "n0", "host": "n1", "neuron_ls": []}', "application/json", 400, "BAD_FILE"),
+        (b"[]", "application/json", 400, "BAD_REQUEST"),
+        (json.dumps(collected()).encode(), "text/plain", 400, "BAD_REQUEST"),
+        (b"[" * 200_000, "application/json", 400, "BAD_REQUEST"),
+        (b" " * (2 << 20), "application/json", 413, "BAD_REQUEST"),
+    ],
+)
+def test_what_is_malformed_is_refused(url: str, post: Post, body: bytes, kind: str, status: int, code: str) -> None:
+    found, error = post(made_token(url, "n0"), body, kind)
+    assert (found, error["code"], kept(url)) == (status, code, 0)
+
+
+def test_every_fault_is_told(url: str, post: Post) -> None:
+    wrong = [{"neuron_device": "x", "bdf": "y"}, {"neuron_device": 1, "memory_size": -1, "bdf": "z"}]
+    _, error = post(made_token(url, "n0"), {"host": "n0", "neuron_ls": wrong})
+    assert len(error["faults"]) == 4
+    assert all(fault.startswith("observation:1.neuron_ls[") for fault in error["faults"])
+
+
+def test_on_a_database_that_can_only_be_read_it_says_so(databases: Databases) -> None:
+    file = databases.migrated("sqlite").removeprefix("sqlite:///")
+    url = f"sqlite:///file:{file}?mode=ro&uri=true"
+    with TestClient(app(url, Settings(database_url=url, log="off")), base_url="http://127.0.0.1") as client:
+        answer = client.post("/observations", json=collected())
+    assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (409, "READ_ONLY")
+
+
+def test_collect_sends_to_a_service(
+    run: Run, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = databases.migrated("sqlite")
+    monkeypatch.setattr("trninv.cli.imports.collected", collected)
+    with serving(url, TRNINV_AUTH="tokens") as service:
+        monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0a"))
+        assert run("collect", "--to", f"{service}/")[:2] == (0, '{"servers":1,"chips":16,"isKnown":false}\n')
+        monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0b"))
+        status, out, err = run("collect", "--to", service)
+        assert (status, out) == (2, "")
+        assert "answers 403: i-0b may not speak for i-0a" in err
+        monkeypatch.delenv("TRNINV_TOKEN")
+        assert "answers 401: send a token" in run("collect", "--to", service)[2]
+    assert "does not answer" in run("collect", "--to", service)[2]
+    assert "write the service's URL" in run("collect", "--to", f"file://{tmp_path}")[2]
+
+
+def test_a_token_goes_nowhere_else(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.send_response(307)
+            self.send_header("Location", "/stolen")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    monkeypatch.setattr("trninv.cli.imports.collected", collected)
+    monkeypatch.setenv("TRNINV_TOKEN", "trninv_x")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as service:
+        Thread(target=service.serve_forever, daemon=True).start()
+        err = run("collect", "--to", f"http://127.0.0.1:{service.server_port}")[2]
+        service.shutdown()
+    assert "answers 307: it is no trninv service" in err
+    assert asked == ["/observations"]
