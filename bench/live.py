@@ -8,20 +8,19 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from printed import instance_topology, neuron_ls
+from fleet_outputs import streams
 
 import postgres
 from bench.measure import RAINIER, Row
 from trninv.inventory import migrate
 from trninv.inventory.database import connect
 
-_PAGE = 100
 _MARK_SECONDS, _MARK_MEGABYTES = 60.0, 300.0
 """Of Project Rainier."""
 
 
 def live_rows(directory: Path, domains: int) -> Iterator[Row]:
-    files = _written(directory, 4 * domains)
+    files = streams(directory, domains)
     start = time.perf_counter()
     for file in files.values():
         with file.open() as lines:
@@ -42,18 +41,6 @@ def live_rows(directory: Path, domains: int) -> Iterator[Row]:
                 yield Row(what, took, _MARK_SECONDS, "the mark", 1.0)
             yield Row(f"the same again, {name}", _imported(url, files)[0], took, "the first time")
             yield Row(f"memory of the importing process, {name}", max(peaks), _MARK_MEGABYTES, "the mark", 1.0, "MB")
-
-
-def _written(directory: Path, servers: int) -> dict[str, Path]:
-    ids = [f"i-{number:017x}" for number in range(servers)]
-    files = {kind: directory / f"{kind}.ndjson" for kind in ("ec2", "neuron-ls")}
-    with files["ec2"].open("w") as pages:
-        for first in range(0, servers, _PAGE):
-            pages.write(json.dumps(instance_topology(ids[first : first + _PAGE])) + "\n")
-    with files["neuron-ls"].open("w") as lines:
-        for each in ids:
-            lines.write(json.dumps(neuron_ls(each)) + "\n")
-    return files
 
 
 def _imported(url: str, files: dict[str, Path]) -> tuple[float, list[float]]:
