@@ -15,11 +15,9 @@ from trninv.importers.value import Value
 HELP = "neuron-ls -j: one instance a file, or one a line."
 MAX_CHIPS = 128
 _BUSES = "cc b5 b6 cb 6f 58 59 6e 9b 84 85 9a f8 e1 e2 f7"
-_BDF = {f"0000:{bus}:00.0": ordinal for ordinal, bus in enumerate(_BUSES.split())}
+CHIP_AT = {f"0000:{bus}:00.0": ordinal for ordinal, bus in enumerate(_BUSES.split())}
+TYPES_OF_BUSES = ("trn2.48xlarge", "trn2u.48xlarge")
 """The chip at a PCI address of these types, as Neuron's documentation of neuron-ls shows it."""
-
-
-_TYPES = ("trn2.48xlarge", "trn2u.48xlarge")
 
 
 def read(source: Source) -> Iterator[Seen]:
@@ -101,5 +99,5 @@ def _may_be_some(chips: list[Chip]) -> bool:
 
 def _on_host(chip: Chip, kind: str | None) -> Chip:
     """The chip with the number that it has on the machine; a container counts its own from 0."""
-    ordinal = _BDF.get(chip.bdf or "") if kind in _TYPES else None
+    ordinal = CHIP_AT.get(chip.bdf or "") if kind in TYPES_OF_BUSES else None
     return chip if ordinal in (None, chip.ordinal) else replace(chip, ordinal=ordinal)

@@ -1,0 +1,239 @@
+"""Drift: where what was seen differs from the design, as rows of ``finding``; and, if asked, states by what was found."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, or_, select, update
+
+from trninv.inventory.address import address_of, resolve
+from trninv.inventory.bulk import load
+from trninv.inventory.ids import next_id
+from trninv.inventory.rules import RULES, SEVERITIES
+from trninv.inventory.schema import TABLES
+from trninv.inventory.state import MAX_WHY, Change, Condition, set_state
+from trninv.live.design import Slot, View, domains
+from trninv.live.newest import Said
+from trninv.live.picture import STALE_AFTER, Picture, grown, picture
+from trninv.live.rules import CHIP, DOMAIN, FLEET, SERVER, Difference
+
+_FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
+_CHIP, _SERVER = TABLES["observed_chip"], TABLES["observed_server"]
+_AT_ONCE = 500
+_MAX_TEXT: Final = 1_000
+
+Found = tuple[str, Difference]
+"""A rule's name, and what it found."""
+_Key = tuple[str, str | None, str | None, str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that differs from the design.
+
+    Attributes
+    ----------
+    address, instance
+        Where, and of which instance or host; None where there is none.
+    evidence
+        Ids of the observations that show it.
+    first_seen, last_seen, cleared_at
+        UTC; cleared_at is None while it lasts.
+
+    """
+
+    id: int
+    rule: str
+    severity: str
+    address: str | None
+    instance: str | None
+    expected: str | None
+    found: str | None
+    evidence: tuple[int, ...]
+    first_seen: str
+    last_seen: str
+    cleared_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What comparing found.
+
+    Attributes
+    ----------
+    findings
+        All that differs now, the worst first.
+    new, cleared
+        Findings that were not there before, and those that no longer are.
+    applied
+        States that were set.
+
+    """
+
+    findings: tuple[Finding, ...]
+    new: int
+    cleared: int
+    applied: tuple[Change, ...]
+
+
+def drift(
+    connection: Connection, *, now: datetime | None = None, stale_after: timedelta = STALE_AFTER, apply: bool = False
+) -> Drift:
+    """Compare what was seen with the design, and record it, within the caller's transaction.
+
+    Parameters
+    ----------
+    apply
+        Whether to set the states of what does not work by what was found.
+
+    """
+    at = (now or datetime.now(UTC)).astimezone(UTC)
+    found = _by_key(compare(connection, at, stale_after))
+    ids, new, cleared = _record(connection, found, at.isoformat(timespec="seconds"))
+    applied = _apply(connection, found, ids) if apply else ()
+    return Drift(tuple(findings(connection)), new, cleared, applied)
+
+
+def findings(connection: Connection, scope: str | None = None, *, cleared: bool = False) -> list[Finding]:
+    """What was found when it was last compared, the worst first: all, or at and below an address.
+
+    Parameters
+    ----------
+    cleared
+        Whether to list what is over too.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+
+    """
+    rank = case(*((_FINDING.c.severity == each, number) for number, each in enumerate(SEVERITIES)))
+    query = select(_FINDING).order_by(rank.desc(), _FINDING.c.id)
+    if not cleared:
+        query = query.where(_FINDING.c.cleared_at.is_(None))
+    if scope is not None:
+        query = query.where(_within(connection, scope))
+    return [
+        Finding(**row._mapping | {"evidence": tuple(map(int, (row.evidence or "").split()))})  # noqa: SLF001
+        for row in connection.execute(query)
+    ]
+
+
+def _within(connection: Connection, scope: str) -> ColumnElement[bool]:
+    place = resolve(connection, scope)
+    addresses = [place.address]
+    if place.level == "rack":
+        servers = select(address_of("server")).join(TABLES["domain"]).join(TABLES["cluster"])
+        addresses += connection.scalars(servers.where(TABLES["server"].c.rack_id == place.id))
+    return or_(
+        _FINDING.c.address.in_(addresses),
+        *(
+            _FINDING.c.address.startswith(f"{address}{end}", autoescape=True)
+            for address in addresses
+            for end in ("/", "--")
+        ),
+    )
+
+
+def _by_key(found: Iterable[Found]) -> dict[_Key, Difference]:
+    """Differences as they are told apart over time; what several sources say alike is one."""
+    by_key: dict[_Key, Difference] = {}
+    for rule, each in found:
+        key = (rule, each.address, each.instance, _short(each.expected), _short(each.found))
+        also = by_key[key].evidence if key in by_key else ()
+        by_key[key] = each._replace(evidence=tuple(sorted({*also, *each.evidence})))
+    return by_key
+
+
+def _short(text: str | None) -> str | None:
+    return text if text is None or len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
+
+
+def _record(connection: Connection, found: Mapping[_Key, Difference], at: str) -> tuple[dict[_Key, int], int, int]:
+    """Ids of all that was found; how many are new, and how many are over."""
+    is_open = _FINDING.c.cleared_at.is_(None)
+    key = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "found")]
+    before = {tuple(row[1:]): row.id for row in connection.execute(select(_FINDING.c.id, *key).where(is_open))}
+    over = [{"key": key} for was, key in before.items() if was not in found]
+    if over:
+        connection.execute(update(_FINDING).where(_FINDING.c.id == bindparam("key")).values(cleared_at=at), over)
+    connection.execute(update(_FINDING).where(is_open).values(last_seen=at))
+    first = next_id(connection, _FINDING)
+    new = {key: first + number for number, key in enumerate(key for key in found if key not in before)}
+    load(connection, _FINDING, [_row(number, key, found[key], at) for key, number in new.items()])
+    return {key: before.get(key) or new[key] for key in found}, len(new), len(over)
+
+
+def _row(number: int, key: _Key, of: Difference, at: str) -> tuple[object, ...]:
+    rule, address, instance, expected, found = key
+    evidence = " ".join(map(str, of.evidence)) or None
+    return (number, rule, RULES[rule].severity, address, instance, expected, found, evidence, at, at, None)
+
+
+def _apply(connection: Connection, found: Mapping[_Key, Difference], ids: Mapping[_Key, int]) -> tuple[Change, ...]:
+    """Set what does not work, unless it is out of service already: who is the source, why the finding."""
+    sources = dict[int, str]((row.id, row.source) for row in connection.execute(select(_OBSERVATION)))
+    made: list[Change] = []
+    for key, each in found.items():
+        if each.broken:
+            who = ", ".join(sorted({sources[number] for number in each.evidence})) or "drift"
+            why = f"finding {ids[key]}: {key[0]}: {each.found}"[:MAX_WHY]
+            made += set_state(connection, each.broken, Condition(each.state), why=why, who=who, only_carrying=True)
+    return tuple(made)
+
+
+def compare(connection: Connection, now: datetime, stale_after: timedelta = STALE_AFTER) -> list[Found]:
+    """All that differs, by rule, in one state of the database."""
+    seen = picture(connection, now, stale_after)
+    counted: dict[tuple[str, str, int], tuple[Slot, Said]] = {}
+    found = list(_chips(connection, seen, counted))
+    for slot in seen.slots:
+        found += ((rule, each) for rule, asked in SERVER.rules.items() for each in asked(slot, seen))
+    for members in domains(seen.slots):
+        found += ((rule, each) for rule, asked in DOMAIN.rules.items() for each in asked(members, seen))
+    errors = list(grown(connection, counted))
+    found += ((rule, each) for rule, asked in FLEET.rules.items() for each in asked(seen, errors))
+    return found
+
+
+def _chips(
+    connection: Connection, seen: Picture, counted: dict[tuple[str, str, int], tuple[Slot, Said]]
+) -> Iterator[Found]:
+    """Read all chips, one server's after the other; note which are there, and the counters that are not 0."""
+    shown = {
+        said.value.observed_server: (slot, said)
+        for slot in seen.slots
+        for said in seen.current(slot.machine, "chips").values()
+    }
+    for key, chips in _read(connection, sorted(shown)):
+        slot, said = shown[key]
+        bits = 0
+        for chip in chips:
+            bits |= 1 << chip.ordinal
+            if chip.ecc_uncorrected and slot.machine:
+                counted[slot.machine.name, said.source, chip.ordinal] = slot, said
+            if chip.ordinal < slot.model.chips:
+                yield from _of_chip(chip, slot, said)
+        slot.views[said.source] = View(bits, said.value.is_partial, said)
+
+
+def _of_chip(chip: Row[Any], slot: Slot, said: Said) -> Iterator[Found]:
+    for rule, asked in CHIP.rules.items():
+        if (difference := asked(chip, slot)) is not None:
+            expected, found = difference
+            address = f"{slot.address}/c{chip.ordinal}"
+            yield rule, Difference(address, slot.instance, expected, found, (said.observation,))
+
+
+def _read(connection: Connection, servers: list[int]) -> Iterator[tuple[int, Iterator[Row[Any]]]]:
+    query = (
+        select(_CHIP, _SERVER.c.is_partial)
+        .join(_SERVER, _SERVER.c.id == _CHIP.c.observed_server_id)
+        .where(_CHIP.c.observed_server_id.in_(bindparam("servers", expanding=True)))
+        .order_by(_CHIP.c.observed_server_id)
+    )
+    for first in range(0, len(servers), _AT_ONCE):
+        rows = connection.execute(query, {"servers": servers[first : first + _AT_ONCE]})
+        yield from groupby(rows, key=lambda row: int(row.observed_server_id))
