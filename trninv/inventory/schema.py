@@ -503,7 +503,8 @@ Table(
     Index(None, "address"),
 )
 
-# A file that was imported: what of, when it was written, read and last seen. Only ``seen_at`` ever changes.
+# A file that was imported: what of, when it was written and read, and when the same content was last written
+# (``seen_at``), which alone ever changes.
 Table(
     "observation",
     METADATA,
