@@ -35,10 +35,27 @@ def _collected(value: Value) -> Iterator[Seen]:
     server = server_of(value.get("neuron_ls"), host)
     if server is None:
         return
-    yield server
     files = value.get("sysfs")
     if files.of and files.is_a(dict, "an object"):
-        yield neuron_sysfs.server_of(files, host, server.instance)
+        server = _with(server, neuron_sysfs.server_of(files, host))
+    yield server
+
+
+def _with(server: Server, driver: Server) -> Server:
+    """A server as neuron-ls shows it, with what its driver's files add."""
+    files = {chip.ordinal: chip for chip in driver.chips}
+    return replace(
+        server,
+        ultraserver=driver.ultraserver,
+        position=driver.position,
+        ultraserver_mode=driver.ultraserver_mode,
+        chips=tuple(
+            replace(chip, serial=files[chip.ordinal].serial, ecc_uncorrected=files[chip.ordinal].ecc_uncorrected)
+            if chip.ordinal in files
+            else chip
+            for chip in server.chips
+        ),
+    )
 
 
 def server_of(listed: Value, host: str | None = None) -> Server | None:

@@ -1,4 +1,4 @@
-"""Drift: where what was seen differs from the design, as rows of ``finding``; and, if asked, states by what was found."""
+"""Drift: where what was seen differs from the design, as rows of ``finding``; if asked, states by what was found."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -116,8 +116,8 @@ def findings(connection: Connection, scope: str | None = None, *, cleared: bool 
     if scope is not None:
         query = query.where(_within(connection, scope))
     return [
-        Finding(**row._mapping | {"evidence": tuple(map(int, (row.evidence or "").split()))})  # noqa: SLF001
-        for row in connection.execute(query)
+        Finding(**{**row, "evidence": tuple(map(int, (row["evidence"] or "").split()))})
+        for row in connection.execute(query).mappings()
     ]
 
 

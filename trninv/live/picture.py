@@ -1,4 +1,4 @@
-"""What rules of drift compare: the slots of the design and the newest of what was seen, of one state of the database."""
+"""What rules of drift compare: the slots of the design and the newest of what was seen, of one state of a database."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -70,7 +70,7 @@ class Picture:
 
     def fresh(self, machine: Machine | None, fact: str) -> dict[str, Said]:
         """What sources lately said of a fact, in words that mean the same with each."""
-        said = machine.said.get(fact, {}) if machine else {}
+        said = machine.by_source(fact) if machine else {}
         own = _WORDS_OF_THEIR_OWN.get(fact)
         return {source: each for source, each in said.items() if self.is_fresh(each) and source != own}
 
@@ -127,7 +127,7 @@ def _gone(connection: Connection, seen: Newest) -> dict[str, int]:
 
 def last_seen(machine: Machine) -> str:
     """When anything was last said of a machine."""
-    return max((said.at for by_source in machine.said.values() for said in by_source.values()), default="")
+    return max((seen.at for seen in machine.seen), default="")
 
 
 def _listed(connection: Connection, names: list[str], whole: Mapping[int, Row[Any]]) -> dict[str, int]:

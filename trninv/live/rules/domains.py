@@ -81,7 +81,7 @@ def side_down(slots: list[Slot], picture: Picture) -> Differences:
     """A side is all links of a server to one neighbour in its UltraServer."""
     for slot in slots:
         for side in "HV":
-            said = slot.machine.newest(f"side {side}") if slot.machine else None
+            said = slot.machine.sides.get(side) if slot.machine else None
             if said and said.value == "down":
                 links = links_of_side(slot, side, slots, picture)
                 yield Difference(

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 
 from trninv.live.design import Slot, servers_of
 from trninv.live.newest import Machine, Said
@@ -93,13 +94,13 @@ def moved(picture: Picture, _: list[Grown]) -> Differences:
 
 
 @FLEET("fabric-inconsistent", "the tree of network nodes that instances are below with that of the design")
-def fabric(picture: Picture, _: list[Grown]) -> Differences:
+def fabric(picture: Picture, _grown: list[Grown]) -> Differences:
     """What was moved is left out. Ids are the account's own: whose is which follows from who is below."""
     paths = _paths(picture)
     above = defaultdict(set)
     for _, said in paths:
         names = said.value.split()
-        for higher, lower in zip(names, names[1:], strict=False):
+        for higher, lower in pairwise(names):
             above[lower].add(higher)
     for name, parents in sorted(above.items()):
         if len(parents) > 1:
@@ -115,7 +116,7 @@ def _matched(paths: list[tuple[Slot, Said]]) -> Differences:
         if slot.network_node:
             ours[slot.network_node].append((slot, said))
             theirs[lowest(said.value)].append((slot, said))
-    for node, below in ours.items():
+    for below in ours.values():
         names = sorted({lowest(said.value) for _, said in below})
         if len(names) > 1:
             yield _below(below, "one network node", f"its servers are below {_few(names)}")
@@ -137,7 +138,7 @@ def _few(names: list[str]) -> str:
 
 
 def _paths(picture: Picture) -> list[tuple[Slot, Said]]:
-    moved = {slot for slot, _, _ in picture.moved}
+    moved = {each.slot for each in picture.moved}
     return [
         (slot, said)
         for slot in picture.slots

@@ -5,7 +5,7 @@ from collections import defaultdict
 from trninv.inventory.schema import CARRYING
 from trninv.live.design import Slot
 from trninv.live.devices import TYPES
-from trninv.live.newest import Machine, Said
+from trninv.live.newest import Machine, Said, Sighting
 from trninv.live.picture import Picture
 from trninv.live.rules.register import SERVER, Difference, Differences
 from trninv.units import counted
@@ -52,9 +52,9 @@ def chip_missing(slot: Slot, picture: Picture) -> Differences:
     whole = [view for view in slot.views.values() if not view.is_partial]
     missing = {chip: [view.said for view in whole if not view.seen >> chip & 1] for chip in range(slot.model.chips)}
     named = {chip: said for chip, said in missing.items() if said}
-    for chip, said in named.items():
+    for chip, views in named.items():
         place = f"{slot.address}/c{chip}"
-        yield Difference(place, slot.instance, "a chip", "none", _ids(*said), broken=(place,))
+        yield Difference(place, slot.instance, "a chip", "none", _ids(*views), broken=(place,))
     for said in picture.current(slot.machine, "chip_count").values():
         if said.source != "neuron-monitor" and said.value < slot.model.chips - len(named):
             expected = counted(slot.model.chips, "chip")
@@ -104,9 +104,9 @@ def stale(slot: Slot, picture: Picture) -> Differences:
     """Sources that never said anything of it are not missed."""
     if slot.bound is not None and slot.machine is None and not slot.gone:
         yield Difference(slot.address, slot.instance, "to be seen", "never seen", ())
-    old = {source: said for source, said in _latest(slot.machine).items() if not picture.is_fresh(said)}
+    old = {source: seen for source, seen in _latest(slot.machine).items() if seen.at < picture.fresh_from}
     if old:
-        found = ", ".join(f"{source} at {said.at}" for source, said in sorted(old.items()))
+        found = ", ".join(f"{source} at {seen.at}" for source, seen in sorted(old.items()))
         yield _of(slot, "to be seen again", f"last seen by {found}", *old.values())
 
 
@@ -126,11 +126,11 @@ def conflict(slot: Slot, picture: Picture) -> Differences:
             yield _of(slot, f"one {called}", "; ".join(parts), *sources)
 
 
-def _of(slot: Slot, expected: str, found: str, *said: Said) -> Difference:
+def _of(slot: Slot, expected: str, found: str, *said: Said | Sighting) -> Difference:
     return Difference(slot.address, slot.instance, expected, found, _ids(*said))
 
 
-def _ids(*said: Said) -> tuple[int, ...]:
+def _ids(*said: Said | Sighting) -> tuple[int, ...]:
     return tuple(sorted({each.observation for each in said}))
 
 
@@ -145,11 +145,9 @@ def _is_health(said: Said) -> bool:
     return said.source == "hyperpod" and said.value.state == "down"
 
 
-def _latest(machine: Machine | None) -> dict[str, Said]:
+def _latest(machine: Machine | None) -> dict[str, Sighting]:
     """The newest of anything that each source said of a machine."""
-    found: dict[str, Said] = {}
-    for by_source in machine.said.values() if machine else ():
-        for source, said in by_source.items():
-            if source not in found or found[source].at < said.at:
-                found[source] = said
+    found: dict[str, Sighting] = {}
+    for seen in machine.seen if machine else ():
+        found.setdefault(seen.source, seen)
     return found
