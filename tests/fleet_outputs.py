@@ -275,7 +275,7 @@ def _elsewhere(of: Outputs, ultraserver: str) -> None:
     of.nodes[_IN_ULTRASERVER]["metadata"]["labels"]["neuron.amazonaws.com/ultraserver-server-id-4"] = ultraserver
 
 
-def _numbered(of: Outputs, *numbers: int) -> None:
+def renumbered(of: Outputs, *numbers: int) -> None:
     """The driver of the first UltraServer's instances gives them other numbers."""
     for machine, number in zip(_FLEET, numbers, strict=False):
         of.sysfs[machine.instance][f"{_CLASS}/node_id_4"] = str(number)
@@ -329,8 +329,8 @@ FAULTS: dict[str, Callable[[Outputs], object]] = {
     ),
     "domain-split": lambda of: _elsewhere(of, "00000000000000ff"),
     "domain-overfull": lambda of: of.add(Machine(97, "u-trn2x64", 0, 4)),
-    "node-id-duplicate": lambda of: _numbered(of, 0, 1, 1, 3),
-    "node-order-wrong": lambda of: _numbered(of, 0, 2, 1, 3),
+    "node-id-duplicate": lambda of: renumbered(of, 0, 1, 1, 3),
+    "node-order-wrong": lambda of: renumbered(of, 0, 2, 1, 3),
     "side-link-down": _side,
     "interconnect-impaired": lambda of: of.blocks[str(_FLEET[0].block)].update(InterconnectStatus="impaired"),
     "network-node-moved": lambda of: _under(of, _PLAIN, 3, "nn-1300000000000000f"),

@@ -29,6 +29,7 @@ _COMMANDS = {
     "copy": "transfer",
     "import": "imports",
     "collect": "imports",
+    "drift": "drift",
     "set": "state",
     "events": "state",
     "show": "show",

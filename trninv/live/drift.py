@@ -64,9 +64,9 @@ class Drift:
     Attributes
     ----------
     findings
-        All that differs now, the worst first.
+        What differs now within the scope, the worst first.
     new, cleared
-        Findings that were not there before, and those that no longer are.
+        How many findings were not there before, and how many no longer are, of all.
     applied
         States that were set.
 
@@ -79,21 +79,34 @@ class Drift:
 
 
 def drift(
-    connection: Connection, *, now: datetime | None = None, stale_after: timedelta = STALE_AFTER, apply: bool = False
+    connection: Connection,
+    scope: str | None = None,
+    *,
+    now: datetime | None = None,
+    stale_after: timedelta = STALE_AFTER,
+    apply: bool = False,
 ) -> Drift:
-    """Compare what was seen with the design, and record it, within the caller's transaction.
+    """Compare all that was seen with the design, and record it, within the caller's transaction.
 
     Parameters
     ----------
+    scope
+        An address, at and below which findings are given and applied.
     apply
         Whether to set the states of what does not work by what was found.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
 
     """
     at = (now or datetime.now(UTC)).astimezone(UTC)
     found = _by_key(compare(connection, at, stale_after))
     ids, new, cleared = _record(connection, found, at.isoformat(timespec="seconds"))
-    applied = _apply(connection, found, ids) if apply else ()
-    return Drift(tuple(findings(connection)), new, cleared, applied)
+    within = findings(connection, scope)
+    here = {each.id for each in within}
+    broken = {number: each for key, each in found.items() if each.broken and (number := ids[key]) in here}
+    return Drift(tuple(within), new, cleared, tuple(_apply(connection, broken, within)) if apply else ())
 
 
 def findings(connection: Connection, scope: str | None = None, *, cleared: bool = False) -> list[Finding]:
@@ -125,8 +138,12 @@ def _within(connection: Connection, scope: str) -> ColumnElement[bool]:
     place = resolve(connection, scope)
     addresses = [place.address]
     if place.level == "rack":
-        servers = select(address_of("server")).join(TABLES["domain"]).join(TABLES["cluster"])
-        addresses += connection.scalars(servers.where(TABLES["server"].c.rack_id == place.id))
+        server, domain, cluster = (TABLES[name] for name in ("server", "domain", "cluster"))
+        joined = server.join(domain, domain.c.id == server.c.domain_id).join(
+            cluster, cluster.c.id == domain.c.cluster_id
+        )
+        servers = select(address_of("server")).select_from(joined).where(server.c.rack_id == place.id)
+        addresses += connection.scalars(servers)
     return or_(
         _FINDING.c.address.in_(addresses),
         *(
@@ -172,16 +189,16 @@ def _row(number: int, key: _Key, of: Difference, at: str) -> tuple[object, ...]:
     return (number, rule, RULES[rule].severity, address, instance, expected, found, evidence, at, at, None)
 
 
-def _apply(connection: Connection, found: Mapping[_Key, Difference], ids: Mapping[_Key, int]) -> tuple[Change, ...]:
+def _apply(connection: Connection, broken: Mapping[int, Difference], found: list[Finding]) -> Iterator[Change]:
     """Set what does not work, unless it is out of service already: who is the source, why the finding."""
-    sources = dict[int, str]((row.id, row.source) for row in connection.execute(select(_OBSERVATION)))
-    made: list[Change] = []
-    for key, each in found.items():
-        if each.broken:
-            who = ", ".join(sorted({sources[number] for number in each.evidence})) or "drift"
-            why = f"finding {ids[key]}: {key[0]}: {each.found}"[:MAX_WHY]
-            made += set_state(connection, each.broken, Condition(each.state), why=why, who=who, only_carrying=True)
-    return tuple(made)
+    of = select(_OBSERVATION.c.id, _OBSERVATION.c.source)
+    sources = {row.id: row.source for row in connection.execute(of)}
+    for each in found:
+        if each.id in broken:
+            parts, state, evidence = broken[each.id].broken, broken[each.id].state, broken[each.id].evidence
+            who = ", ".join(sorted({sources[number] for number in evidence}))
+            why = f"finding {each.id}: {each.rule}: {each.found}"[:MAX_WHY]
+            yield from set_state(connection, parts, Condition(state), why=why, who=who, only_carrying=True)
 
 
 def compare(connection: Connection, now: datetime, stale_after: timedelta = STALE_AFTER) -> list[Found]:
