@@ -6,7 +6,7 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, Select, case, select
 
 from trninv.catalog.models import DomainModel, systems
 from trninv.inventory.address import address_of
@@ -105,7 +105,7 @@ def slots(connection: Connection) -> list[Slot]:
             bound=row.instance or row.host,
             since=row.since or "",
         )
-        for row in connection.execution_options(yield_per=5_000).execute(_slots())
+        for row in connection.execute(_slots(), execution_options={"yield_per": 5_000})
     ]
 
 
@@ -136,7 +136,7 @@ def _slots() -> Select[tuple[object, ...]]:
             _SERVER.c.ordinal,
             _DOMAIN.c.domain_model_id.label("model"),
             _SERVER.c.state,
-            address_of("network_node").label("network_node"),
+            case((_ABOVE.c.id.is_not(None), address_of("network_node"))).label("network_node"),
             _BINDING.c.instance,
             _BINDING.c.host,
             _BINDING.c.since,
