@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, or_, select, update
@@ -14,13 +16,13 @@ from trninv.inventory.ids import next_id
 from trninv.inventory.rules import RULES, SEVERITIES
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import MAX_WHY, Change, Condition, set_state
-from trninv.live.design import Slot, View, domains
+from trninv.live.design import Model, Slot, View, domains
 from trninv.live.newest import Said
 from trninv.live.picture import STALE_AFTER, Picture, grown, picture
-from trninv.live.rules import CHIP, DOMAIN, FLEET, SERVER, Difference
+from trninv.live.rules import CHIP, DOMAIN, FLEET, SERVER, Difference, Shown
 
 _FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
-_CHIP, _SERVER = TABLES["observed_chip"], TABLES["observed_server"]
+_CHIP = TABLES["observed_chip"]
 _AT_ONCE = 500
 _MAX_TEXT: Final = 1_000
 
@@ -226,31 +228,32 @@ def _chips(
     }
     for key, chips in _read(connection, sorted(shown)):
         slot, said = shown[key]
-        bits = 0
-        for chip in chips:
+        machine, bits = slot.machine, 0
+        kind = (machine and machine.value("instance_type")) or ""
+        for row in chips:
+            chip = Shown._make((*row[2:], said.value.is_partial, kind))
             bits |= 1 << chip.ordinal
-            if chip.ecc_uncorrected and slot.machine:
-                counted[slot.machine.name, said.source, chip.ordinal] = slot, said
-            if chip.ordinal < slot.model.chips:
-                yield from _of_chip(chip, slot, said)
+            if row.ecc_uncorrected and machine:
+                counted[machine.name, said.source, chip.ordinal] = slot, said
+            for rule, expected, found in _of_chip(chip, slot.model) if chip.ordinal < slot.model.chips else ():
+                address = f"{slot.address}/c{chip.ordinal}"
+                yield rule, Difference(address, slot.instance, expected, found, (said.observation,))
         slot.views[said.source] = View(bits, said.value.is_partial, said)
 
 
-def _of_chip(chip: Row[Any], slot: Slot, said: Said) -> Iterator[Found]:
-    for rule, asked in CHIP.rules.items():
-        if (difference := asked(chip, slot)) is not None:
-            expected, found = difference
-            address = f"{slot.address}/c{chip.ordinal}"
-            yield rule, Difference(address, slot.instance, expected, found, (said.observation,))
+@lru_cache(maxsize=10_000)  # most are like the one of their number on the server before
+def _of_chip(chip: Shown, model: Model) -> tuple[tuple[str, str, str], ...]:
+    asked = ((rule, of(chip, model)) for rule, of in CHIP.rules.items())
+    return tuple((rule, *difference) for rule, difference in asked if difference)
 
 
 def _read(connection: Connection, servers: list[int]) -> Iterator[tuple[int, Iterator[Row[Any]]]]:
+    columns = [_CHIP.c[name] for name in ("observed_server_id", "ecc_uncorrected", *Shown._fields[:7])]
     query = (
-        select(_CHIP, _SERVER.c.is_partial)
-        .join(_SERVER, _SERVER.c.id == _CHIP.c.observed_server_id)
+        select(*columns)
         .where(_CHIP.c.observed_server_id.in_(bindparam("servers", expanding=True)))
         .order_by(_CHIP.c.observed_server_id)
     )
     for first in range(0, len(servers), _AT_ONCE):
         rows = connection.execute(query, {"servers": servers[first : first + _AT_ONCE]})
-        yield from groupby(rows, key=lambda row: int(row.observed_server_id))
+        yield from groupby(rows, key=itemgetter(0))

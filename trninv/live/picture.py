@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, func, or_, select
@@ -69,21 +70,26 @@ class Picture:
         return said.at >= self.fresh_from
 
     def fresh(self, machine: Machine | None, fact: str) -> dict[str, Said]:
-        """What sources lately said of a fact, in words that mean the same with each."""
-        said = machine.by_source(fact) if machine else {}
-        own = _WORDS_OF_THEIR_OWN.get(fact)
-        return {source: each for source, each in said.items() if self.is_fresh(each) and source != own}
+        """What sources lately said of a fact."""
+        return {source: each for source, each in self._comparable(machine, fact).items() if self.is_fresh(each)}
 
     def current(self, machine: Machine | None, fact: str) -> dict[str, Said]:
         """What is fresh of a fact, or else the newest: what is stale never overrides what is not."""
-        newest_of = machine.newest(fact) if machine else None
-        return self.fresh(machine, fact) or ({newest_of.source: newest_of} if newest_of else {})
+        said = self._comparable(machine, fact)
+        fresh = {source: each for source, each in said.items() if self.is_fresh(each)}
+        return fresh or dict(islice(said.items(), 1))
 
     def sure(self, machine: Machine | None, fact: str) -> Said | None:
         """The newest of a fact, unless sources that are fresh disagree."""
-        said = [each for each in self.current(machine, fact).values() if each.source != _WORDS_OF_THEIR_OWN.get(fact)]
-        agree = len({each.value for each in said}) == 1
-        return max(said, key=lambda each: each.at) if agree else None
+        said = list(self.current(machine, fact).values())
+        return said[0] if said and all(each.value == said[0].value for each in said) else None
+
+    def _comparable(self, machine: Machine | None, fact: str) -> dict[str, Said]:
+        """What each source said of a fact, the newest first, in words that mean the same with each."""
+        said = machine.by_source(fact) if machine else {}
+        if fact in _WORDS_OF_THEIR_OWN:
+            said.pop(_WORDS_OF_THEIR_OWN[fact], None)
+        return said
 
 
 def picture(connection: Connection, now: datetime, stale_after: timedelta) -> Picture:

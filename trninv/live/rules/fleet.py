@@ -17,12 +17,15 @@ _Members = list[tuple[Machine, Said]]
 def unplaced(picture: Picture, _: list[Grown]) -> Differences:
     """What domain-overfull speaks of is not told again."""
     bound = {slot.machine for slot in picture.slots}
-    crowded = {machine for _, _, members in _overfull(picture) for machine, _ in members}
+    found = []
     for machine in picture.newest.machines.values():
-        said = picture.sure(machine, "instance_type")
-        if machine in bound | crowded or machine.name in picture.gone or said is None or not picture.is_fresh(said):
-            continue
-        if said.value.startswith("trn"):
+        if machine not in bound and machine.name not in picture.gone:
+            said = picture.sure(machine, "instance_type")
+            if said and picture.is_fresh(said) and said.value.startswith("trn"):
+                found.append((machine, said))
+    crowded = {machine for _, _, members in _overfull(picture) for machine, _ in members} if found else set()
+    for machine, said in found:
+        if machine not in crowded:
             yield Difference(None, machine.name, "a slot", f"{said.value} in none", (said.observation,))
 
 
@@ -49,8 +52,8 @@ def overfull(picture: Picture, _: list[Grown]) -> Differences:
 def _overfull(picture: Picture) -> Iterator[tuple[str, int, _Members]]:
     for fact in ("capacity_block", "place"):
         for group, members in _groups(picture, fact).items():
-            servers = max(_servers(picture, machine) for machine, _ in members)
-            if servers > 1 and len(members) > servers:
+            servers = next((known for machine, _ in members if (known := _servers(picture, machine))), 0)
+            if 1 < servers < len(members):
                 yield group, servers, members
 
 

@@ -1,12 +1,10 @@
 """Rules by name: each is declared once, beside what it compares and what it is asked of."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
-
-from sqlalchemy import Row
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from trninv.inventory.rules import RULES
-from trninv.live.design import Slot
+from trninv.live.design import Model, Slot
 from trninv.live.picture import Grown, Picture
 
 
@@ -35,9 +33,32 @@ class Difference(NamedTuple):
     state: str = "down"
 
 
+class Shown(NamedTuple):
+    """A chip as a source shows it, on a machine of a type that may not be known.
+
+    Attributes
+    ----------
+    ordinal
+        Less than the model has chips.
+    is_partial
+        Whether there may be more chips, as in a container.
+
+    """
+
+    ordinal: int
+    bdf: str | None
+    memory_bytes: int | None
+    cores: int | None
+    numa_node: int | None
+    neighbours: str | None
+    efa_bdf: str | None
+    is_partial: bool
+    type: str
+
+
 Differences: TypeAlias = Iterator[Difference]
-OfChip: TypeAlias = Callable[[Row[Any], Slot], tuple[str, str] | None]
-"""Of a chip that was seen, within its server: what was expected and found."""
+OfChip: TypeAlias = Callable[[Shown, Model], tuple[str, str] | None]
+"""Of a chip that was seen, in a slot of a model: what was expected and found."""
 OfServer: TypeAlias = Callable[[Slot, Picture], Differences]
 OfDomain: TypeAlias = Callable[[list[Slot], Picture], Differences]
 OfFleet: TypeAlias = Callable[[Picture, list[Grown]], Differences]
