@@ -9,7 +9,8 @@ import pytest
 from fleet_outputs import FAULTS, NEW, Machine, Outputs, machines, outputs, renumbered
 from sqlalchemy import Engine, insert, select, update
 
-from conftest import Databases, Run
+import trninv
+from conftest import Databases, Run, both_ways
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.importers.observation import File, observe
@@ -19,8 +20,10 @@ from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.rules import RULES
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, events, set_state
-from trninv.live.drift import Drift, drift, findings
+from trninv.live.drift import Drift, drift
+from trninv.live.findings import findings
 from trninv.live.rules import CHIP, COMPARES, DOMAIN, FLEET, SERVER
+from trninv.reports.reader import find
 
 FLEET_OF = {"u-trn2x64": 3, "trn2-16.48xlarge": 4, "trn1.32xlarge": 2}
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
@@ -282,3 +285,25 @@ def test_the_command_tells_and_fails_where_asked(alive: Engine, run: Run) -> Non
     assert finding["firstSeen"] <= finding["lastSeen"]
     assert run("drift", "trn1.32xlarge", "--fail-on", "info", database=url)[0] == 0
     assert run("drift", "nowhere", database=url)[0] == 1
+
+
+def test_graphql_python_and_sql_tell_what_was_found(alive: Engine) -> None:
+    faulty(alive, "numa-wrong", START + 10 * MINUTES)
+    found(alive, START + 11 * MINUTES)
+    with trninv.open(alive.url.render_as_string(hide_password=False)) as fleet:
+        (finding,) = fleet.drift("trn2-16.48xlarge")
+        assert fleet.drift("u-trn2x64") == []
+        document = """query ($scope: Address, $least: Severity) {
+            drift(scope: $scope, least: $least) { totalCount nodes { rule severity address found evidence clearedAt } }
+        }"""
+        ask = both_ways(fleet)
+        data = ask(document)["data"]["drift"]
+        assert data["totalCount"] == 1
+        (node,) = data["nodes"]
+        assert (node["rule"], node["severity"]) == ("NUMA_WRONG", "MEDIUM")
+        assert (node["address"], node["evidence"]) == (finding.address, list(finding.evidence))
+        assert ask(document, scope="u-trn2x64")["data"]["drift"]["totalCount"] == 0
+        assert ask(document, least="HIGH")["data"]["drift"]["totalCount"] == 0
+        assert ask(document, least="INFO")["data"]["drift"]["totalCount"] == 1
+        (row,) = find(fleet.engine, "SELECT rule, address FROM v_drift WHERE cleared_at IS NULL", seconds=60).rows
+        assert tuple(row) == ("numa-wrong", finding.address)

@@ -7,8 +7,9 @@ import click
 from trninv.cli.output import format_option, rows, show
 from trninv.inventory.database import connect, writing
 from trninv.inventory.rules import SEVERITIES
-from trninv.live.drift import Drift, Finding, findings
+from trninv.live.drift import Drift
 from trninv.live.drift import drift as compared
+from trninv.live.findings import Finding, findings
 from trninv.units import counted
 
 _MOST_MINUTES = 60 * 24 * 366

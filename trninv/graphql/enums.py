@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import strawberry
 
-from trninv.inventory.enumerations import DIFFERENCE, STATE, TOKEN_SCOPE
+from trninv.inventory.enumerations import DIFFERENCE, RULE, SEVERITY, STATE, TOKEN_SCOPE
 from trninv.inventory.fields import Enumeration
 
 _named: Final[Callable[..., Any]] = Enum
@@ -25,5 +25,7 @@ def enum_of(enumeration: Enumeration) -> type[Enum]:
 
 
 Disagreement: Final = enum_of(DIFFERENCE)
+DriftRule: Final = enum_of(RULE)
+Severity: Final = enum_of(SEVERITY)
 State: Final = enum_of(STATE)
 TokenScope: Final = enum_of(TOKEN_SCOPE)

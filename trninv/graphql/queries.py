@@ -11,7 +11,7 @@ from strawberry.types.field import StrawberryField
 
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, UnknownAddressError
-from trninv.graphql import rows
+from trninv.graphql import drift, rows
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
 from trninv.graphql.enums import TokenScope
@@ -155,6 +155,14 @@ class Query(Questions):
         conflicts_about,
         lambda conflict: f"{conflict.subject} {conflict.attribute}",
         _ABOUT,
+    )
+
+    drift = paged(
+        drift.Finding,
+        "Where what machines reported differs from the design, as trninv drift last found it, the worst first.",
+        drift.found,
+        lambda finding: str(finding.id),
+        drift.OFFERED,
     )
 
     @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")

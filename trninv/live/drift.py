@@ -8,15 +8,15 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
-from trninv.inventory.address import address_of, resolve
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
-from trninv.inventory.rules import RULES, SEVERITIES
+from trninv.inventory.rules import RULES
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import MAX_WHY, Change, Condition, set_state
 from trninv.live.design import Model, Slot, View, domains
+from trninv.live.findings import Finding, findings
 from trninv.live.newest import Said
 from trninv.live.picture import STALE_AFTER, Picture, grown, picture
 from trninv.live.rules import CHIP, DOMAIN, FLEET, SERVER, Difference, Shown
@@ -29,34 +29,6 @@ _MAX_TEXT: Final = 1_000
 Found = tuple[str, Difference]
 """A rule's name, and what it found."""
 _Key = tuple[str, str | None, str | None, str | None, str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that differs from the design.
-
-    Attributes
-    ----------
-    address, instance
-        Where, and of which instance or host; None where there is none.
-    evidence
-        Ids of the observations that show it.
-    first_seen, last_seen, cleared_at
-        UTC; cleared_at is None while it lasts.
-
-    """
-
-    id: int
-    rule: str
-    severity: str
-    address: str | None
-    instance: str | None
-    expected: str | None
-    found: str | None
-    evidence: tuple[int, ...]
-    first_seen: str
-    last_seen: str
-    cleared_at: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,51 +81,6 @@ def drift(
     here = {each.id for each in within}
     broken = {number: each for key, each in found.items() if each.broken and (number := ids[key]) in here}
     return Drift(tuple(within), new, cleared, tuple(_apply(connection, broken, within)) if apply else ())
-
-
-def findings(connection: Connection, scope: str | None = None, *, cleared: bool = False) -> list[Finding]:
-    """What was found when it was last compared, the worst first: all, or at and below an address.
-
-    Parameters
-    ----------
-    cleared
-        Whether to list what is over too.
-
-    Raises
-    ------
-    AddressError, UnknownAddressError
-
-    """
-    rank = case(*((_FINDING.c.severity == each, number) for number, each in enumerate(SEVERITIES)))
-    query = select(_FINDING).order_by(rank.desc(), _FINDING.c.id)
-    if not cleared:
-        query = query.where(_FINDING.c.cleared_at.is_(None))
-    if scope is not None:
-        query = query.where(_within(connection, scope))
-    return [
-        Finding(**{**row, "evidence": tuple(map(int, (row["evidence"] or "").split()))})
-        for row in connection.execute(query).mappings()
-    ]
-
-
-def _within(connection: Connection, scope: str) -> ColumnElement[bool]:
-    place = resolve(connection, scope)
-    addresses = [place.address]
-    if place.level == "rack":
-        server, domain, cluster = (TABLES[name] for name in ("server", "domain", "cluster"))
-        joined = server.join(domain, domain.c.id == server.c.domain_id).join(
-            cluster, cluster.c.id == domain.c.cluster_id
-        )
-        servers = select(address_of("server")).select_from(joined).where(server.c.rack_id == place.id)
-        addresses += connection.scalars(servers)
-    return or_(
-        _FINDING.c.address.in_(addresses),
-        *(
-            _FINDING.c.address.startswith(f"{address}{end}", autoescape=True)
-            for address in addresses
-            for end in ("/", "--")
-        ),
-    )
 
 
 def _by_key(found: Iterable[Found]) -> dict[_Key, Difference]:

@@ -15,6 +15,7 @@ from trninv import solvers
 from trninv.inventory.address import chips_of, resolve
 from trninv.inventory.pinned import AsOf, State, stamped
 from trninv.inventory.revision import Revision
+from trninv.live.findings import Finding, findings
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import Question
 from trninv.routing.questions import find
@@ -251,6 +252,11 @@ class Fleet:
         means = {"executor": executor, "journal": journal, "progress": progress}
         answer: SweepAnswer = self.ask(find("sweep"), of, fail, measure, pairs, most, **means)
         return answer
+
+    def drift(self, scope: str | None = None) -> list[Finding]:
+        """Where what machines reported differs from the design, as ``trninv drift`` last found it, the worst first."""
+        with self._wirings.reading() as reader:
+            return findings(reader.connection, scope)
 
     def graph(self, scope: str) -> "Graph":
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.
