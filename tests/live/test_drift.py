@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
 import pytest
-from fleet_outputs import FAULTS, NEW, Machine, Outputs, machines, outputs, renumbered
-from sqlalchemy import Engine, insert, select, update
+from fleet_outputs import FAULTS, NEW, Machine, Outputs, machines, outputs, renumbered, stand
+from sqlalchemy import Engine
 
 import trninv
 from conftest import Databases, Run, both_ways
@@ -15,10 +15,8 @@ from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.importers.observation import File, observe
 from trninv.inventory import migrate, stamp
-from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.rules import RULES
-from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, events, set_state
 from trninv.live.drift import Drift, drift
 from trninv.live.findings import findings
@@ -44,7 +42,7 @@ def _alive(url: str) -> None:
     fleet = machines()
     with connect(url) as engine:
         keep(engine, outputs(fleet), START)
-        bound(engine, fleet, START + MINUTES)
+        bound(engine, fleet)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -70,13 +68,9 @@ def keep(engine: Engine, of: Outputs, at: datetime) -> None:
             observe(connection, kind, files, taken_at=at)
 
 
-def bound(engine: Engine, fleet: list[Machine], at: datetime) -> None:
+def bound(engine: Engine, fleet: list[Machine]) -> None:
     with writing(engine) as connection:
-        for number, machine in enumerate(fleet, 1):
-            address = f"{machine.system}/d{machine.domain}/s{machine.position}"
-            values = {"id": number, "server_id": resolve(connection, address).id, "address": address}
-            values |= {"instance": machine.instance, "host": machine.host, "since": at.isoformat(timespec="seconds")}
-            connection.execute(insert(TABLES["binding"]).values(**values, how="pin", confidence="certain", who="tests"))
+        stand(connection, fleet)
 
 
 def found(engine: Engine, at: datetime, scope: str | None = None, *, apply: bool = False) -> Drift:
@@ -94,17 +88,6 @@ def test_every_rule_is_declared_once_and_has_a_fault() -> None:
     assert sorted([*FAULTS, "stale"]) == sorted(RULES)
 
 
-def replace(engine: Engine, at: datetime) -> None:
-    """What binding does where another instance has the place of one that is bound."""
-    binding, now = TABLES["binding"], at.isoformat(timespec="seconds")
-    old = binding.c.instance == machines()[1].instance
-    with writing(engine) as connection:
-        row = connection.execute(select(binding).where(old)).mappings().one()
-        connection.execute(update(binding).where(old).values(until=now, ending="replaced", ended_by="tests"))
-        new = {"id": 99, "instance": NEW.instance, "host": NEW.host, "since": now}
-        connection.execute(insert(binding).values(**{**row, **new}))
-
-
 def faulty(engine: Engine, rule: str, at: datetime) -> None:
     """Import what the fleet prints with a fault."""
     changed = outputs(machines())
@@ -116,7 +99,7 @@ def faulty(engine: Engine, rule: str, at: datetime) -> None:
 def test_a_rule_finds_its_fault_and_no_other_does(alive: Engine, rule: str) -> None:
     faulty(alive, rule, START + 10 * MINUTES)
     if rule == "instance-replaced":
-        replace(alive, START + 11 * MINUTES)
+        bound(alive, [NEW])
     made = found(alive, START + 20 * MINUTES)
     assert set(rules(made)) == {rule}
     assert {finding.severity for finding in made.findings} == {RULES[rule].severity}
@@ -132,7 +115,7 @@ def test_where_all_is_well_nothing_is_found_until_it_is_stale(alive: Engine) -> 
 def test_a_slot_without_an_instance_is_unbound_unless_it_is_out_of_service(engine: Engine) -> None:
     fleet = [machine for machine in machines() if machine.number != 17]
     keep(engine, outputs(fleet), START)
-    bound(engine, fleet, START)
+    bound(engine, fleet)
     (finding,) = found(engine, START).findings
     assert (finding.rule, finding.address) == ("server-unbound", "trn1.32xlarge/d1/s0")
     with writing(engine) as connection:
