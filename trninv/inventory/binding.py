@@ -64,7 +64,7 @@ class Bound:
     ended: tuple[Binding, ...] = ()
 
 
-def slot(connection: Connection, address: str) -> Place:
+def server_at(connection: Connection, address: str) -> Place:
     """The server that an address names.
 
     Raises
@@ -120,7 +120,7 @@ def take_out(connection: Connection, address: str, *, who: str) -> Binding:
         Nothing stands there.
 
     """
-    place = slot(connection, address)
+    place = server_at(connection, address)
     _check_who(who)
     row = connection.execute(select(_BINDING).where(_IS_OPEN, _BINDING.c.server_id == place.id)).first()
     if row is None:

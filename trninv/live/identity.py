@@ -12,8 +12,9 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
+from trninv.errors import UsageError
 from trninv.inventory.address import Place
-from trninv.inventory.binding import Binding, Standing, bindings
+from trninv.inventory.binding import Binding, Standing, bindings, server_at
 from trninv.inventory.hostnames import TEMPLATE
 from trninv.inventory.named import is_host, is_instance
 from trninv.inventory.schema import TABLES
@@ -107,13 +108,26 @@ def matched(
     return Identified((*learnt, *made), (*anchors.unplaced, *unplaced))
 
 
-def machine_named(seen: Newest, name: str) -> tuple[str | None, str | None]:
-    """The instance and the host that a name means: both, where they were seen together."""
-    if is_instance(name.lower()):
-        seen_as = seen.machines.get(name.lower())
-        return name.lower(), None if seen_as is None else _host(seen_as)
-    machine = seen.hosts.get(name)
-    return (machine.instance, _host(machine)) if machine and _is_named(machine) else (None, name)
+def pin(connection: Connection, slot: str, name: str) -> Standing:
+    """That an instance, or the one of a host, stands in a slot because a person says so; nothing is written.
+
+    Raises
+    ------
+    WrongLevelError
+        The slot is no server.
+    UsageError
+        Several instances say that they are that host.
+
+    """
+    place, seen = server_at(connection, slot), newest(connection)
+    instance = name.lower() if is_instance(name.lower()) else None
+    host = None if instance else name
+    machine = seen.machines.get(instance) if instance else seen.hosts.get(name)
+    if instance is None and (several := seen.contested.get(name)):
+        raise UsageError(f"{name} is what {' and '.join(several)} call themselves: name the instance")
+    if machine is not None and _is_named(machine):
+        instance, host = machine.instance, _host(machine)
+    return Standing(place.id, place.address, instance, host, "pin", "certain")
 
 
 def _is_named(machine: Machine) -> bool:
