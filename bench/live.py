@@ -1,4 +1,4 @@
-"""Importing what a fleet reports: EC2's pages and one neuron-ls output a server, in files of a line each."""
+"""Importing what a fleet reports and comparing it: EC2's pages and a neuron-ls output a server, a line each."""
 
 import json
 import os
@@ -8,20 +8,21 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from printed import instance_topology, neuron_ls
+from fleet_outputs import machines, stand, streams
 
 import postgres
 from bench.measure import RAINIER, Row
-from trninv.inventory import migrate
-from trninv.inventory.database import connect
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import migrate, stamp
+from trninv.inventory.database import connect, writing
 
-_PAGE = 100
 _MARK_SECONDS, _MARK_MEGABYTES = 60.0, 300.0
 """Of Project Rainier."""
 
 
 def live_rows(directory: Path, domains: int) -> Iterator[Row]:
-    files = _written(directory, 4 * domains)
+    files = streams(directory, domains)
     start = time.perf_counter()
     for file in files.values():
         with file.open() as lines:
@@ -42,25 +43,29 @@ def live_rows(directory: Path, domains: int) -> Iterator[Row]:
                 yield Row(what, took, _MARK_SECONDS, "the mark", 1.0)
             yield Row(f"the same again, {name}", _imported(url, files)[0], took, "the first time")
             yield Row(f"memory of the importing process, {name}", max(peaks), _MARK_MEGABYTES, "the mark", 1.0, "MB")
+            _stood(url, domains)
+            compared, (peak,) = _ran(url, ["drift", "--fail-on", "info"])
+            yield Row(f"drift of all of them, which finds nothing, {name}", compared, took, "the import", 1.0)
+            yield Row(f"memory of the comparing process, {name}", peak, _MARK_MEGABYTES, "the mark", 1.0, "MB")
 
 
-def _written(directory: Path, servers: int) -> dict[str, Path]:
-    ids = [f"i-{number:017x}" for number in range(servers)]
-    files = {kind: directory / f"{kind}.ndjson" for kind in ("ec2", "neuron-ls")}
-    with files["ec2"].open("w") as pages:
-        for first in range(0, servers, _PAGE):
-            pages.write(json.dumps(instance_topology(ids[first : first + _PAGE])) + "\n")
-    with files["neuron-ls"].open("w") as lines:
-        for each in ids:
-            lines.write(json.dumps(neuron_ls(each)) + "\n")
-    return files
+def _stood(url: str, domains: int) -> None:
+    """The design that these machines are of, with each in its slot."""
+    with connect(url) as engine, writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(domains))
+        stand(connection, machines(domains, 0, 0))
 
 
 def _imported(url: str, files: dict[str, Path]) -> tuple[float, list[float]]:
+    """Seconds, and the most megabytes of each kind's process."""
+    return _ran(url, *(["import", kind, str(file)] for kind, file in files.items()))
+
+
+def _ran(url: str, *commands: list[str]) -> tuple[float, list[float]]:
     """Seconds, and the most megabytes that each process had, or this one when it began it."""
     start, peaks = time.perf_counter(), []
-    for kind, file in files.items():
-        command = [sys.executable, "-m", "trninv", "--database", url, "import", kind, str(file)]
+    for words in commands:
+        command = [sys.executable, "-m", "trninv", "--database", url, *words]
         process = os.posix_spawn(
             sys.executable, command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
         )

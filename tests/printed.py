@@ -6,6 +6,13 @@ from typing import Any
 
 BUSES = ["cc", "b5", "b6", "cb", "6f", "58", "59", "6e", "9b", "84", "85", "9a", "f8", "e1", "e2", "f7"]
 """Of the chips of a trn2.48xlarge, by number."""
+_TRN2_EFAS = "c9 b4 b3 ca 6c 57 56 6d 98 83 82 99 f5 e0 df f6"
+_TRN1_EFAS = "10:1a a0:1a 20:19 90:19 20:1a 90:1a 10:19 a0:19"
+EFAS = {
+    "trn2": [f"0000:{bus}:00.0" for bus in _TRN2_EFAS.split()],
+    "trn1": [f"0000:{bus}.0" for bus in _TRN1_EFAS.split() for _ in range(2)],
+}
+"""PCI addresses of the EFA devices next to chips, by a type's generation and the chip's number."""
 GIB = 1 << 30
 
 
@@ -21,22 +28,35 @@ def neuron_ls(
 ) -> list[dict[str, Any]]:
     """``neuron-ls -j`` on a host that sees these chips."""
     named = {"instance_id": instance, "instance_type": kind}
+    shown = _trainium1 if kind and kind.startswith("trn1") else _trainium2
     return [
         {name: value for name, value in named.items() if value}
-        | {
-            "neuron_device": chip,
-            "bdf": f"0000:{BUSES[chip]}:00.0",
-            "cpu_affinity": "48-95,144-191",
-            "numa_node": "0" if 4 <= chip < 12 else "1",
-            "connected_to": neighbours(chip),
-            "nc_count": 4,
-            "logical_neuroncore_config": 2,
-            "memory_size": 96 * GIB,
-            "neuroncore_ids": [4 * chip + core for core in range(4)],
-            "neuron_processes": [{"pid": 7, "command": "train --token=secret", "neuron_runtime_version": "2.0.0"}],
-        }
+        | {"neuron_device": chip, "connected_to": neighbours(chip)}
+        | shown(chip)
+        | {"neuron_processes": [{"pid": 7, "command": "train --token=secret", "neuron_runtime_version": "2.0.0"}]}
         for chip in chips
     ]
+
+
+def _trainium2(chip: int) -> dict[str, Any]:
+    return {
+        "bdf": f"0000:{BUSES[chip]}:00.0",
+        "cpu_affinity": "0-47,96-143" if 4 <= chip < 12 else "48-95,144-191",
+        "numa_node": "0" if 4 <= chip < 12 else "1",
+        "nc_count": 4,
+        "logical_neuroncore_config": 2,
+        "memory_size": 96 * GIB,
+        "neuroncore_ids": [4 * chip + core for core in range(4)],
+    }
+
+
+def _trainium1(chip: int) -> dict[str, Any]:
+    return {
+        "bdf": f"00:{4 + chip:02x}.0",
+        "nc_count": 2,
+        "memory_size": 32 * GIB,
+        "neuroncore_ids": [2 * chip, 2 * chip + 1],
+    }
 
 
 def in_a_container(devices: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -42,14 +42,12 @@ def test_what_is_collected_is_read(machine: Path, tmp_path: Path, monkeypatch: p
     line = json.dumps(collect(machine)).encode()
     assert b"secret" not in line
     faults = Faults()
-    ours, driver = READERS["neuron-ls"](Source(BytesIO(line), "stdin", faults))
+    (ours,) = READERS["neuron-ls"](Source(BytesIO(line), "stdin", faults))
     assert isinstance(ours, Server)
-    assert isinstance(driver, Server)
-    assert ours.instance == driver.instance == "i-0a"
-    assert ours.host == driver.host == os.uname().nodename
+    assert (ours.instance, ours.host) == ("i-0a", os.uname().nodename)
+    assert (ours.ultraserver, ours.position) == ("00000000000000ab", 2)
     assert len(ours.chips) == 16
-    assert (driver.ultraserver, driver.position) == ("00000000000000ab", 2)
-    assert [(chip.serial, chip.ecc_uncorrected) for chip in driver.chips] == [("9ff5434815c8bd80", 3)]
+    assert [(chip.serial, chip.ecc_uncorrected) for chip in ours.chips[:2]] == [("9ff5434815c8bd80", 3), (None, None)]
     assert faults.told == []
 
 

@@ -5,6 +5,7 @@ import itertools
 import json
 import random
 from io import BytesIO
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -28,7 +29,7 @@ from printed import (
 from trninv.importers import reading
 from trninv.importers.kinds import READERS
 from trninv.importers.observed import Server
-from trninv.importers.reading import Source, parsed
+from trninv.importers.reading import JsonError, Source, parsed
 from trninv.importers.value import Faults
 
 SAMPLES: dict[str, list[object]] = {
@@ -152,6 +153,23 @@ def test_limits_hold_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(reading, "MAX_DOCUMENT", 1_000_000)
     bomb = gzip.compress(b"[" + b"\n" * 10_000_000)
     assert "f.json: has more than 0 GiB" in faults_of("neuron-ls", bomb)
+
+
+@pytest.mark.parametrize("item", [b"[],", b"{},", b"1,", b'{"a":1},'])
+def test_a_document_whose_values_take_much_memory_is_refused_before_it_is_parsed(
+    monkeypatch: pytest.MonkeyPatch, item: bytes
+) -> None:
+    content = b"[" + item * (24_000_000 // len(item)) + b"1\n]"
+    monkeypatch.setattr(reading, "parsed", Mock(side_effect=[JsonError("is not whole")]))
+    assert faults_of("neuron-ls", content) == [
+        "f.json: is a document of more than 512 MiB of values: give its items one a line"
+    ]
+
+
+def test_large_documents_of_real_programs_are_read() -> None:
+    """60 MiB of instances, as aws prints them, take less than half of what is allowed."""
+    page = json.dumps(instances("i-0a")["Reservations"][0], indent=4).encode()
+    assert (reading.MAX_DOCUMENT / len(page)) * reading._memory(page) < reading.MAX_MEMORY
 
 
 def test_what_cannot_be_unpacked_is_told() -> None:

@@ -12,6 +12,7 @@ from typing import IO
 
 import click
 
+from trninv.characters import plain
 from trninv.cli.output import Progress, format_option, rows, show
 from trninv.errors import FileError, UsageError
 from trninv.importers.collect import collect as collected
@@ -74,7 +75,7 @@ def import_(  # one parameter an option
             )
         except FileError as error:
             for fault in error.faults:
-                click.echo(fault, err=True)
+                click.echo(plain(fault), err=True)
             raise
         if dry_run:
             kept.rollback()

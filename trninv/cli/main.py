@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from trninv import __version__
-from trninv.characters import SAYS, refused
+from trninv.characters import SAYS, plain, refused
 from trninv.cli import listing
 from trninv.cli.importing import importing
 from trninv.errors import TrninvError, UsageError
@@ -32,6 +32,7 @@ _COMMANDS = {
     "bind": "binding",
     "unbind": "binding",
     "bindings": "binding",
+    "drift": "drift",
     "set": "state",
     "events": "state",
     "show": "show",
@@ -153,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except TrninvError as error:
         if "--debug" in words:
             raise
-        click.echo(f"trninv: {error}", err=True)
+        click.echo(plain(f"trninv: {error}"), err=True)
         status = error.exit_status
     except _ReaderLeftError:
         _say_no_more()
@@ -162,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "--debug" in words:
             raise
         _say_no_more()
-        click.echo(f"trninv: {error.filename or 'the output'}: {error.strerror or error}", err=True)
+        click.echo(plain(f"trninv: {error.filename or 'the output'}: {error.strerror or error}"), err=True)
         status = 1
     gc.freeze()  # a last look at every module for what to collect would take a tenth of a short command's time
     sys.exit(status if isinstance(status, int) else 0)

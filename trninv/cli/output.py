@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import click
 
+from trninv.characters import plain
 from trninv.choice import Choice
 from trninv.errors import UsageError
 from trninv.inventory.pinned import AsOf
@@ -49,16 +50,22 @@ def text_of(word: str) -> str:
 def show(style: str, value: Any, table: Callable[[], None]) -> None:
     """Print a value as JSON, or call the function that prints it for people."""
     if style == "json":
-        click.echo(json.dumps(encode(value), indent=2, ensure_ascii=False))
+        click.echo(json_text(encode(value)))
     else:
         table()
 
 
+def json_text(value: Any) -> str:
+    """JSON that a terminal only shows."""
+    return plain(json.dumps(value, indent=2, ensure_ascii=False), but="\n")
+
+
 def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
-    """Print a table; cells are printed as `str` gives them."""
-    shown = [["" if cell is None else str(cell).strip() for cell in line] for line in lines]
-    widths = [max([len(header) + 2, *map(len, cells)]) for header, *cells in zip(headers, *shown, strict=True)]
-    for line in (headers, ["-" * width for width in widths], *shown):
+    """Print a table; cells are printed as `str` gives them, without what a terminal would obey."""
+    shown = [["" if cell is None else plain(str(cell).strip()) for cell in line] for line in lines]
+    named = [plain(header) for header in headers]
+    widths = [max([len(header) + 2, *map(len, cells)]) for header, *cells in zip(named, *shown, strict=True)]
+    for line in (named, ["-" * width for width in widths], *shown):
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
@@ -82,7 +89,7 @@ class Progress:
         speed = f", {rate:,.0f}/s" if done else ""
         if total is not None:
             speed = f" of {total:,}{speed}" + (f", about {(total - done) / rate:.0f} s left" if done else "")
-        click.echo(f"\r\033[K{self._name}: {table}, {done:,}{speed}", err=True, nl=False)
+        click.echo(f"\r\033[K{self._name}: {plain(table)}, {done:,}{speed}", err=True, nl=False)
         self._shown = True
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 import click
 from sqlalchemy import Engine
 
+from trninv.characters import plain
 from trninv.cli.output import MOST, Progress, rows, tell_state, text_of
 from trninv.errors import LimitError, UsageError
 from trninv.inventory.database import connect
@@ -142,7 +143,8 @@ def _print(found: Found, style: str) -> None:
     elif style == "table":
         rows(found.columns, found.rows)
     else:
-        click.echo(as_text(found, style))
+        text = as_text(found, style)
+        click.echo(plain(text, but="\n") if style != "csv" or sys.stdout.isatty() else text)
     if found.truncated:
         click.echo(f"truncated: there are more than these {len(found.rows):,} rows (--limit)", err=True)
 

@@ -13,7 +13,7 @@ from uvicorn.supervisors import Multiprocess
 
 import trninv
 from trninv.cli.importing import importing
-from trninv.cli.output import text_of
+from trninv.cli.output import json_text, text_of
 from trninv.errors import UsageError
 from trninv.graphql.api import Api, Request
 from trninv.graphql.schema import schema as api
@@ -139,6 +139,6 @@ def query(database: str, document: str, variables: str) -> None:
     for failure in answer.failures:
         raise failure
     result = json.loads(answer.body)
-    click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+    click.echo(json_text(result))
     if "errors" in result:
         raise click.exceptions.Exit(1)

@@ -7,7 +7,16 @@ from typing import Any, Final
 
 import strawberry
 
-from trninv.inventory.enumerations import BINDING_ENDING, BINDING_HOW, CONFIDENCE, DIFFERENCE, STATE, TOKEN_SCOPE
+from trninv.inventory.enumerations import (
+    BINDING_ENDING,
+    BINDING_HOW,
+    CONFIDENCE,
+    DIFFERENCE,
+    RULE,
+    SEVERITY,
+    STATE,
+    TOKEN_SCOPE,
+)
 from trninv.inventory.fields import Enumeration
 
 _named: Final[Callable[..., Any]] = Enum
@@ -28,5 +37,7 @@ BindingEnding: Final = enum_of(BINDING_ENDING)
 BindingHow: Final = enum_of(BINDING_HOW)
 Confidence: Final = enum_of(CONFIDENCE)
 Disagreement: Final = enum_of(DIFFERENCE)
+DriftRule: Final = enum_of(RULE)
+Severity: Final = enum_of(SEVERITY)
 State: Final = enum_of(STATE)
 TokenScope: Final = enum_of(TOKEN_SCOPE)

@@ -11,7 +11,7 @@ from strawberry.types.field import StrawberryField
 
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, UnknownAddressError
-from trninv.graphql import bindings, rows
+from trninv.graphql import bindings, drift, rows
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
 from trninv.graphql.enums import TokenScope
@@ -163,6 +163,13 @@ class Query(Questions):
         bindings.found,
         bindings.cursor,
         bindings.OFFERED,
+    )
+    drift = paged(
+        drift.Finding,
+        "Where what machines reported differs from the design, as trninv drift last found it, the worst first.",
+        drift.found,
+        lambda finding: str(finding.id),
+        drift.OFFERED,
     )
 
     @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")

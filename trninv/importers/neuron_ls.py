@@ -14,11 +14,9 @@ from trninv.importers.value import Value
 
 MAX_CHIPS = 128
 _BUSES = "cc b5 b6 cb 6f 58 59 6e 9b 84 85 9a f8 e1 e2 f7"
-_BDF = {f"0000:{bus}:00.0": ordinal for ordinal, bus in enumerate(_BUSES.split())}
+CHIP_AT = {f"0000:{bus}:00.0": ordinal for ordinal, bus in enumerate(_BUSES.split())}
+TYPES_OF_BUSES = ("trn2.48xlarge", "trn2u.48xlarge")
 """The chip at a PCI address of these types, as Neuron's documentation of neuron-ls shows it."""
-
-
-_TYPES = ("trn2.48xlarge", "trn2u.48xlarge")
 
 
 def read(source: Source) -> Iterator[Seen]:
@@ -36,10 +34,27 @@ def _collected(value: Value) -> Iterator[Seen]:
     server = server_of(value.get("neuron_ls"), host)
     if server is None:
         return
-    yield server
     files = value.get("sysfs")
     if files.of and files.is_a(dict, "an object"):
-        yield neuron_sysfs.server_of(files, host, server.instance)
+        server = _with(server, neuron_sysfs.server_of(files, host))
+    yield server
+
+
+def _with(server: Server, driver: Server) -> Server:
+    """A server as neuron-ls shows it, with what its driver's files add."""
+    files = {chip.ordinal: chip for chip in driver.chips}
+    return replace(
+        server,
+        ultraserver=driver.ultraserver,
+        position=driver.position,
+        ultraserver_mode=driver.ultraserver_mode,
+        chips=tuple(
+            replace(chip, serial=files[chip.ordinal].serial, ecc_uncorrected=files[chip.ordinal].ecc_uncorrected)
+            if chip.ordinal in files
+            else chip
+            for chip in server.chips
+        ),
+    )
 
 
 def server_of(listed: Value, host: str | None = None) -> Server | None:
@@ -100,5 +115,5 @@ def _may_be_some(chips: list[Chip]) -> bool:
 
 def _on_host(chip: Chip, kind: str | None) -> Chip:
     """The chip with the number that it has on the machine; a container counts its own from 0."""
-    ordinal = _BDF.get(chip.bdf or "") if kind in _TYPES else None
+    ordinal = CHIP_AT.get(chip.bdf or "") if kind in TYPES_OF_BUSES else None
     return chip if ordinal in (None, chip.ordinal) else replace(chip, ordinal=ordinal)

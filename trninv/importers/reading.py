@@ -15,6 +15,10 @@ MAX_FILE: Final = 1 << 30
 MAX_DOCUMENT: Final = 64 << 20
 """Bytes of a document that is not one of many, line by line."""
 MAX_LINE: Final = 1 << 20
+MAX_MEMORY: Final = 512 << 20
+"""Bytes of memory that the values of a document may take."""
+_TAKES: Final = {b"{": 240, b"[": 64, b",": 64}
+"""Bytes that an object, a list, and an item or member take, about; counted in texts too, since they are few there."""
 
 
 class Source:
@@ -116,11 +120,13 @@ class Source:
                 yield number, line
 
     def _document(self, number: int, first: bytes) -> Iterator[Value]:
-        pieces, size = [b"\n" * (number - 1), first], len(first)
+        pieces, size, memory = [b"\n" * (number - 1), first], len(first), _memory(first)
         while piece := self._read(MAX_LINE):
             pieces.append(piece)
-            if (size := size + len(piece)) > MAX_DOCUMENT:
-                self.fault(f"is a document of more than {MAX_DOCUMENT >> 20} MiB: give its items one a line")
+            size, memory = size + len(piece), memory + _memory(piece)
+            if size > MAX_DOCUMENT or memory > MAX_MEMORY:
+                most = f"{MAX_DOCUMENT >> 20} MiB" if size > MAX_DOCUMENT else f"{MAX_MEMORY >> 20} MiB of values"
+                self.fault(f"is a document of more than {most}: give its items one a line")
                 return
         try:
             found = parsed(b"".join(pieces))
@@ -140,6 +146,11 @@ class Source:
             self.fault(f"has more than {MAX_FILE >> 30} GiB")
             return b""
         return found
+
+
+def _memory(piece: bytes) -> int:
+    """What the values in a piece of JSON will take at most, about."""
+    return sum(piece.count(mark) * each for mark, each in _TAKES.items())
 
 
 class JsonError(ValueError):

@@ -172,7 +172,13 @@ class Change:
 
 
 def set_state(
-    connection: Connection, addresses: Iterable[str], condition: Condition, *, why: str, who: str
+    connection: Connection,
+    addresses: Iterable[str],
+    condition: Condition,
+    *,
+    why: str,
+    who: str,
+    only_carrying: bool = False,
 ) -> list[Change]:
     """Give things a condition, and record who did so and why; things that already have it are left alone.
 
@@ -180,6 +186,8 @@ def set_state(
     ----------
     addresses
         Servers, chips, switches, NICs, network nodes and links (A--B).
+    only_carrying
+        Whether to leave alone what is down or in maintenance, for whatever reason.
 
     Raises
     ------
@@ -198,7 +206,8 @@ def set_state(
         if place.level not in ("server", "link", *NODE_KINDS):
             have = "servers, chips, switches, NICs, network nodes and links"
             raise WrongLevelError(f"{place.address} is a {place.level}: {have} have a state")
-    changes = [_set(connection, place, condition) for place in {place.address: place for place in places}.values()]
+    once = {place.address: place for place in places}.values()
+    changes = [_set(connection, place, condition, only_carrying=only_carrying) for place in once]
     made = [change for change in changes if change.before != change.after]
     event, at = TABLES["state_event"], datetime.now(UTC).isoformat(timespec="seconds")
     first = next_id(connection, event)
@@ -238,15 +247,17 @@ def events(connection: Connection, address: str | None, most: int) -> Sequence[A
     return connection.execute(query).all()
 
 
-def _set(connection: Connection, place: Place, condition: Condition) -> Change:
+def _set(connection: Connection, place: Place, condition: Condition, *, only_carrying: bool) -> Change:
     table = TABLES[place.level if place.level in ("server", "link") else "node"]
     row = connection.execute(select(table).where(table.c.id == place.id)).one()
+    is_own = table.name == "node" and row.own_state is not None
+    before = condition_of(row, "own_" if is_own else "")
+    if only_carrying and not before.carries:
+        return Change(place.address, before, before)
     if table.name == "node":
-        before = condition_of(row) if row.own_state is None else condition_of(row, "own_")
         server = _server_of(connection, place)
         _write(connection, table, [_node(place.id, condition, server)])
     else:
-        before = condition_of(row)
         values = {"key": place.id, "state": condition.state, "factor_ppm": condition.factor_ppm}
         _write(connection, table, [values])
         if table.name == "server":

@@ -2,11 +2,12 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import orjson
 
@@ -17,6 +18,9 @@ Kind = type[int] | type[float] | type[bool] | type[str]
 FILES = ("parquet", "csv", "ndjson")
 FORMATS = ("json", "csv", "ndjson", "parquet")
 _CHUNK = 10_000
+_CALCULATED = ("=", "+", "-", "@", "\t", "\r")
+_MAY_CALCULATE = re.compile(r'(?:^|,)"?[=+\-@\t]|\r', re.MULTILINE)
+"""Lines of CSV some cells of which may begin so; most have none, and are not looked at cell by cell."""
 
 
 def as_json(found: Found, option: int = 0) -> bytes:
@@ -35,9 +39,22 @@ def lines(stream: Stream, style: str) -> Iterator[bytes]:
 
 
 def _csv(rows: list[tuple[Any, ...]]) -> bytes:
+    text = _written(rows, csv.QUOTE_MINIMAL)
+    if _MAY_CALCULATE.search(text):
+        shown = [tuple(map(_no_formula, row)) for row in rows]
+        text = _written(shown, csv.QUOTE_ALL if "\r" in text else csv.QUOTE_MINIMAL)  # else \r would end a line
+    return text.encode()
+
+
+def _written(rows: list[tuple[Any, ...]], quoting: Literal[0, 1]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()
+    csv.writer(text, lineterminator="\n", quoting=quoting).writerows(rows)
+    return text.getvalue()
+
+
+def _no_formula(cell: Any) -> Any:
+    """A cell that a spreadsheet shows: before a text that it would calculate stands an apostrophe, as OWASP says."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_CALCULATED) else cell
 
 
 def _ndjson(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> bytes:

@@ -18,6 +18,7 @@ from trninv.inventory.binding import Binding, Bound
 from trninv.inventory.database import writing
 from trninv.inventory.pinned import AsOf, State, stamped
 from trninv.inventory.revision import Revision
+from trninv.live.findings import Finding, findings
 from trninv.live.identity import pin
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import Question
@@ -290,6 +291,11 @@ class Fleet:
         """Say that nothing stands in a slot, and what did."""
         with writing(self.engine) as connection:
             return binding.take_out(connection, slot, who=who)
+
+    def drift(self, scope: str | None = None) -> list[Finding]:
+        """Where what machines reported differs from the design, as ``trninv drift`` last found it, the worst first."""
+        with self._wirings.reading() as reader:
+            return findings(reader.connection, scope)
 
     def graph(self, scope: str) -> "Graph":
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.

@@ -1,0 +1,292 @@
+"""Each rule of drift finds its own fault in a whole fleet, and nothing where all is well, on both databases."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+
+import pytest
+from fleet_outputs import FAULTS, NEW, Machine, Outputs, machines, outputs, renumbered, stand
+from sqlalchemy import Engine
+
+import trninv
+from conftest import Databases, Run, both_ways
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.importers.observation import File, observe
+from trninv.inventory import migrate, stamp
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.rules import RULES
+from trninv.inventory.state import Condition, events, set_state
+from trninv.live.drift import Drift, drift
+from trninv.live.findings import findings
+from trninv.live.rules import CHIP, COMPARES, DOMAIN, FLEET, SERVER
+from trninv.reports.reader import find
+
+FLEET_OF = {"u-trn2x64": 3, "trn2-16.48xlarge": 4, "trn1.32xlarge": 2}
+START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
+MINUTES = timedelta(minutes=1)
+
+
+def _seeded(url: str) -> None:
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        with writing(engine) as connection:
+            for slug, domains in FLEET_OF.items():
+                stamp.seed(connection, catalog(), systems().get(slug).resized(domains), slug)
+
+
+def _alive(url: str) -> None:
+    """A fleet that is bound, and of which all is well."""
+    _seeded(url)
+    fleet = machines()
+    with connect(url) as engine:
+        keep(engine, outputs(fleet), START)
+        bound(engine, fleet)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def alive(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    with connect(databases._copied(request.param, _alive)) as engine:
+        yield engine
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    with connect(databases._copied(request.param, _seeded)) as engine:
+        yield engine
+
+
+def keep(engine: Engine, of: Outputs, at: datetime) -> None:
+    """Import everything that a fleet prints."""
+    by_kind: dict[str, list[File]] = {}
+    for name, content in of.files():
+        kind, _, file = name.partition("/")
+        by_kind.setdefault(kind, []).append(File(file, BytesIO(content.encode())))
+    with writing(engine) as connection:
+        for kind, files in by_kind.items():
+            observe(connection, kind, files, taken_at=at)
+
+
+def bound(engine: Engine, fleet: list[Machine]) -> None:
+    with writing(engine) as connection:
+        stand(connection, fleet)
+
+
+def found(engine: Engine, at: datetime, scope: str | None = None, *, apply: bool = False) -> Drift:
+    with writing(engine) as connection:
+        return drift(connection, scope, now=at, apply=apply)
+
+
+def rules(of: Drift) -> list[str]:
+    return [finding.rule for finding in of.findings]
+
+
+def test_every_rule_is_declared_once_and_has_a_fault() -> None:
+    asked = [*CHIP.rules, *SERVER.rules, *DOMAIN.rules, *FLEET.rules]
+    assert sorted(asked) == sorted(COMPARES) == sorted(RULES)
+    assert sorted([*FAULTS, "stale"]) == sorted(RULES)
+
+
+def faulty(engine: Engine, rule: str, at: datetime) -> None:
+    """Import what the fleet prints with a fault."""
+    changed = outputs(machines())
+    FAULTS[rule](changed)
+    keep(engine, changed, at)
+
+
+@pytest.mark.parametrize("rule", sorted(FAULTS.keys() - {"server-unbound"}))
+def test_a_rule_finds_its_fault_and_no_other_does(alive: Engine, rule: str) -> None:
+    faulty(alive, rule, START + 10 * MINUTES)
+    if rule == "instance-replaced":
+        bound(alive, [NEW])
+    made = found(alive, START + 20 * MINUTES)
+    assert set(rules(made)) == {rule}
+    assert {finding.severity for finding in made.findings} == {RULES[rule].severity}
+
+
+def test_where_all_is_well_nothing_is_found_until_it_is_stale(alive: Engine) -> None:
+    assert found(alive, START + 60 * MINUTES).findings == ()
+    made = found(alive, START + 61 * MINUTES)
+    assert set(rules(made)) == {"stale"}
+    assert (made.new, made.cleared) == (len(machines()), 0)
+
+
+def test_a_slot_without_an_instance_is_unbound_unless_it_is_out_of_service(engine: Engine) -> None:
+    fleet = [machine for machine in machines() if machine.number != 17]
+    keep(engine, outputs(fleet), START)
+    bound(engine, fleet)
+    (finding,) = found(engine, START).findings
+    assert (finding.rule, finding.address) == ("server-unbound", "trn1.32xlarge/d1/s0")
+    with writing(engine) as connection:
+        set_state(connection, ["trn1.32xlarge/d1/s0"], Condition("down"), why="none there", who="tests")
+    assert found(engine, START).findings == ()
+
+
+def well(engine: Engine, at: datetime) -> None:
+    keep(engine, outputs(machines()), at)
+
+
+def test_a_finding_lasts_ends_and_comes_back_as_another(alive: Engine) -> None:
+    faulty(alive, "memory-wrong", START + 10 * MINUTES)
+    first, again = found(alive, START + 11 * MINUTES), found(alive, START + 12 * MINUTES)
+    assert (first.new, again.new, again.cleared) == (1, 0, 0)
+    (one,), (same,) = first.findings, again.findings
+    assert (same.id, same.first_seen) == (one.id, one.first_seen)
+    assert same.last_seen > one.last_seen
+    well(alive, START + 13 * MINUTES)
+    assert found(alive, START + 14 * MINUTES).cleared == 1
+    faulty(alive, "memory-wrong", START + 15 * MINUTES)
+    (back,) = found(alive, START + 16 * MINUTES).findings
+    assert back.id != one.id
+    with reading(alive) as connection:
+        kept = findings(connection, cleared=True)
+        assert findings(connection) == [back]
+    assert [each.cleared_at is None for each in kept] == [False, True]
+
+
+def test_what_is_older_never_overrides_what_is_newer(alive: Engine) -> None:
+    faulty(alive, "chip-missing", START - 30 * MINUTES)
+    assert found(alive, START + 2 * MINUTES).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("rule", "parts", "who"),
+    [
+        ("chip-missing", {"trn2-16.48xlarge/d1/s0/c5": "down"}, {"kubernetes, neuron-ls"}),
+        ("health-condition", {"trn2-16.48xlarge/d1/s0": "down"}, {"kubernetes"}),
+        ("instance-gone", {"trn1.32xlarge/d1/s0": "down"}, {"ec2", "kubernetes"}),
+        (
+            "side-link-down",  # node 1 is joined with node 2 by its side H
+            {f"u-trn2x64/d0/s1/c{chip}--u-trn2x64/d0/s2/c{chip}": "down" for chip in range(16)},
+            {"kubernetes"},
+        ),
+        ("memory-wrong", {}, set()),
+        ("state-differs", {}, set()),
+    ],
+)
+def test_states_are_set_where_asked_by_what_does_not_work(
+    alive: Engine, rule: str, parts: dict[str, str], who: set[str]
+) -> None:
+    faulty(alive, rule, START + 10 * MINUTES)
+    assert found(alive, START + 11 * MINUTES).applied == ()
+    assert found(alive, START + 11 * MINUTES, "trn1.32xlarge/d0", apply=True).applied == ()
+    made = found(alive, START + 12 * MINUTES, apply=True)
+    assert {change.address: str(change.after) for change in made.applied} == parts
+    assert found(alive, START + 13 * MINUTES, apply=True).applied == ()
+    with reading(alive) as connection:
+        written = events(connection, None, 100)
+    assert {row.who for row in written} <= who
+    assert {row.why for row in written} == {
+        f"finding {each.id}: {rule}: {each.found}" for each in made.findings if parts and each.rule == rule
+    }
+
+
+def test_what_is_out_of_service_already_is_left_alone(alive: Engine) -> None:
+    with writing(alive) as connection:
+        set_state(connection, ["trn2-16.48xlarge/d1/s0/c5"], Condition("maintenance"), why="mine", who="tests")
+    faulty(alive, "chip-missing", START + 10 * MINUTES)
+    assert found(alive, START + 11 * MINUTES, apply=True).applied == ()
+
+
+@pytest.mark.parametrize("numbers", [(1, 2, 3, 0), (3, 2, 1, 0), (0, 3, 2, 1), (2, 3, 0, 1)])
+def test_a_ring_that_is_numbered_from_elsewhere_is_the_same(alive: Engine, numbers: tuple[int, ...]) -> None:
+    changed = outputs(machines())
+    renumbered(changed, *numbers)
+    keep(alive, changed, START + 10 * MINUTES)
+    assert found(alive, START + 11 * MINUTES).findings == ()
+
+
+def test_what_is_not_known_is_no_finding(alive: Engine) -> None:
+    changed = outputs(machines())
+    for block in changed.blocks.values():
+        block["InterconnectStatus"] = "insufficient-data"
+    for placed in changed.topology.values():
+        placed["CapacityBlockId"] = "null"
+    keep(alive, changed, START + 10 * MINUTES)
+    assert found(alive, START + 11 * MINUTES).findings == ()
+
+
+def test_a_count_of_what_may_be_allocated_does_not_say_which_chip_is_missing(alive: Engine) -> None:
+    changed = outputs(machines())
+    changed.nodes[machines()[13].instance]["status"]["allocatable"]["aws.amazon.com/neuron"] = "15"
+    keep(alive, changed, START + 10 * MINUTES)
+    made = found(alive, START + 11 * MINUTES, apply=True)
+    (finding,) = made.findings
+    assert (finding.rule, finding.address) == ("chip-missing", "trn2-16.48xlarge/d1/s0")
+    assert finding.found == "15 by kubernetes, which does not say which"
+    assert made.applied == ()
+
+
+def test_counters_that_fell_start_anew(alive: Engine) -> None:
+    instance = machines()[13].instance
+    path = "/sys/devices/virtual/neuron_device/neuron5/stats/hardware/mem_ecc_uncorrected/total"
+    grew = []
+    for minute, count in enumerate((3, 3, 0, 2, 2, 1, 1)):
+        changed = outputs(machines())
+        changed.sysfs[instance][path] = str(count)
+        keep(alive, changed, START + (10 + minute) * MINUTES)
+        grew.append([(each.expected, each.found) for each in found(alive, START + (10 + minute) * MINUTES).findings])
+    assert grew == [[("0", "3")], [("0", "3")], [], [("0", "2")], [("0", "2")], [], []]
+
+
+def test_two_listings_of_different_instances_do_not_call_each_other_gone(alive: Engine) -> None:
+    elsewhere = outputs([Machine(500, "trn1.32xlarge", 0, 0)])
+    page = dict(elsewhere.files())["ec2/instances.json"]
+    with writing(alive) as connection:
+        files = [File("another-region.json", BytesIO(page.encode()))]
+        observe(connection, "ec2", files, taken_at=START + 5 * MINUTES)
+    assert rules(found(alive, START + 6 * MINUTES)) == ["instance-unplaced"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "count"),
+    [("u-trn2x64", 1), ("u-trn2x64/d0", 1), ("u-trn2x64/d0/s2", 0), ("u-trn2x64/r0", 1), ("u-trn2x64/d1", 0)],
+)
+def test_a_scope_has_what_is_at_and_below_it(alive: Engine, scope: str, count: int) -> None:
+    faulty(alive, "side-link-down", START + 10 * MINUTES)
+    assert len(found(alive, START + 11 * MINUTES, scope).findings) == count
+
+
+def test_the_command_tells_and_fails_where_asked(alive: Engine, run: Run) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    keep(alive, outputs(machines()), now)
+    faulty(alive, "numa-wrong", now)
+    url = alive.url.render_as_string(hide_password=False)
+    for words, status in (
+        ((), 0),
+        (("--fail-on", "high"), 0),
+        (("--fail-on", "medium"), 1),
+        (("--fail-on", "info"), 1),
+    ):
+        code, out, _ = run("drift", *words, database=url)
+        assert code == status
+        assert "numa-wrong" in out
+    code, out, _ = run("drift", "--format", "json", database=url)
+    (finding,) = json.loads(out)
+    assert finding["address"] == "trn2-16.48xlarge/d1/s0/c5"
+    assert finding["firstSeen"] <= finding["lastSeen"]
+    assert run("drift", "trn1.32xlarge", "--fail-on", "info", database=url)[0] == 0
+    assert run("drift", "nowhere", database=url)[0] == 1
+
+
+def test_graphql_python_and_sql_tell_what_was_found(alive: Engine) -> None:
+    faulty(alive, "numa-wrong", START + 10 * MINUTES)
+    found(alive, START + 11 * MINUTES)
+    with trninv.open(alive.url.render_as_string(hide_password=False)) as fleet:
+        (finding,) = fleet.drift("trn2-16.48xlarge")
+        assert fleet.drift("u-trn2x64") == []
+        document = """query ($scope: Address, $least: Severity) {
+            drift(scope: $scope, least: $least) { totalCount nodes { rule severity address found evidence clearedAt } }
+        }"""
+        ask = both_ways(fleet)
+        data = ask(document)["data"]["drift"]
+        assert data["totalCount"] == 1
+        (node,) = data["nodes"]
+        assert (node["rule"], node["severity"]) == ("NUMA_WRONG", "MEDIUM")
+        assert (node["address"], node["evidence"]) == (finding.address, list(finding.evidence))
+        assert ask(document, scope="u-trn2x64")["data"]["drift"]["totalCount"] == 0
+        assert ask(document, least="HIGH")["data"]["drift"]["totalCount"] == 0
+        assert ask(document, least="INFO")["data"]["drift"]["totalCount"] == 1
+        (row,) = find(fleet.engine, "SELECT rule, address FROM v_drift WHERE cleared_at IS NULL", seconds=60).rows
+        assert tuple(row) == ("numa-wrong", finding.address)

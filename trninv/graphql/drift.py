@@ -1,0 +1,65 @@
+"""Where what was seen differs from the design, as it was found when that was last compared."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import strawberry
+
+from trninv.graphql.context import AppInfo
+from trninv.graphql.enums import DriftRule, Severity
+from trninv.graphql.pages import Offered
+from trninv.graphql.scalars import Address
+from trninv.inventory.rules import SEVERITIES
+from trninv.live import findings
+
+
+@strawberry.type(description="Something that was seen and differs from the design.")
+class Finding:
+    id: strawberry.ID = strawberry.field(description="Its number, which the reasons of states that it set name.")
+    rule: Any = strawberry.field(description="The rule that found it.", graphql_type=DriftRule)
+    severity: Any = strawberry.field(description="How bad it is.", graphql_type=Severity)
+    address: str | None = strawberry.field(
+        description="Where: a server, chip, domain, network node or cluster; null of an instance without a slot."
+    )
+    instance: str | None = strawberry.field(description="The instance, or its host's name where only that is known.")
+    expected: str | None = strawberry.field(description="What the design has, for people.")
+    found: str | None = strawberry.field(description="What was seen, for people.")
+    evidence: list[int] = strawberry.field(description="Ids of the observations that show it.")
+    first_seen: str = strawberry.field(description="When it was first found (UTC).")
+    last_seen: str = strawberry.field(description="When it was last found (UTC).")
+    cleared_at: str | None = strawberry.field(description="When it was over (UTC); null while it lasts.")
+
+    @classmethod
+    def of(cls, found: findings.Finding) -> "Finding":
+        """A row."""
+        alike = ("address", "instance", "expected", "found", "first_seen", "last_seen", "cleared_at")
+        return cls(
+            id=strawberry.ID(str(found.id)),
+            rule=DriftRule(found.rule),
+            severity=Severity(found.severity),
+            evidence=list(found.evidence),
+            **{name: getattr(found, name) for name in alike},
+        )
+
+
+OFFERED: tuple[Offered, ...] = (
+    ("scope", Address, "Only what is at or below this place."),
+    ("least", Severity, "Only what is as bad as this, or worse."),
+    ("cleared", bool, "Whether to list what is over too."),
+)
+
+
+async def found(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[Finding]:
+    """The findings that arguments ask for, the worst first.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+
+    """
+    scope, least = given.get("scope"), given.get("least")
+    listed = await info.context.read(
+        findings.findings, None if scope is None else str(scope), bool(given.get("cleared"))
+    )
+    worst = SEVERITIES[SEVERITIES.index(least.value if least else SEVERITIES[0]) :]
+    return [Finding.of(each) for each in listed if each.severity in worst]

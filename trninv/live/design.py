@@ -1,0 +1,200 @@
+"""The slots of the design, and what a machine that stands in one should be."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import groupby
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Row, Select, case, select
+
+from trninv.catalog.models import DomainModel, systems
+from trninv.inventory.address import address_of
+from trninv.inventory.schema import TABLES
+from trninv.live.devices import TYPES
+from trninv.live.newest import Machine, Said
+
+_SERVER, _DOMAIN, _CLUSTER = TABLES["server"], TABLES["domain"], TABLES["cluster"]
+_BINDING, _LINK, _NIC = TABLES["binding"], TABLES["link"], TABLES["nic"]
+_ABOVE = TABLES["network_node"]
+
+
+class Model(NamedTuple):
+    """What the servers of a model of domain have.
+
+    Attributes
+    ----------
+    servers
+        Of a domain.
+    chips, memory_bytes, cores
+        Chips of a server, and what each of them has.
+    neighbours
+        Of each chip within its server, ascending, with blanks between; empty where they are joined by switches.
+    is_ring
+        Whether the servers of a domain are joined in a ring.
+
+    """
+
+    slug: str
+    servers: int
+    chips: int
+    memory_bytes: int
+    cores: int
+    neighbours: tuple[str, ...]
+    is_ring: bool
+
+
+class View(NamedTuple):
+    """The chips that a source shows of a machine, as bits."""
+
+    seen: int
+    is_partial: bool
+    said: Said
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A server's place in the design, and the machine that stands there.
+
+    Attributes
+    ----------
+    network_node
+        Address of the lowest network node above it; None where there is none.
+    bound, since
+        The instance or host that stands there by its binding, and since when; None where none does.
+    machine
+        What was seen of it; None where nothing was.
+    gone
+        The whole listing that no longer has its instance; then nothing that was seen of it counts any more.
+    views
+        The chips that each source shows.
+
+    """
+
+    address: str
+    domain: str
+    cluster: str
+    ordinal: int
+    model: Model
+    state: str
+    network_node: str | None
+    bound: str | None
+    since: str
+    machine: Machine | None = None
+    gone: int | None = None
+    views: dict[str, View] = field(default_factory=dict)
+
+    @property
+    def instance(self) -> str | None:
+        """What a finding calls the machine."""
+        return self.machine.name if self.machine else self.bound
+
+
+def slots(connection: Connection) -> list[Slot]:
+    """All slots of clusters in which an instance stands, domain by domain."""
+    models = {row.id: _model(row) for row in connection.execute(_models())}
+    return [
+        Slot(
+            address=f"{row.domain}/s{row.ordinal}",
+            domain=row.domain,
+            cluster=row.cluster,
+            ordinal=row.ordinal,
+            model=models[row.model],
+            state=row.state,
+            network_node=row.network_node,
+            bound=row.instance or row.host,
+            since=row.since or "",
+        )
+        for row in connection.execute(_slots(), execution_options={"yield_per": 5_000})
+    ]
+
+
+def domains(of: list[Slot]) -> Iterator[list[Slot]]:
+    """Slots by domain."""
+    return (list(members) for _, members in groupby(of, key=lambda slot: slot.domain))
+
+
+def _slots() -> Select[tuple[object, ...]]:
+    open_ = _BINDING.c.until.is_(None)
+    lived = (
+        select(_DOMAIN.c.cluster_id)
+        .join(_SERVER, _SERVER.c.domain_id == _DOMAIN.c.id)
+        .join(_BINDING, (_BINDING.c.server_id == _SERVER.c.id) & open_)
+    )
+    joined = (
+        _SERVER.join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
+        .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
+        .outerjoin(_BINDING, (_BINDING.c.server_id == _SERVER.c.id) & open_)
+        .outerjoin(_NIC, (_NIC.c.server_id == _SERVER.c.id) & (_NIC.c.ordinal == 0))
+        .outerjoin(_LINK, (_LINK.c.a_id == _NIC.c.id) & (_LINK.c.scope == "fabric"))
+        .outerjoin(_ABOVE, _ABOVE.c.id == _LINK.c.b_id)
+    )
+    return (
+        select(
+            address_of("domain").label("domain"),
+            _CLUSTER.c.slug.label("cluster"),
+            _SERVER.c.ordinal,
+            _DOMAIN.c.domain_model_id.label("model"),
+            _SERVER.c.state,
+            case((_ABOVE.c.id.is_not(None), address_of("network_node"))).label("network_node"),
+            _BINDING.c.instance,
+            _BINDING.c.host,
+            _BINDING.c.since,
+        )
+        .select_from(joined)
+        .where(_CLUSTER.c.id.in_(lived))
+        .order_by(_DOMAIN.c.id, _SERVER.c.ordinal)
+    )
+
+
+def _models() -> Select[tuple[object, ...]]:
+    model, server, chip = TABLES["domain_model"], TABLES["server_model"], TABLES["chip_model"]
+    return (
+        select(
+            model.c.id,
+            model.c.slug,
+            model.c.servers,
+            server.c.chips,
+            chip.c.device_memory_bytes,
+            chip.c.cores,
+        )
+        .join(server, server.c.id == model.c.server_model_id)
+        .join(chip, chip.c.id == server.c.chip_model_id)
+    )
+
+
+def _model(row: Row[tuple[object, ...]]) -> Model:
+    of = _declared().get(row.slug)
+    is_torus = of is not None and of.blueprint.wiring == "torus"
+    return Model(
+        row.slug,
+        row.servers,
+        row.chips,
+        row.device_memory_bytes,
+        row.cores,
+        _neighbours(of, row.chips) if of and is_torus else (),
+        is_torus and row.servers > 1,
+    )
+
+
+def servers_of(instance_type: str) -> int:
+    """How many instances of a type make a domain; 0 of a type that is not known."""
+    of = (domain.blueprint.servers for slug, domain in _declared().items() if instance_type in TYPES.get(slug, ()))
+    return next(of, 0)
+
+
+@cache
+def _declared() -> Mapping[str, DomainModel]:
+    return {system.domain.slug: system.domain for system in systems().systems}
+
+
+def _neighbours(domain: DomainModel, chips: int) -> tuple[str, ...]:
+    """Of the chips of the first server; the others are alike."""
+    found: list[set[int]] = [set() for _ in range(chips)]
+    nodes = domain.blueprint.nodes
+    for link in domain.blueprint.wires:
+        a, b = nodes[link.a], nodes[link.b]
+        if a.kind == b.kind == "chip" and a.server == b.server == 0:
+            found[a.ordinal].add(b.ordinal)
+            found[b.ordinal].add(a.ordinal)
+    return tuple(" ".join(map(str, sorted(each))) for each in found)

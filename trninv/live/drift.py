@@ -1,0 +1,186 @@
+"""Drift: where what was seen differs from the design, as rows of ``finding``; if asked, states by what was found."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, bindparam, select, update
+
+from trninv.inventory.bulk import load
+from trninv.inventory.ids import next_id
+from trninv.inventory.rules import RULES
+from trninv.inventory.schema import TABLES
+from trninv.inventory.state import MAX_WHY, Change, Condition, set_state
+from trninv.live.design import Model, Slot, View, domains
+from trninv.live.findings import Finding, findings
+from trninv.live.newest import Said
+from trninv.live.picture import STALE_AFTER, Picture, grown, picture
+from trninv.live.rules import CHIP, DOMAIN, FLEET, SERVER, Difference, Shown
+
+_FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
+_CHIP = TABLES["observed_chip"]
+_AT_ONCE = 500
+_MAX_TEXT: Final = 1_000
+
+Found = tuple[str, Difference]
+"""A rule's name, and what it found."""
+_Key = tuple[str, str | None, str | None, str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What comparing found.
+
+    Attributes
+    ----------
+    findings
+        What differs now within the scope, the worst first.
+    new, cleared
+        How many findings were not there before, and how many no longer are, of all.
+    applied
+        States that were set.
+
+    """
+
+    findings: tuple[Finding, ...]
+    new: int
+    cleared: int
+    applied: tuple[Change, ...]
+
+
+def drift(
+    connection: Connection,
+    scope: str | None = None,
+    *,
+    now: datetime | None = None,
+    stale_after: timedelta = STALE_AFTER,
+    apply: bool = False,
+) -> Drift:
+    """Compare all that was seen with the design, and record it, within the caller's transaction.
+
+    Parameters
+    ----------
+    scope
+        An address, at and below which findings are given and applied.
+    apply
+        Whether to set the states of what does not work by what was found.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+
+    """
+    at = (now or datetime.now(UTC)).astimezone(UTC)
+    found = _by_key(compare(connection, at, stale_after))
+    ids, new, cleared = _record(connection, found, at.isoformat(timespec="seconds"))
+    within = findings(connection, scope)
+    here = {each.id for each in within}
+    broken = {number: each for key, each in found.items() if each.broken and (number := ids[key]) in here}
+    return Drift(tuple(within), new, cleared, tuple(_apply(connection, broken, within)) if apply else ())
+
+
+def _by_key(found: Iterable[Found]) -> dict[_Key, Difference]:
+    """Differences as they are told apart over time; what several sources say alike is one."""
+    by_key: dict[_Key, Difference] = {}
+    for rule, each in found:
+        key = (rule, each.address, each.instance, _short(each.expected), _short(each.found))
+        also = by_key[key].evidence if key in by_key else ()
+        by_key[key] = each._replace(evidence=tuple(sorted({*also, *each.evidence})))
+    return by_key
+
+
+def _short(text: str | None) -> str | None:
+    return text if text is None or len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
+
+
+def _record(connection: Connection, found: Mapping[_Key, Difference], at: str) -> tuple[dict[_Key, int], int, int]:
+    """Ids of all that was found; how many are new, and how many are over."""
+    is_open = _FINDING.c.cleared_at.is_(None)
+    key = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "found")]
+    before = {tuple(row[1:]): row.id for row in connection.execute(select(_FINDING.c.id, *key).where(is_open))}
+    over = [{"key": key} for was, key in before.items() if was not in found]
+    if over:
+        connection.execute(update(_FINDING).where(_FINDING.c.id == bindparam("key")).values(cleared_at=at), over)
+    connection.execute(update(_FINDING).where(is_open).values(last_seen=at))
+    first = next_id(connection, _FINDING)
+    new = {key: first + number for number, key in enumerate(key for key in found if key not in before)}
+    load(connection, _FINDING, [_row(number, key, found[key], at) for key, number in new.items()])
+    return {key: before.get(key) or new[key] for key in found}, len(new), len(over)
+
+
+def _row(number: int, key: _Key, of: Difference, at: str) -> tuple[object, ...]:
+    rule, address, instance, expected, found = key
+    evidence = " ".join(map(str, of.evidence)) or None
+    return (number, rule, RULES[rule].severity, address, instance, expected, found, evidence, at, at, None)
+
+
+def _apply(connection: Connection, broken: Mapping[int, Difference], found: list[Finding]) -> Iterator[Change]:
+    """Set what does not work, unless it is out of service already: who is the source, why the finding."""
+    of = select(_OBSERVATION.c.id, _OBSERVATION.c.source)
+    sources = {row.id: row.source for row in connection.execute(of)}
+    for each in found:
+        if each.id in broken:
+            parts, state, evidence = broken[each.id].broken, broken[each.id].state, broken[each.id].evidence
+            who = ", ".join(sorted({sources[number] for number in evidence}))
+            why = f"finding {each.id}: {each.rule}: {each.found}"[:MAX_WHY]
+            yield from set_state(connection, parts, Condition(state), why=why, who=who, only_carrying=True)
+
+
+def compare(connection: Connection, now: datetime, stale_after: timedelta = STALE_AFTER) -> list[Found]:
+    """All that differs, by rule, in one state of the database."""
+    seen = picture(connection, now, stale_after)
+    counted: dict[tuple[str, str, int], tuple[Slot, Said]] = {}
+    found = list(_chips(connection, seen, counted))
+    for slot in seen.slots:
+        found += ((rule, each) for rule, asked in SERVER.rules.items() for each in asked(slot, seen))
+    for members in domains(seen.slots):
+        found += ((rule, each) for rule, asked in DOMAIN.rules.items() for each in asked(members, seen))
+    errors = list(grown(connection, counted))
+    found += ((rule, each) for rule, asked in FLEET.rules.items() for each in asked(seen, errors))
+    return found
+
+
+def _chips(
+    connection: Connection, seen: Picture, counted: dict[tuple[str, str, int], tuple[Slot, Said]]
+) -> Iterator[Found]:
+    """Read all chips, one server's after the other; note which are there, and the counters that are not 0."""
+    shown = {
+        said.value.observed_server: (slot, said)
+        for slot in seen.slots
+        for said in seen.current(slot.machine, "chips").values()
+    }
+    for key, chips in _read(connection, sorted(shown)):
+        slot, said = shown[key]
+        machine, bits = slot.machine, 0
+        kind = (machine and machine.value("instance_type")) or ""
+        for row in chips:
+            chip = Shown._make((*row[2:], said.value.is_partial, kind))
+            bits |= 1 << chip.ordinal
+            if row.ecc_uncorrected and machine:
+                counted[machine.name, said.source, chip.ordinal] = slot, said
+            for rule, expected, found in _of_chip(chip, slot.model) if chip.ordinal < slot.model.chips else ():
+                address = f"{slot.address}/c{chip.ordinal}"
+                yield rule, Difference(address, slot.instance, expected, found, (said.observation,))
+        slot.views[said.source] = View(bits, said.value.is_partial, said)
+
+
+@lru_cache(maxsize=10_000)  # most are like the one of their number on the server before
+def _of_chip(chip: Shown, model: Model) -> tuple[tuple[str, str, str], ...]:
+    asked = ((rule, of(chip, model)) for rule, of in CHIP.rules.items())
+    return tuple((rule, *difference) for rule, difference in asked if difference)
+
+
+def _read(connection: Connection, servers: list[int]) -> Iterator[tuple[int, Iterator[Row[Any]]]]:
+    columns = [_CHIP.c[name] for name in ("observed_server_id", "ecc_uncorrected", *Shown._fields[:7])]
+    query = (
+        select(*columns)
+        .where(_CHIP.c.observed_server_id.in_(bindparam("servers", expanding=True)))
+        .order_by(_CHIP.c.observed_server_id)
+    )
+    for first in range(0, len(servers), _AT_ONCE):
+        rows = connection.execute(query, {"servers": servers[first : first + _AT_ONCE]})
+        yield from groupby(rows, key=itemgetter(0))

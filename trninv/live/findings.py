@@ -1,0 +1,84 @@
+"""What differs from the design, as it was recorded when that was last compared."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, case, or_, select
+
+from trninv.inventory.address import address_of, resolve
+from trninv.inventory.rules import SEVERITIES
+from trninv.inventory.schema import TABLES
+
+_FINDING = TABLES["finding"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that differs from the design.
+
+    Attributes
+    ----------
+    address, instance
+        Where, and of which instance or host; None where there is none.
+    evidence
+        Ids of the observations that show it.
+    first_seen, last_seen, cleared_at
+        UTC; cleared_at is None while it lasts.
+
+    """
+
+    id: int
+    rule: str
+    severity: str
+    address: str | None
+    instance: str | None
+    expected: str | None
+    found: str | None
+    evidence: tuple[int, ...]
+    first_seen: str
+    last_seen: str
+    cleared_at: str | None
+
+
+def findings(connection: Connection, scope: str | None = None, cleared: bool = False) -> list[Finding]:
+    """What was found when it was last compared, the worst first: all, or at and below an address.
+
+    Parameters
+    ----------
+    cleared
+        Whether to list what is over too.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+
+    """
+    rank = case(*((_FINDING.c.severity == each, number) for number, each in enumerate(SEVERITIES)))
+    query = select(_FINDING).order_by(rank.desc(), _FINDING.c.id)
+    if not cleared:
+        query = query.where(_FINDING.c.cleared_at.is_(None))
+    if scope is not None:
+        query = query.where(_within(connection, scope))
+    return [
+        Finding(**{**row, "evidence": tuple(map(int, (row["evidence"] or "").split()))})
+        for row in connection.execute(query).mappings()
+    ]
+
+
+def _within(connection: Connection, scope: str) -> ColumnElement[bool]:
+    place = resolve(connection, scope)
+    addresses = [place.address]
+    if place.level == "rack":
+        server, domain, cluster = (TABLES[name] for name in ("server", "domain", "cluster"))
+        joined = server.join(domain, domain.c.id == server.c.domain_id).join(
+            cluster, cluster.c.id == domain.c.cluster_id
+        )
+        servers = select(address_of("server")).select_from(joined).where(server.c.rack_id == place.id)
+        addresses += connection.scalars(servers)
+    return or_(
+        _FINDING.c.address.in_(addresses),
+        *(
+            _FINDING.c.address.startswith(f"{address}{end}", autoescape=True)
+            for address in addresses
+            for end in ("/", "--")
+        ),
+    )
