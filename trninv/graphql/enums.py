@@ -1,4 +1,4 @@
-"""GraphQL enums of the inventory's enumerations: a value's name is the stored value in upper case."""
+"""GraphQL enums of the inventory's enumerations: a value's name is the stored value in upper case, with _ for -."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -17,7 +17,7 @@ _named: Final[Callable[..., Any]] = Enum
 def enum_of(enumeration: Enumeration) -> type[Enum]:
     """The enum of an enumeration; a member's value is the stored one."""
     values = {
-        stored.upper(): strawberry.enum_value(stored, description=meaning)
+        stored.upper().replace("-", "_"): strawberry.enum_value(stored, description=meaning)
         for stored, meaning in enumeration.meanings().items()
     }
     made: type[Enum] = _named(enumeration.name, values, module=__name__)

@@ -104,10 +104,10 @@ class _Given:
 
 def _file(connection: Connection, given: _Given, file: File, faults: Faults, progress: Progress) -> Imported:
     digest = _sha256(file.content)
-    now = given.at.isoformat(timespec="seconds")
+    now, taken = (time.isoformat(timespec="seconds") for time in (given.at, given.taken_at))
     same = (_OBSERVATION.c.source == given.kind) & (_OBSERVATION.c.sha256 == digest)
     if known := connection.execute(select(_OBSERVATION).where(same)).first():
-        connection.execute(update(_OBSERVATION).where(same).values(seen_at=now))
+        connection.execute(update(_OBSERVATION).where(same).values(seen_at=max(known.seen_at, taken)))
         return Imported(file.name, known.servers, known.chips, is_known=True)
     key, rows = next_id(connection, _OBSERVATION), _Rows(connection, given, file.name, faults, progress)
     rows.take(key, READERS[given.kind](Source(file.content, file.name, faults)))
@@ -118,8 +118,8 @@ def _file(connection: Connection, given: _Given, file: File, faults: Faults, pro
             source=given.kind,
             name=file.name[-MAX_NAME:],
             sha256=digest,
-            taken_at=given.taken_at.isoformat(timespec="seconds"),
-            seen_at=now,
+            taken_at=taken,
+            seen_at=taken,
             is_whole=rows.is_whole,
             servers=rows.servers,
             chips=rows.chips,

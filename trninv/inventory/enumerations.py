@@ -6,7 +6,11 @@ from typing import Final
 from trninv.catalog.facts import DIFFERENCE_MEANINGS, KIND_MEANINGS, catalog
 from trninv.catalog.models import COMPUTE, DomainModel, systems
 from trninv.inventory.fields import Enumeration
+from trninv.inventory.rules import RULES, SEVERITY_MEANINGS
 from trninv.inventory.schema import (
+    CONFIDENCE_MEANINGS,
+    ENDING_MEANINGS,
+    HOW_MEANINGS,
     LINK_SCOPE_MEANINGS,
     STATE_MEANINGS,
     TOKEN_SCOPE_MEANINGS,
@@ -50,6 +54,18 @@ SOURCE_KIND: Final = Enumeration("SourceKind", "What kind of source a number com
 DIFFERENCE: Final = Enumeration("Disagreement", "What facts of one number differ in.", lambda: DIFFERENCE_MEANINGS)
 COMPUTE_TYPE: Final = Enumeration("ComputeType", "A type of operation, by its number format.", _compute_types)
 TOKEN_SCOPE: Final = Enumeration("TokenScope", "What a bearer token allows.", lambda: TOKEN_SCOPE_MEANINGS)
+
+BINDING_HOW: Final = Enumeration("BindingHow", "How it is known which instance stands in a slot.", lambda: HOW_MEANINGS)
+CONFIDENCE: Final = Enumeration("Confidence", "How sure a binding is.", lambda: CONFIDENCE_MEANINGS)
+BINDING_ENDING: Final = Enumeration("BindingEnding", "Why a binding ended.", lambda: ENDING_MEANINGS)
+SEVERITY: Final = Enumeration(
+    "Severity", "How bad a finding is, from the least to the worst.", lambda: SEVERITY_MEANINGS
+)
+RULE: Final = Enumeration(
+    "DriftRule",
+    "A rule by which what was seen is compared with the design.",
+    lambda: {name: rule.says for name, rule in RULES.items()},
+)
 
 GROUP_BY: Final = Enumeration(
     "GroupBy",

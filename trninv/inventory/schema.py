@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 
 from trninv.catalog.facts import DIFFERENCES, DIRECTIONS, KINDS
+from trninv.inventory.rules import SEVERITIES
 
 METADATA = MetaData(
     naming_convention={
@@ -86,7 +87,31 @@ TRAY_KIND_MEANINGS: Final[Mapping[str, str]] = {
 TRAY_KINDS = tuple(TRAY_KIND_MEANINGS)
 
 
+HOW_MEANINGS: Final[Mapping[str, str]] = {
+    "pin": "A person said so.",
+    "adopted": "The slot was made for the instance.",
+    "ultraserver": "By its place in an UltraServer, another instance of which is bound.",
+    "capacity-block": "By its capacity block, another instance of which is bound.",
+    "network-node": "By the network node above it, and there is no other slot left there.",
+    "host-name": "By its host's name, which is its slot's.",
+    "only-place": "There is no other slot for it, and no other instance for the slot.",
+    "in-order": "Slots that are alike were taken in order.",
+}
+CONFIDENCE_MEANINGS: Final[Mapping[str, str]] = {
+    "certain": "A person said so, or nothing else is possible.",
+    "likely": "By a convention, such as host names.",
+    "interchangeable": "Other slots would fit as well: nothing that was seen tells them apart.",
+}
+ENDING_MEANINGS: Final[Mapping[str, str]] = {
+    "undone": "A person undid it.",
+    "replaced": "Another instance took the slot.",
+    "moved": "The instance took another slot.",
+    "renewed": "More is known of the same instance in the same slot.",
+    "unseeded": "The cluster was removed.",
+}
+
 _IS_NOT_UP = text("state <> 'up'")
+_IS_OPEN = text("until IS NULL")
 
 
 def one_of(column: str, values: tuple[str, ...], *, nullable: bool = False) -> CheckConstraint:
@@ -117,11 +142,11 @@ def not_up(table: str) -> Index:
 
 
 def narrow_on_postgresql() -> None:
-    """Make the indexes of `not_up` partial on PostgreSQL too; doing so at once would import its dialect."""
+    """Make the indexes that SQLite has over some rows partial on PostgreSQL too; at once would import its dialect."""
     for table in TABLES.values():
         for index in table.indexes:
-            if index.dialect_options["sqlite"]["where"] is not None:
-                index.dialect_kwargs["postgresql_where"] = _IS_NOT_UP
+            if (where := index.dialect_options["sqlite"]["where"]) is not None:
+                index.dialect_kwargs["postgresql_where"] = where
 
 
 def condition(prefix: str = "") -> list[Column[Any] | CheckConstraint]:
@@ -481,7 +506,8 @@ Table(
     Index(None, "address"),
 )
 
-# A file that was imported: what of, when it was written, read and last seen. Only ``seen_at`` ever changes.
+# A file that was imported: what of, when it was written and read, and when the same content was last written
+# (``seen_at``), which alone ever changes.
 Table(
     "observation",
     METADATA,
@@ -558,8 +584,56 @@ Table(
     Index(None, "observation_id"),
 )
 
-KEPT = ("state_event", "observation", "observed_server", "observed_chip", "observed_link")
-"""Tables whose rows are kept for ever: triggers refuse to change or remove them."""
+# That an instance stands in a slot, a server's place in the design. A row is open while ``until`` is null; then alone
+# is ``server_id`` the row of that server, so that the history outlives its cluster, and no other open row has the same
+# slot, instance or host. It is ended once, by writing ``until``, ``ending`` and ``ended_by``; nothing else changes.
+Table(
+    "binding",
+    METADATA,
+    key(),
+    required("server_id", Integer),
+    required("address", Text),  # of the slot, such as lab/d0/s1
+    Column("instance", Text),  # i-…; null where only the host's name is known
+    Column("host", Text),  # its name; null where none is known
+    required("since", Text),  # UTC, to the second
+    Column("until", Text),
+    required("how", String(16)),  # one of HOW_MEANINGS
+    required("confidence", String(16)),  # one of CONFIDENCE_MEANINGS
+    Column("evidence", Text),  # what an inference rests on, in words that stay the same while that does
+    required("who", Text),
+    Column("ending", String(16)),  # one of ENDING_MEANINGS
+    Column("ended_by", Text),
+    CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
+    Index(None, "address"),
+    *(
+        Index(f"uq_binding_{column}_open", column, unique=True, sqlite_where=_IS_OPEN)
+        for column in ("server_id", "instance", "host")
+    ),
+)
+
+# Where what was seen differs from the design. It is open while ``cleared_at`` is null; ``last_seen`` and, once,
+# ``cleared_at`` alone are ever written again. What comes back after it was cleared is a row of its own.
+Table(
+    "finding",
+    METADATA,
+    key(),
+    required("rule", String(24)),  # one of trninv.inventory.rules.RULES
+    required("severity", String(8)),
+    Column("address", Text),  # slot, chip, link, domain, network node or cluster; null of an instance without a slot
+    Column("instance", Text),  # or the host's name, where that alone is known
+    Column("expected", Text),  # for people
+    Column("found", Text),
+    Column("evidence", Text),  # ids of observations with blanks between
+    required("first_seen", Text),  # UTC, to the second
+    required("last_seen", Text),
+    Column("cleared_at", Text),
+    one_of("severity", SEVERITIES),
+    Index(None, "address"),
+    Index("ix_finding_open", "rule", sqlite_where=text("cleared_at IS NULL")),
+)
+
+KEPT = ("state_event", "observation", "observed_server", "observed_chip", "observed_link", "binding", "finding")
+"""Tables whose rows are kept for ever: triggers refuse to remove them, and to change what must not change."""
 
 # A bearer token: whose, and what for.
 Table(
