@@ -1,14 +1,14 @@
 """Clusters that are adopted: of domains of several models, under network nodes with ids of their own in any tiers.
 
 Revision ID: 0016
-Revises: 0014
+Revises: 0015
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0016"
-down_revision = "0014"
+down_revision = "0015"
 
 TIER = "ck_network_node_tier"
 FIRST_MODEL = """
