@@ -29,6 +29,7 @@ _COMMANDS = {
     "copy": "transfer",
     "import": "imports",
     "collect": "imports",
+    "adopt": "adopt",
     "set": "state",
     "events": "state",
     "show": "show",

@@ -25,8 +25,8 @@ Progress = Callable[[str, int, int], None]
 """Called with the next table, the number of rows done, and the number of rows in all."""
 
 
-def _quiet(_table: str, _done: int, _total: int) -> None:
-    pass
+def quiet(_table: str, _done: int, _total: int) -> None:
+    """Say nothing."""
 
 
 def seed(
@@ -34,7 +34,7 @@ def seed(
     catalog: Catalog,
     system: System,
     name: str | None = None,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
 ) -> bool:
     """Seed a system as a cluster within the caller's transaction; False if it already exists.
 
@@ -60,7 +60,7 @@ def seed(
     return True
 
 
-def make(connection: Connection, catalog: Catalog, plan: Plan, slug: str, progress: Progress = _quiet) -> None:
+def make(connection: Connection, catalog: Catalog, plan: Plan, slug: str, progress: Progress = quiet) -> None:
     """Create a cluster of a name that no other has, within the caller's transaction.
 
     Raises
