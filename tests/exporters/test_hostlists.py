@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from trninv.errors import NotExpressibleError, UsageError
 from trninv.exporters.hostlist import expanded, folded
-from trninv.exporters.hostnames import Slot, hostnames
+from trninv.inventory.hostnames import Slot, hostnames
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLeve
 from trninv.inventory import migrate as migrations
 from trninv.inventory import stamp
 from trninv.inventory.address import Place, cluster_name, resolve
+from trninv.inventory.binding import bindings
 from trninv.inventory.database import connect, display, reading, writing
 from trninv.inventory.verify import verify as differences
 from trninv.reports import views
@@ -195,9 +196,14 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
     with connect(database) as engine, writing(engine) as connection:
         place = _cluster(connection, cluster, "removed")
         if not yes:
-            raise UsageError(f"this removes {place.address} and all it contains: add --yes")
-        stamp.unseed(connection, place.id)
-    click.echo(f"removed {place.address}")
+            ends = _also(", and ends", sum(1 for _ in bindings(connection, place)))
+            raise UsageError(f"this removes {place.address} and all it contains{ends}: add --yes")
+        ended = stamp.unseed(connection, place.id)
+    click.echo(f"removed {place.address}{_also(', and ended', ended)}")
+
+
+def _also(does: str, bound: int) -> str:
+    return f"{does} {counted(bound, 'binding')}" if bound else ""
 
 
 @click.command()

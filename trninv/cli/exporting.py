@@ -9,11 +9,11 @@ import click
 
 from trninv.errors import UsageError
 from trninv.exporters.format import Format
-from trninv.exporters.hostnames import TEMPLATE
 from trninv.exporters.register import format_of, names
 from trninv.exporters.source import Source
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading
+from trninv.inventory.hostnames import TEMPLATE
 
 
 @click.command("topology")

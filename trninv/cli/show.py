@@ -12,7 +12,7 @@ from trninv.catalog.models import systems
 from trninv.cli.output import format_option, rows
 from trninv.cli.output import show as put
 from trninv.errors import UnknownFactError, nearest
-from trninv.inventory.address import resolve, resolve_link
+from trninv.inventory.address import locate
 from trninv.inventory.database import connect, reading
 from trninv.inventory.describe import Description, describe
 
@@ -31,7 +31,7 @@ def show(database: str, address: str, style: str) -> None:
     trninv show trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1
     """
     with connect(database) as engine, reading(engine) as connection:
-        place = resolve_link(connection, address) if "--" in address else resolve(connection, address)
+        place = locate(connection, address)
         found = describe(connection, catalog(), place)
     shown = {
         "address": found.address,

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from trninv.errors import NotExpressibleError, WrongLevelError
-from trninv.exporters.hostnames import TEMPLATE, Slot, hostnames
 from trninv.inventory.address import Place
+from trninv.inventory.hostnames import TEMPLATE, Slot, hostnames
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 
 _T = TABLES

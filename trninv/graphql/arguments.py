@@ -16,7 +16,7 @@ from strawberry.utils.str_converters import to_snake_case as snake
 
 from trninv.errors import AddressError, FilterError, LimitError, nearest
 from trninv.graphql.scalars import UNITS
-from trninv.inventory.address import Address, parse
+from trninv.inventory.address import Address, level_of, parse
 from trninv.inventory.fields import Field, Form, Kind
 
 DEFAULT_PAGE = 100
@@ -196,18 +196,6 @@ def _between(given: Mapping[str, str], values: list[Any]) -> Shape:
         raise FilterError(f"between: a {wrong} has no links: name a chip, switch, NIC, server, rack, domain or cluster")
     values += [At(address, level) for address, level in zip(given.values(), levels, strict=True)]
     return "between", *levels
-
-
-def level_of(address: str) -> str:
-    """The level of what an address names.
-
-    Raises
-    ------
-    AddressError
-        The address is malformed.
-
-    """
-    return "link" if "--" in address else parse(address).level
 
 
 def _addressed(kind: Kind, test: str, wanted: Any, values: list[Any]) -> Shape:

@@ -46,7 +46,8 @@ def _text(value: object) -> str:
 SCALARS: Mapping[object, ScalarDefinition] = {
     Address: strawberry.scalar(
         name="Address",
-        description="An address such as u-trn2x64/d0/s1/c5, or A--B for a link.",
+        description="An address such as u-trn2x64/d0/s1/c5, or A--B for a link; @i-0abc or @hostname is the server "
+        "where that instance or host stands, and @hostname/c5 a chip of it.",
         parse_value=_text,
     ),
     BigInt: strawberry.scalar(

@@ -17,7 +17,7 @@ from trninv.graphql.lazy import lazy, lazy_list, list_of
 from trninv.graphql.pages import PAGE_ARGUMENTS, Offered, arguments, taking
 from trninv.graphql.rows import Row, by_ids
 from trninv.graphql.scalars import Address, Rate, Size
-from trninv.inventory.address import resolve, resolve_link
+from trninv.inventory.address import locate
 from trninv.inventory.fields import DIVISORS, Field, Form, Kind, Many, One
 from trninv.inventory.kinds import KINDS
 
@@ -150,7 +150,7 @@ def at_addresses(connection: Database, addresses: Iterable[str]) -> list[Any]:
         One names nothing.
 
     """
-    places = [(resolve_link if "--" in each else resolve)(connection, each) for each in addresses]
+    places = [locate(connection, each) for each in addresses]
     keys: dict[str, set[int]] = {}
     for place in places:
         keys.setdefault(place.level, set()).add(place.id)

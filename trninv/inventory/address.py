@@ -1,7 +1,7 @@
 """Addresses: rainier/d17/s2/c5/nc3. Computed from ordinals, never stored, and stable across reseeding.
 
 cluster[/dD[/sS[/cC[/ncK]]]]    cluster/dD/swN    cluster/dD/sS/efaN    cluster/rR    cluster/fabric/tT/nN
-A--B (a link)
+A--B (a link)    @i-0abc, @hostname (the server where that instance or host stands), @hostname/cC
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, case, func, or_, select
 
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
+from trninv.inventory.named import ends, spelled
 from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.inventory.template import Template
 
@@ -46,6 +47,7 @@ _NAMES: Final = {
     "fabric-t": "network_node",
     "n": "network_node",
 }
+_ANY_SERVER: Final = "any/d0/s0"
 _NOTHING: Final = "nothing is seeded yet, run trninv seed"
 
 HOLDS_CHIPS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
@@ -83,7 +85,7 @@ class Place:
 
 
 def parse(text: str) -> Address:
-    """Read the address of one place, ignoring case and surrounding blanks.
+    """Read the address of one place, without names, ignoring case and surrounding blanks.
 
     Raises
     ------
@@ -98,7 +100,7 @@ def parse(text: str) -> Address:
     if not well_formed or tuple(letters for letters, _ in address.steps) not in LEVELS:
         raise AddressError(
             f"{text[:_MAX_LENGTH]!r} is not an address: write CLUSTER, CLUSTER/dD, /dD/sS, /dD/sS/cC, /dD/sS/cC/ncK, "
-            "/dD/swN, /dD/sS/efaN, CLUSTER/rR or CLUSTER/fabric/tT/nN, such as u-trn2x64/d0/s1/c5"
+            "/dD/swN, /dD/sS/efaN, CLUSTER/rR or CLUSTER/fabric/tT/nN, such as u-trn2x64/d0/s1/c5, or @hostname/cC"
         )
     return address
 
@@ -121,6 +123,51 @@ def cluster_name(text: str) -> str:
     return name
 
 
+def read(connection: Connection, text: str) -> Address:
+    """Read the address of one place, the names of instances and hosts included.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+
+    """
+    return parse(spelled(connection, text))
+
+
+def is_link(text: str) -> bool:
+    """Whether an address has the form of a link's."""
+    return len(ends(text)) > 1
+
+
+def level_of(text: str) -> str:
+    """The level of what an address names, as its form tells.
+
+    Raises
+    ------
+    AddressError
+
+    """
+    if is_link(text):
+        return "link"
+    text = text.strip()
+    if text.startswith("@"):
+        _, slash, below = text.partition("/")
+        text = f"{_ANY_SERVER}{slash}{below}"
+    return parse(text).level
+
+
+def locate(connection: Connection, text: str) -> Place:
+    """The place or link that an address names.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+        The message says what exists instead.
+
+    """
+    return (resolve_link if is_link(text) else resolve)(connection, text)
+
+
 def resolve(connection: Connection, text: str) -> Place:
     """The place that an address names, in one query.
 
@@ -130,7 +177,7 @@ def resolve(connection: Connection, text: str) -> Place:
         The message says what exists instead.
 
     """
-    address = parse(text)
+    address = read(connection, text)
     found = connection.execute(_query(address)).first()
     if found is None:
         raise UnknownAddressError(_instead(connection, address))
@@ -139,17 +186,18 @@ def resolve(connection: Connection, text: str) -> Place:
 
 def resolve_link(connection: Connection, text: str) -> Place:
     """The link that "A--B" names, with its ends in either order."""
-    ends = [resolve(connection, end) for end in text.split("--", 1)]
-    for end in ends:
+    joined = [resolve(connection, end) for end in ends(text)]
+    for end in joined:
         if end.level not in NODE_KINDS:
             raise WrongLevelError(f"{end.address} is a {end.level}: a link joins chips, switches, NICs, network nodes")
-    low, high = sorted(end.id for end in ends)
+    low, high = sorted(end.id for end in joined)
     link = _T["link"]
     found = connection.scalar(select(link.c.id).where(link.c.a_id == low, link.c.b_id == high))
     if found is None:
-        linked = neighbours(connection, ends[0].id)
-        raise UnknownAddressError(f"no link {text}: {ends[0].address} is linked to {', '.join(linked) or 'nothing'}")
-    return Place("--".join(end.address for end in sorted(ends, key=lambda e: e.id)), "link", found, ends[0].cluster_id)
+        linked = neighbours(connection, joined[0].id)
+        raise UnknownAddressError(f"no link {text}: {joined[0].address} is linked to {', '.join(linked) or 'nothing'}")
+    address = "--".join(end.address for end in sorted(joined, key=lambda end: end.id))
+    return Place(address, "link", found, joined[0].cluster_id)
 
 
 def neighbours(connection: Connection, node_id: int) -> list[str]:

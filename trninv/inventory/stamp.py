@@ -9,6 +9,7 @@ from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
 from trninv.errors import ClusterExistsError
 from trninv.inventory.address import cluster_name
+from trninv.inventory.binding import end_all
 from trninv.inventory.bulk import bulk, size
 from trninv.inventory.ids import next_id
 from trninv.inventory.layout import BLOCKS, wanted
@@ -86,14 +87,23 @@ def make(connection: Connection, catalog: Catalog, plan: Plan, slug: str, progre
             progress("keys and indexes", done, total)
 
 
-def unseed(connection: Connection, cluster_id: int) -> None:
-    """Remove a cluster and everything in it, within the caller's transaction."""
+def unseed(connection: Connection, cluster_id: int) -> int:
+    """Remove a cluster and everything in it, within the caller's transaction, and end its servers' bindings.
+
+    Returns
+    -------
+    int
+        How many bindings ended.
+
+    """
     ours = {name: rows_of(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in ORDER}
     rows = sum(connection.scalar(select(func.count()).select_from(ids.subquery())) or 0 for ids in ours.values())
+    ended = end_all(connection, ours["server"], who="trninv unseed")
     with bulk(connection, rows, size(connection) - rows):
         for name in reversed(ORDER):
             connection.execute(delete(TABLES[name]).where(TABLES[name].c.id.in_(ours[name])))
     connection.execute(delete(_CLUSTER).where(_CLUSTER.c.id == cluster_id))
+    return ended
 
 
 def rows_of(name: str, cluster_id: int) -> Select[Any]:

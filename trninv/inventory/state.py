@@ -32,8 +32,9 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.characters import SAYS, refused
 from trninv.errors import LimitError, WrongLevelError
-from trninv.inventory.address import Place, nodes_of, parse, resolve, resolve_link
+from trninv.inventory.address import Place, locate, nodes_of, read
 from trninv.inventory.ids import next_id
+from trninv.inventory.named import ends
 from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES, is_not_up
 
 PPM = 1_000_000
@@ -192,7 +193,7 @@ def set_state(
         raise LimitError(f"say who and why in 1 to {MAX_WHY:,} characters")
     if refused([why, who]):
         raise LimitError(f"who or why {SAYS}")
-    places = [resolve_link(connection, each) if "--" in each else resolve(connection, each) for each in addresses]
+    places = [locate(connection, each) for each in addresses]
     for place in places:
         if place.level not in ("server", "link", *NODE_KINDS):
             have = "servers, chips, switches, NICs, network nodes and links"
@@ -232,8 +233,8 @@ def events(connection: Connection, address: str | None, most: int) -> Sequence[A
     event = TABLES["state_event"]
     query = select(event).order_by(event.c.id.desc()).limit(most)
     if address is not None:
-        ends = [str(parse(end)) for end in address.split("--", 1)]
-        query = query.where(event.c.address.in_(["--".join(ends), "--".join(reversed(ends))]))
+        given = [str(read(connection, end)) for end in ends(address)]
+        query = query.where(event.c.address.in_(["--".join(given), "--".join(reversed(given))]))
     return connection.execute(query).all()
 
 

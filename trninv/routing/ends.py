@@ -8,7 +8,7 @@ from math import ceil
 from sqlalchemy import Connection
 
 from trninv.errors import WrongLevelError
-from trninv.inventory.address import Place, chips_of, parse, resolve
+from trninv.inventory.address import Place, chips_of, read, resolve
 from trninv.routing.answer import Path
 from trninv.routing.scenario import Changes
 from trninv.routing.via import Via
@@ -88,11 +88,11 @@ def nodes_at(
         As ``nodes_of`` says, which gives the nodes of other places.
 
     """
-    address = parse(text)
+    address = read(reader.connection, text)
     if known := reader.chip(address):
         chip, domain = known
         return str(address), frozenset([chip]), frozenset([domain])
-    place = resolve(reader.connection, text)
+    place = resolve(reader.connection, str(address))
     nodes = nodes_of(reader.connection, place)
     return place.address, nodes, frozenset(domains_of(reader.connection, nodes))
 

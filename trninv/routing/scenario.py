@@ -7,7 +7,7 @@ from fractions import Fraction
 from sqlalchemy import Connection, select
 
 from trninv.errors import LimitError, WrongLevelError
-from trninv.inventory.address import nodes_of, resolve, resolve_link
+from trninv.inventory.address import is_link, nodes_of, resolve, resolve_link
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import PPM, millionths
 
@@ -86,7 +86,7 @@ class Changes:
 
     def add(self, connection: Connection, address: str, factor: int) -> None:
         """Suppose that everything an address names or contains carries only this many millionths."""
-        if "--" in address:
+        if is_link(address):
             link = TABLES["link"]
             key = resolve_link(connection, address).id
             row = connection.execute(select(link).where(link.c.id == key)).one()

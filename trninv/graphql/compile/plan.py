@@ -8,7 +8,7 @@ from graphql import FragmentDefinitionNode, GraphQLField, GraphQLSchema, Operati
 from sqlalchemy import Dialect, select
 from strawberry.utils.str_converters import to_camel_case as camel
 
-from trninv.graphql.arguments import At, level_of
+from trninv.graphql.arguments import At
 from trninv.graphql.compile import lists
 from trninv.graphql.compile.builder import Bound, Variables
 from trninv.graphql.compile.objects import Objects
@@ -16,6 +16,7 @@ from trninv.graphql.compile.scope import Scope, or_null
 from trninv.graphql.compile.selections import Nodes, Selections
 from trninv.graphql.conditions import Binder
 from trninv.graphql.queries import LISTS, opened
+from trninv.inventory.address import level_of
 from trninv.inventory.fields import Sql
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.template import Template

@@ -93,6 +93,8 @@ def _remembered(
     """The plain answer between two chips of a cluster, from what is known of their domains."""
     if k != 1 or others["avoid"] or others["message"] or others["shape"] is not PathShape.BEST:
         return None
+    if "@" in source + target:  # who that is, the database tells
+        return None
     one, other = parse(source), parse(target)
     over = Via.SCALE_UP if one.steps[:1] == other.steps[:1] else Via.ANY
     if via not in (None, over) or (found := cache.path(one, other, by)) is None:

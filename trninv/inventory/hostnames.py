@@ -34,11 +34,7 @@ def hostnames(slots: Sequence[Slot], template: str = TEMPLATE) -> list[str]:
         A name is none: it has a character that means something else in a scheduler's files.
 
     """
-    if "{" in _BLANK.sub("", template) or "}" in _BLANK.sub("", template):
-        raise UsageError(
-            f"--hostname {template!r}: its blanks are {{cluster}}, {{domain}} and {{server}}, or {{server:03}}"
-        )
-    names = [_filled(template, slot) for slot in slots]
+    names = called(slots, template)
     taken: dict[str, Slot] = {}
     for name, slot in zip(names, slots, strict=True):
         if not _NAME.fullmatch(name) or len(name) > _LONGEST:
@@ -49,6 +45,22 @@ def hostnames(slots: Sequence[Slot], template: str = TEMPLATE) -> list[str]:
         if (other := taken.setdefault(name, slot)) is not slot:
             raise UsageError(f"--hostname {template!r} calls {_address(other)} and {_address(slot)} both {name}")
     return names
+
+
+def called(slots: Sequence[Slot], template: str) -> list[str]:
+    """What the template calls each slot, whether a host can be called so or not.
+
+    Raises
+    ------
+    UsageError
+        The template has a blank that nothing fills.
+
+    """
+    if "{" in _BLANK.sub("", template) or "}" in _BLANK.sub("", template):
+        raise UsageError(
+            f"--hostname {template!r}: its blanks are {{cluster}}, {{domain}} and {{server}}, or {{server:03}}"
+        )
+    return [_filled(template, slot) for slot in slots]
 
 
 def _filled(template: str, slot: Slot) -> str:

@@ -1,0 +1,176 @@
+"""Which machine stands in which slot, by what was seen of both: never guessed, and each answer says how it is known.
+
+Machines of one UltraServer or capacity block fill one domain. Which one tell, in this order: those of them that stand
+already, host names that are those of slots, the network node above them, and that nothing else is left. Within a domain
+their places in the ring do.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from trninv.inventory.address import Place
+from trninv.inventory.binding import Binding, Standing, bindings
+from trninv.inventory.hostnames import TEMPLATE
+from trninv.inventory.named import is_host, is_instance
+from trninv.inventory.schema import TABLES
+from trninv.live.anchors import Anchors, Unplaced
+from trninv.live.groups import Slot, grouped, living, slots
+from trninv.live.newest import Machine, Newest, newest
+from trninv.live.positions import placed
+
+_BINDING = TABLES["binding"]
+WITHIN: Final = timedelta(hours=24)
+"""A machine that was seen last so long before the others is taken for gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """What can be told: bindings to make or to write anew, and the machines that stay without a slot."""
+
+    standings: tuple[Standing, ...]
+    unplaced: tuple[Unplaced, ...]
+
+
+def identify(
+    connection: Connection,
+    place: Place | None = None,
+    *,
+    template: str = TEMPLATE,
+    within: timedelta = WITHIN,
+    in_order: bool = False,
+) -> Identified:
+    """Find a slot for every machine that has none, in a few statements whatever their number; nothing is written.
+
+    Parameters
+    ----------
+    place
+        The cluster that the machines stand in; all clusters, if None.
+    template
+        What hosts are called that are called after their slot.
+    in_order
+        Whether domains and slots that nothing tells apart are taken in their order.
+
+    Raises
+    ------
+    UsageError, NotExpressibleError
+        The template is none.
+
+    """
+    of, held = slots(connection, place), list(bindings(connection))
+    found = matched(
+        of, held, newest(connection), template=template, within=within, in_order=in_order, is_all=place is None
+    )
+    undone = _undone(connection)
+    again = [each for each in found.standings if _what(each) in undone]
+    left = [
+        Unplaced(each.instance or each.host or "", "this was undone before: bind it by hand", (each.address,), 1)
+        for each in again
+    ]
+    return Identified(
+        tuple(each for each in found.standings if each not in again),
+        tuple(sorted([*found.unplaced, *left], key=lambda each: each.name)),
+    )
+
+
+def matched(
+    of: Sequence[Slot],
+    held: Sequence[Binding],
+    seen: Newest,
+    *,
+    template: str = TEMPLATE,
+    within: timedelta = WITHIN,
+    in_order: bool = False,
+    is_all: bool = True,
+) -> Identified:
+    """The same of slots, open bindings and what was seen, whatever was undone.
+
+    Parameters
+    ----------
+    is_all
+        Whether there are no other slots, so that every machine should have one of these.
+
+    """
+    machines = [each for each in living(seen, within) if _is_named(each)]
+    groups = grouped(_standing(machines, of, held, seen), {slot.model: slot.servers for slot in of})
+    anchors = Anchors(of, {each.server_id for each in held}, template, is_all=is_all)
+    made, unplaced = list[Standing](), list[Unplaced]()
+    for group, anchor in anchors.of(groups, in_order=in_order):
+        given, left = placed(group, anchor, anchors.free[anchor.domain], anchors.named, in_order=in_order)
+        made += given
+        unplaced += left
+    taken = {each.server_id for each in made}
+    learnt = [each for each in _learnt(held, of, seen) if each.server_id not in taken]
+    return Identified((*learnt, *made), (*anchors.unplaced, *unplaced))
+
+
+def machine_named(seen: Newest, name: str) -> tuple[str | None, str | None]:
+    """The instance and the host that a name means: both, where they were seen together."""
+    if is_instance(name.lower()):
+        seen_as = seen.machines.get(name.lower())
+        return name.lower(), None if seen_as is None else _host(seen_as)
+    machine = seen.hosts.get(name)
+    return (machine.instance, _host(machine)) if machine and _is_named(machine) else (None, name)
+
+
+def _is_named(machine: Machine) -> bool:
+    """Whether it is called as an instance or a host can be."""
+    if machine.instance is not None:
+        return is_instance(machine.instance)
+    return machine.host is not None and is_host(machine.host)
+
+
+def _host(machine: Machine) -> str | None:
+    host = machine.host
+    return host if host is not None and is_host(host, of=machine.instance) else None
+
+
+def _standing(
+    machines: Iterable[Machine], of: Sequence[Slot], held: Iterable[Binding], seen: Newest
+) -> Iterator[tuple[Machine, Slot | None]]:
+    """Machines with their slots; those that stand in another cluster are left out."""
+    by_id, bound = {slot.id: slot for slot in of}, dict[str, int]()
+    for each in held:
+        if (machine := _of(each, seen)) is not None:
+            bound[machine.name] = each.server_id
+    for machine in machines:
+        if machine.name not in bound:
+            yield machine, None
+        elif (slot := by_id.get(bound[machine.name])) is not None:
+            yield machine, slot
+
+
+def _of(binding: Binding, seen: Newest) -> Machine | None:
+    if binding.instance is not None:
+        return seen.machines.get(binding.instance)
+    return seen.hosts.get(binding.host or "")
+
+
+def _learnt(held: Iterable[Binding], of: Iterable[Slot], seen: Newest) -> Iterator[Standing]:
+    """Bindings whose instance or host is known now, or has another name."""
+    ours = {slot.id for slot in of}
+    for each in held:
+        machine = _of(each, seen) if each.server_id in ours else None
+        if machine is None or not _is_named(machine):
+            continue
+        names = machine.instance or each.instance, _host(machine) or each.host
+        if names != (each.instance, each.host):
+            yield Standing(each.server_id, each.address, *names, each.how, each.confidence, each.evidence)
+
+
+_What = tuple[str, str | None, str, str | None]
+
+
+def _what(of: Standing | Binding) -> _What:
+    """What an inference says, and what of."""
+    return of.address, of.instance or of.host, of.how, of.evidence
+
+
+def _undone(connection: Connection) -> set[_What]:
+    """Inferences that a person undid."""
+    columns = (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host, _BINDING.c.how, _BINDING.c.evidence)
+    rows = connection.execute(select(*columns).where(_BINDING.c.ending == "undone", _BINDING.c.evidence.is_not(None)))
+    return {(row.address, row.instance or row.host, row.how, row.evidence) for row in rows}
