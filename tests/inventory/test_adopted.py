@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from irregular import MIXED, irregular, make, plan
 from sqlalchemy import Engine, func, select, text
 
 from conftest import BACKENDS, Databases
-from irregular import MIXED, irregular, make, plan
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.inventory import stamp
@@ -19,7 +19,11 @@ from trninv.inventory.totals import totals
 from trninv.inventory.verify import verify
 from trninv.topology.tree import Tree
 
-PLANS = {"mixed": irregular(MIXED, 1), "deep": irregular({"trn1.32xlarge": 4}, 3), "gen2": irregular({"trn3-gen2": 2}, 5)}
+PLANS = {
+    "mixed": irregular(MIXED, 1),
+    "deep": irregular({"trn1.32xlarge": 4}, 3),
+    "gen2": irregular({"trn3-gen2": 2}, 5),
+}
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from seen import TOP, below, fleet, instance
 from sqlalchemy import Connection, Engine, text
 
 from conftest import BACKENDS, Databases, Run
-from seen import TOP, below, fleet, instance
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import AddressError, AdoptionError, ClusterExistsError
@@ -45,7 +45,7 @@ def made(engine: Engine, *instances: dict[str, Any], name: str = "lab") -> Adopt
 def standing(engine: Engine) -> dict[str, str]:
     with engine.connect() as connection:
         rows = connection.execute(text("SELECT address, instance FROM binding WHERE until IS NULL ORDER BY id"))
-        return {address: name for address, name in rows}
+        return {row.address: row.instance for row in rows}
 
 
 def ultra(*numbers: int, block: str = "cb-1", node: str = "nn-c") -> Iterator[dict[str, Any]]:
@@ -111,7 +111,10 @@ def test_a_capacity_block_names_a_domain_of_ultraservers_alone(engine: Engine) -
         ([instance(9, "g5.xlarge", "cb-2")], "its type g5.xlarge is not that of one model in the catalog"),
         ([instance(9, "trn3.48xlarge", "cb-2")], "how many chips it has would say"),
         ([instance(9, "trn2u.48xlarge")], "no source says which Trn2 UltraServer it is in"),
-        ([instance(n, "trn2u.48xlarge", "cb-5") for n in range(20, 25)], "cb-5 has 5 machines, and one Trn2 UltraServer 4"),
+        (
+            [instance(n, "trn2u.48xlarge", "cb-5") for n in range(20, 25)],
+            "cb-5 has 5 machines, and one Trn2 UltraServer 4",
+        ),
     ],
 )
 def test_what_fits_no_domain_is_left_out_and_told_why(
@@ -128,8 +131,7 @@ def test_chips_tell_the_models_of_trn3_apart(engine: Engine) -> None:
         return [{"instance_id": name, "neuron_device": at, "bdf": f"0000:{at:02x}:00.0"} for at in range(count)]
 
     pages = [
-        below(instance(number, "trn3.48xlarge", f"cb-{number // 10}"), "nn-a", "nn-b")
-        for number in (10, 11, 20, 21)
+        below(instance(number, "trn3.48xlarge", f"cb-{number // 10}"), "nn-a", "nn-b") for number in (10, 11, 20, 21)
     ]
     with writing(engine) as connection:
         keep(connection, "ec2", {"Instances": pages})

@@ -8,11 +8,11 @@ from itertools import combinations
 
 import networkx as nx
 import pytest
+from irregular import MIXED, irregular, make, plan
 
 import trninv
 from conftest import BACKENDS, Databases
 from graphs import split_ports, whole
-from irregular import MIXED, irregular, make, plan
 from trninv.errors import WrongLevelError
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
@@ -69,8 +69,8 @@ def _chips(graph: Graph) -> dict[str, int]:
 def test_two_chips_answer_as_the_full_graph_does(fleet: Fleet, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = whole(fleet, f"c{seed}")
     number, chance = _chips(graph), random.Random(seed)
-    pairs = [chance.sample(sorted(number), 2) for _ in range(12)]
-    pairs = [(a, b) for a, b in pairs if a.split("/")[1] != b.split("/")[1]]
+    drawn = [chance.sample(sorted(number), 2) for _ in range(12)]
+    pairs = [(a, b) for a, b in drawn if a.split("/")[1] != b.split("/")[1]]
     shortest = [fleet.path(a, b) for a, b in pairs]
     for (a, b), answer in zip(pairs, shortest, strict=True):
         assert answer.reachable == nx.has_path(graph, number[a], number[b])
@@ -175,7 +175,7 @@ def test_distances_are_those_of_the_whole_graph(databases: Databases, seed: int)
                 ours = {None, graph.nodes[chips[a]]["domain_id"], graph.nodes[chips[b]]["domain_id"]}
                 near = graph.subgraph(node for node, of in graph.nodes(data=True) if of["domain_id"] in ours)
                 if nx.has_path(near, chips[a], chips[b]):
-                    found[nx.shortest_path_length(near, chips[a], chips[b])] += 1
+                    found[int(nx.shortest_path_length(near, chips[a], chips[b]))] += 1
             assert {each.hops: each.pairs for each in answer.by_hops} == found
             assert answer.unreachable == len(chips) * (len(chips) - 1) // 2 - found.total()
 

@@ -5,10 +5,10 @@ import struct
 
 import networkx as nx
 import pytest
+from irregular import MIXED, irregular, make
 
 import trninv
 from conftest import BACKENDS, Databases
-from irregular import MIXED, irregular, make
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.drawing.fleet import picture
@@ -113,7 +113,9 @@ def test_a_cluster_of_several_models(databases: Databases) -> None:
         assert seen.pools == expected_pools(fleet, seen)
         with reading(fleet.engine) as connection:
             rows = connection.exec_driver_sql("SELECT address, state FROM v_chip").fetchall()
-            racks = dict(map(tuple, connection.exec_driver_sql("SELECT address, rack_ordinal FROM v_server").fetchall()))
+            racks = dict(
+                map(tuple, connection.exec_driver_sql("SELECT address, rack_ordinal FROM v_server").fetchall())
+            )
     assert {seen.address(at): STATES[state] for at, state in enumerate(seen.states)} == dict(map(tuple, rows))
     for part in seen.parts:
         for server in range(part.domains * part.servers_per_domain):

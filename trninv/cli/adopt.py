@@ -47,10 +47,14 @@ def _table(found: Adopted, *, dry_run: bool) -> None:
         ((each.model, each.domains, each.machines, each.empty) for each in found.models),
     )
     if ordered := sum(each.ordered for each in found.models):
-        click.echo(f"{counted(ordered, 'instance')} of UltraServers in the order of their ids: nothing says which is where")
+        click.echo(
+            f"{counted(ordered, 'instance')} of UltraServers in the order of their ids: nothing says which is where"
+        )
     if found.tiers:
         tiers = ", ".join(f"{count:,} in tier {tier}" for tier, count in enumerate(found.tiers, start=1))
-        click.echo(f"network nodes: {tiers}; what their uplinks carry is assumed: as much as all EFA devices below them")
+        click.echo(
+            f"network nodes: {tiers}; what their uplinks carry is assumed: as much as all EFA devices below them"
+        )
     if found.tiers and found.tiers[0] > 1:
         click.echo("nothing that was imported joins the network nodes in tier 1: no path leads from one to another")
     for why, names in _by_reason(found).items():

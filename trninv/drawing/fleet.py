@@ -55,8 +55,7 @@ def _colours(of: Overview, colouring: str) -> tuple[NDArray[np.int64], tuple[str
         case "rack":
             per_rack = [part.chips_per_server * part.servers_per_rack for part in of.parts]
             racks = [
-                part.first_rack + np.arange(part.chips) // chips
-                for part, chips in zip(of.parts, per_rack, strict=True)
+                part.first_rack + np.arange(part.chips) // chips for part, chips in zip(of.parts, per_rack, strict=True)
             ]
             return np.concatenate(racks) % len(_PLACE), _PLACE
         case _:

@@ -1,4 +1,4 @@
-"""The blueprints of a cluster's parts and its fabric as rows: in temporary tables, or within statements on a standby."""
+"""The blueprints of a cluster's parts and its fabric as rows: in temporary tables, on a standby within statements."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -69,7 +69,7 @@ ABOVE: Final = _temporary("above", "domain", "server", domain=Integer, server=In
 
 @contextmanager
 def staged(connection: Connection, rows: Rows) -> Iterator[list[CTE]]:
-    """Rows in their tables while the context lasts; where no table can be made, as what statements must have with them."""
+    """Rows in their tables while the context lasts; where none can be made, what each statement must have beside it."""
     if only_reads(connection):
         yield [inline(table, listed) for table, listed in rows.items()]
         return

@@ -59,9 +59,7 @@ def verify(connection: Connection, catalog: Catalog, systems: Systems, slug: str
         yield from _strays(connection, clusters)
 
 
-def _is_all_there(
-    connection: Connection, catalog: Catalog, clusters: Sequence[tuple[Plan | None, RowMapping]]
-) -> bool:
+def _is_all_there(connection: Connection, catalog: Catalog, clusters: Sequence[tuple[Plan | None, RowMapping]]) -> bool:
     """Whether every row that the clusters must have exists, and no other: cheaper than to tell whose each row is."""
     sizes = Counter[str]()
     for plan, cluster in clusters:
@@ -77,9 +75,7 @@ def _is_all_there(
     return all(connection.scalar(select(number).select_from(TABLES[name])) == sizes[name] for name in ORDER)
 
 
-def _cluster(
-    connection: Connection, catalog: Catalog, plan: Plan | None, cluster: RowMapping
-) -> Iterator[Difference]:
+def _cluster(connection: Connection, catalog: Catalog, plan: Plan | None, cluster: RowMapping) -> Iterator[Difference]:
     """The cluster's own row, the models that it is made of, and the fabric of one that was adopted."""
     slug = cluster["slug"]
     try:

@@ -124,8 +124,7 @@ def _again(connection: Connection, systems: Systems, slug: str, *, dry_run: bool
     if new and not filled:
         raise ClusterExistsError(
             f"{slug} was adopted already, and {counted(new, 'machine')} came since: trninv bind gives them its empty "
-            "slots, trninv adopt another name makes them a cluster of their own, and after trninv unseed all are adopted "
-            "anew"
+            "slots, trninv adopt makes them a cluster of another name, and after trninv unseed it adopts all anew"
         )
     if not dry_run:
         set_state(connection, filled, UP, why="an instance stands there now", who=WHO)
@@ -182,11 +181,15 @@ def _standing(key: int, address: str, machine: Machine, *, ordered: bool) -> Sta
 
 
 def _told(slug: str, plan: Planned) -> Adopted:
-    models = tuple(_model(part, [each for each in plan.domains if each.model is part.model]) for part in plan.plan.parts)
+    models = tuple(
+        _model(part, [each for each in plan.domains if each.model is part.model]) for part in plan.plan.parts
+    )
     tiers = Counter(node.tier for node in plan.plan.fabric.nodes()) if plan.plan.fabric else Counter[int]()
     return Adopted(slug, models, tuple(tiers[tier] for tier in sorted(tiers)), plan.left_out)
 
 
 def _model(part: Part, domains: Sequence[Domain]) -> AdoptedModel:
-    counts = (sum(map(len, listed)) for listed in zip(*((d.machines, d.empty, d.ordered) for d in domains), strict=True))
+    counts = (
+        sum(map(len, listed)) for listed in zip(*((d.machines, d.empty, d.ordered) for d in domains), strict=True)
+    )
     return AdoptedModel(part.model.name, part.domains, *counts)

@@ -128,14 +128,14 @@ def _name(domain: Domain) -> str:
 
 def _nothing(left_out: Sequence[LeftOut]) -> str:
     if not left_out:
-        return "nothing was imported that could be adopted: trninv import ec2 and kubernetes read what machines there are"
+        return (
+            "nothing was imported that could be adopted: trninv import ec2 and kubernetes read what machines there are"
+        )
     (why, count), *_ = Counter(each.why for each in left_out).most_common(1)
     return f"none of {len(left_out):,} machines can be adopted; of {count:,} of them {why}"
 
 
-def _domain(
-    group: Group, models: Mapping[str, DomainModel], chips: Mapping[str, int]
-) -> tuple[Domain | None, str]:
+def _domain(group: Group, models: Mapping[str, DomainModel], chips: Mapping[str, int]) -> tuple[Domain | None, str]:
     """A group as a domain, or why it is none."""
     types = sorted({str(kind) for member in group.members if (kind := member.machine.value("instance_type"))})
     if not types:
@@ -194,9 +194,7 @@ def _ways(machines: Mapping[int, Machine], servers: int) -> dict[int, Way]:
 
 
 def _fabric(domains: Sequence[Domain]) -> Tree | None:
-    ways = {
-        (ordinal, server): way for ordinal, domain in enumerate(domains) for server, way in domain.ways.items()
-    }
+    ways = {(ordinal, server): way for ordinal, domain in enumerate(domains) for server, way in domain.ways.items()}
     if wrong := next(contradictions(ways.values()), None):
         raise AdoptionError(f"{wrong}: import the topology of all instances anew, from one account")
     return Tree.of(ways) if ways else None

@@ -1,7 +1,7 @@
 """The shortest or widest path between two chips of a cluster, from what is remembered of their domains.
 
-A domain that touches the rest of its cluster in one network node has a best path to another one that is that of the one
-domain to its network node, the way through the tree above, and that of the other domain back. Alike domains share one graph in
+Where a domain touches the rest of its cluster in one network node, a best path to another such domain is that of the
+one to its network node, the way through the tree above, and that of the other back. Alike domains share one graph in
 local numbers and its paths; all of it is forgotten when the database changes. Answers equal those of the graph of both
 domains.
 """

@@ -318,7 +318,7 @@ def _few(domain_ids: Collection[int]) -> None:
 
 
 def link_ref(nodes: Mapping[int, Attributes], links: Links, a: int, b: int) -> LinkRef:
-    """The link between two nodes of a wiring; where several network nodes are seen as one, with its own one's address."""
+    """The link between two nodes of a wiring; of network nodes that are seen as one, it has its own one's address."""
     low, high = min(a, b), max(a, b)
     of = links[low][high]
     return LinkRef(of["id"], nodes[low]["address"], of.get("above", nodes[high]["address"]), Bandwidth(of["capacity"]))

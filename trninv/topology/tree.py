@@ -7,6 +7,7 @@ has the higher one; within a tier they follow the names.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 Slot = tuple[int, int]
@@ -47,7 +48,7 @@ class Tree:
         local = {name: number for number, name in enumerate(listed)}
         first = {tier: min(local[name] for name in listed if tiers[name] == tier) for tier in set(tiers.values())}
         nodes = (NetworkNode(local[name], tiers[name], local[name] - first[tiers[name]], name) for name in listed)
-        above = {local[low]: local[high] for way in ways.values() for high, low in zip(way, way[1:], strict=False)}
+        above = {local[low]: local[high] for way in ways.values() for high, low in pairwise(way)}
         return cls(tuple(nodes), above, {slot: local[way[-1]] for slot, way in ways.items()})
 
     def nodes(self) -> Iterator[NetworkNode]:
