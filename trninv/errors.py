@@ -26,6 +26,7 @@ TrninvError
 ├── AccessError               exit 1: not allowed
 │   ├── UnauthenticatedError  UNAUTHENTICATED
 │   └── ForbiddenError        FORBIDDEN
+├── AdoptionError             NOT_ADOPTABLE
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
 ├── CostLimitError            COST_LIMIT
 ├── TimeLimitError            TIME_LIMIT
@@ -48,6 +49,7 @@ from typing import Any
 __all__ = [
     "AccessError",
     "AddressError",
+    "AdoptionError",
     "BusyError",
     "CatalogError",
     "ClusterExistsError",
@@ -266,6 +268,12 @@ class ForbiddenError(AccessError):
     """A valid token whose scope does not allow this."""
 
     code = "FORBIDDEN"
+
+
+class AdoptionError(TrninvError):
+    """What was imported makes up no cluster."""
+
+    code = "NOT_ADOPTABLE"
 
 
 class ScopeTooLargeError(TrninvError):

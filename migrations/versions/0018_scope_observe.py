@@ -1,14 +1,14 @@
 """Tokens may have the scope observe.
 
 Revision ID: 0018
-Revises: 0015
+Revises: 0016
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0018"
-down_revision = "0015"
+down_revision = "0016"
 
 NAME = "ck_token_scope"
 NEW = "scope IN ('read', 'sql', 'operate', 'observe', 'admin')"

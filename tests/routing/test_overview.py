@@ -5,11 +5,13 @@ import struct
 
 import networkx as nx
 import pytest
+from irregular import MIXED, irregular, make
 
 import trninv
 from conftest import BACKENDS, Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
+from trninv.drawing.fleet import picture
 from trninv.errors import UnknownAddressError
 from trninv.inventory import migrate, stamp
 from trninv.inventory.database import connect, reading, writing
@@ -40,14 +42,15 @@ def expected_pools(fleet: Fleet, seen: Overview) -> bytes:
 def test_a_healthy_cluster_is_all_up(lite_fleet: Fleet, slug: str) -> None:
     seen = of(lite_fleet, slug)
     assert seen.states == bytes(seen.chips)
-    assert seen.pools == bytes([seen.chips_per_domain]) * seen.chips
+    (part,) = seen.parts
+    assert seen.pools == bytes([part.chips_per_domain]) * seen.chips
     with reading(lite_fleet.engine) as connection:
         racks: dict[str, str] = dict(
             connection.exec_driver_sql("SELECT address, rack FROM v_server WHERE cluster = '" + slug + "'").fetchall()
         )
-    chips = range(0, seen.chips, seen.chips_per_server)
+    chips = range(0, seen.chips, part.chips_per_server)
     rack_of = {
-        seen.address(chip).rsplit("/", 1)[0]: chip // seen.chips_per_server // seen.servers_per_rack for chip in chips
+        seen.address(chip).rsplit("/", 1)[0]: chip // part.chips_per_server // part.servers_per_rack for chip in chips
     }
     assert {server: f"{slug}/r{rack}" for server, rack in rack_of.items()} == racks
 
@@ -98,6 +101,32 @@ def test_the_packed_form_says_its_sizes(lite_fleet: Fleet) -> None:
     packed = of(lite_fleet, "trn3-gen2").packed()
     assert struct.unpack_from("<4s5I", packed) == (MAGIC, 1, 144, 4, 36, 18)
     assert len(packed) == 24 + 2 * 144
+
+
+def test_a_cluster_of_several_models(databases: Databases) -> None:
+    url = make(databases.migrated("sqlite"), {"lab": irregular(MIXED, 2)})
+    broken = ["lab/d0/s0/c0", "lab/d2/s0/c4", "lab/d7/s3/c5", "lab/d9/s1/c2", "lab/d5/s0/c1--lab/d5/s0/c2"]
+    with connect(url) as engine, writing(engine) as connection:
+        set_state(connection, broken, Condition.of("down", None), why="test", who="tests")
+    with trninv.open(url) as fleet:
+        seen = of(fleet, "lab")
+        assert seen.pools == expected_pools(fleet, seen)
+        with reading(fleet.engine) as connection:
+            rows = connection.exec_driver_sql("SELECT address, state FROM v_chip").fetchall()
+            racks = dict(
+                map(tuple, connection.exec_driver_sql("SELECT address, rack_ordinal FROM v_server").fetchall())
+            )
+    assert {seen.address(at): STATES[state] for at, state in enumerate(seen.states)} == dict(map(tuple, rows))
+    for part in seen.parts:
+        for server in range(part.domains * part.servers_per_domain):
+            chip = seen.address(part.first_chip + server * part.chips_per_server)
+            assert racks[chip.rsplit("/", 1)[0]] == part.first_rack + server // part.servers_per_rack
+    sizes = [(1, 1, 1, 1), (3, 1, 16, 1), (2, 1, 16, 2), (3, 4, 16, 2), (1, 4, 16, 2)]
+    assert [part.sizes for part in seen.parts] == sizes
+    packed = seen.packed()
+    assert struct.unpack_from("<4s23I", packed) == (MAGIC, 2, seen.chips, 5, *(n for size in sizes for n in size))
+    assert len(packed) == 96 + 2 * seen.chips
+    assert picture(seen, "rack").count("h1v1") == seen.chips
 
 
 def test_an_unknown_cluster_is_told(lite_fleet: Fleet) -> None:

@@ -18,7 +18,6 @@ from trninv.errors import DatabaseError, UsageError
 from trninv.inventory import standby
 from trninv.inventory.schema import STATES
 from trninv.routing import readers
-from trninv.routing.overview import HEADER
 from trninv.service.app import app
 from trninv.settings import Settings
 
@@ -123,7 +122,7 @@ def _selected(client: TestClient) -> str:
 
 
 def _packed(client: TestClient) -> str:
-    first_of_server = HEADER.size + 3 * 16
+    first_of_server = 24 + 3 * 16  # the header has 24 bytes
     return STATES[client.get("/chips/u-trn2x64").content[first_of_server]].upper()
 
 

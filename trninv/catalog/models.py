@@ -15,7 +15,7 @@ from trninv.catalog.files import Files, directory, read
 from trninv.errors import CatalogError, LimitError, UnknownSystemError, nearest
 from trninv.topology import register
 from trninv.topology.arguments import arguments
-from trninv.topology.blueprint import Blueprint, Node
+from trninv.topology.blueprint import NIC, Blueprint, Node
 from trninv.topology.clos import Fabric
 
 COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "sparse_compute", "int8_compute")
@@ -83,6 +83,11 @@ class DomainModel:
     links: Mapping[str, LinkModel]
     domains_per_rack: int = 1
     switch: SwitchModel | None = None
+
+    @property
+    def nic(self) -> LinkModel:
+        """The wire of its EFA devices."""
+        return self.links[NIC]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ _COMMANDS = {
     "unbind": "binding",
     "bindings": "binding",
     "drift": "drift",
+    "adopt": "adopt",
     "set": "state",
     "events": "state",
     "show": "show",

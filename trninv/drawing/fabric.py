@@ -79,7 +79,8 @@ def picture(connection: Connection, cluster: Place) -> str:
     for node in nodes:
         name = f"t{node.tier}/n{node.ordinal}"
         cut_off = node.state in CARRYING and not left.get(node.id, 1)
-        title = f"{cluster.address}/fabric/{name}, {'cut off' if cut_off else node.state}"
+        called = f" {node.vendor_id}" if node.vendor_id else ""
+        title = f"{cluster.address}/fabric/{name}{called}, {'cut off' if cut_off else node.state}"
         idle = cut_off or node.state not in CARRYING
         box = boxes[node.id]
         shape: Style = {"x": box.x, "y": box.y, "width": box.width, "height": box.height}
@@ -100,7 +101,7 @@ def _read(connection: Connection, cluster: Place) -> tuple[Sequence[Any], Sequen
     """Network nodes, and the links from each to the one above it."""
     above, node, link = _T["network_node"], _T["node"], _T["link"]
     nodes = connection.execute(
-        select(above.c.id, above.c.tier, above.c.ordinal, node.c.state, node.c.factor_ppm)
+        select(above, node.c.state, node.c.factor_ppm)
         .join(node, node.c.id == above.c.id)
         .where(node.c.cluster_id == cluster.cluster_id)
         .order_by(above.c.id)

@@ -1,5 +1,6 @@
 """Every chip of a fleet as a square, domain by domain. web/src/overview.ts draws the same."""
 
+from collections.abc import Iterator
 from math import ceil, sqrt
 from typing import Final
 
@@ -18,14 +19,14 @@ _ASPECT = 1.6
 
 def picture(of: Overview, colouring: str = "state") -> str:
     """An SVG document: one path per colour, and one square for a domain that has a single colour."""
-    side = ceil(sqrt(of.chips_per_domain))
+    side = ceil(sqrt(max(part.chips_per_domain for part in of.parts)))
     columns = ceil(sqrt(of.domains * _ASPECT))
     width, height = (count * (side + 1) + 1 for count in (columns, ceil(of.domains / columns)))
     colours, palette = _colours(of, colouring)
     paths: dict[str, list[str]] = {}
-    for domain, chips in enumerate(colours.reshape(of.domains, -1)):
+    for domain, chips in enumerate(_by_domain(of, colours)):
         left, top = 1 + domain % columns * (side + 1), 1 + domain // columns * (side + 1)
-        alike = of.chips_per_domain == side**2 and bool((chips == chips[0]).all())
+        alike = len(chips) == side**2 and bool((chips == chips[0]).all())
         size = side if alike else 1
         for at, colour in enumerate(chips[:1] if alike else chips):
             x, y = left + at % side, top + at // side
@@ -37,16 +38,26 @@ def picture(of: Overview, colouring: str = "state") -> str:
     )
 
 
+def _by_domain(of: Overview, chips: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    for part in of.parts:
+        yield from chips[part.first_chip : part.first_chip + part.chips].reshape(part.domains, -1)
+
+
 def _colours(of: Overview, colouring: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """A palette, and the index of each chip's colour in it."""
-    chip = np.arange(of.chips)
     match colouring:
         case "state":
             return np.frombuffer(of.states, np.uint8).astype(np.int64), _STATE
         case "pool":
-            fifth = 5 * np.frombuffer(of.pools, np.uint8).astype(np.int64) // of.chips_per_domain
+            most = np.concatenate([np.full(part.chips, part.chips_per_domain) for part in of.parts])
+            fifth = 5 * np.frombuffer(of.pools, np.uint8).astype(np.int64) // most
             return np.minimum(4, fifth), _POOL
         case "rack":
-            return chip // of.chips_per_server // of.servers_per_rack % len(_PLACE), _PLACE
+            per_rack = [part.chips_per_server * part.servers_per_rack for part in of.parts]
+            racks = [
+                part.first_rack + np.arange(part.chips) // chips for part, chips in zip(of.parts, per_rack, strict=True)
+            ]
+            return np.concatenate(racks) % len(_PLACE), _PLACE
         case _:
-            return chip // of.chips_per_domain % len(_PLACE), _PLACE
+            domains = [part.first_domain + np.arange(part.chips) // part.chips_per_domain for part in of.parts]
+            return np.concatenate(domains) % len(_PLACE), _PLACE

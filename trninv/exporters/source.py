@@ -1,5 +1,6 @@
 """What is exported: the servers of a scope as schedulers see them, and of which revision of the inventory."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from trninv.inventory.hostnames import TEMPLATE, Slot, hostnames
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 
 _T = TABLES
+SEEN_NODE: Final = re.compile(r"nn-[0-9a-z]{8,64}", re.ASCII)
+"""The form of EC2's ids of network nodes: what has it needs no escape in any format."""
 HOLD_SERVERS: Final = ("server", "rack", "domain", "cluster")
 
 
@@ -184,7 +187,12 @@ class Source:
     def _network(self) -> dict[int, str]:
         above, node = _T["network_node"], _T["node"]
         query = select(above).join(node, node.c.id == above.c.id).where(node.c.cluster_id == self.place.cluster_id)
-        return {row.id: f"{self.cluster}-t{row.tier}-n{row.ordinal}" for row in self.connection.execute(query)}
+        return {row.id: self._called(row) for row in self.connection.execute(query)}
+
+    def _called(self, node: Any) -> str:
+        """What EC2 calls a network node, if that is the form of its ids, or else its place."""
+        vendor_id = node.vendor_id or ""
+        return vendor_id if SEEN_NODE.fullmatch(vendor_id) else f"{self.cluster}-t{node.tier}-n{node.ordinal}"
 
     @cached_property
     def _uplinks(self) -> dict[int, int]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, func, literal, or_, select
 
 from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render
 from trninv.catalog.models import COMPUTE
@@ -18,7 +18,6 @@ from trninv.inventory.record import compute_column
 from trninv.inventory.schema import CARRYING, NODE_KINDS, TABLES, is_not_up
 from trninv.inventory.state import condition_of, events
 from trninv.inventory.totals import totals
-from trninv.topology.clos import TIERS
 from trninv.topology.register import pattern
 from trninv.units import Bandwidth, Capacity, Compute
 
@@ -84,18 +83,33 @@ def _row(connection: Connection, table: str, key: int | None) -> Any:
 
 def _cluster(connection: Connection, catalog: Catalog, place: Place) -> Described:
     cluster = _row(connection, "cluster", place.id)
-    model = _row(connection, "domain_model", cluster.domain_model_id)
-    server = _row(connection, "server_model", model.server_model_id)
-    chip = str(_row(connection, "chip_model", server.chip_model_id).slug)
     sums = {
         name.replace("_", " "): render(value, catalog.attributes[name].dimension)
         for name, value in totals(connection, place.id).items()
     }
-    return {"system": cluster.system, "domains": cluster.domains, "domain model": model.name, **sums}, [
-        cluster.system,
-        model.slug,
-        chip,
-    ]
+    models = _models(connection, place.id)
+    if len(models) == 1:
+        named = {"domain model": models[0].name}
+    else:
+        named = {"domain models": ", ".join(f"{row.domains:,} {row.name}" for row in models)}
+    subjects = [cluster.system, *(row.slug for row in models), *(row.chip for row in models)]
+    return {"system": cluster.system, "domains": cluster.domains, **named, **sums}, subjects
+
+
+def _models(connection: Connection, cluster: int) -> Sequence[Any]:
+    """The models of a cluster's domains, and how many are of each."""
+    domain, model, server, chip = (TABLES[name] for name in ("domain", "domain_model", "server_model", "chip_model"))
+    query = (
+        select(model.c.slug, model.c.name, chip.c.slug.label("chip"), func.count().label("domains"))
+        .select_from(domain)
+        .join(model, model.c.id == domain.c.domain_model_id)
+        .join(server, server.c.id == model.c.server_model_id)
+        .join(chip, chip.c.id == server.c.chip_model_id)
+        .where(domain.c.cluster_id == cluster)
+        .group_by(model.c.slug, model.c.name, chip.c.slug)
+        .order_by(func.min(domain.c.ordinal))
+    )
+    return connection.execute(query).all()
 
 
 def _domain(connection: Connection, _catalog: Catalog, place: Place) -> Described:
@@ -171,7 +185,14 @@ def _nic(connection: Connection, catalog: Catalog, place: Place) -> Described:
 
 def _network_node(connection: Connection, _catalog: Catalog, place: Place) -> Described:
     above, node = _row(connection, "network_node", place.id), _row(connection, "node", place.id)
-    return {"tier": f"{above.tier} of {TIERS}, 1 on top", "state": condition_of(node)}, [EFA_FABRIC]
+    tiers, nodes = TABLES["network_node"], TABLES["node"]
+    deepest = select(func.max(tiers.c.tier)).join(nodes, nodes.c.id == tiers.c.id)
+    deepest = deepest.where(nodes.c.cluster_id == place.cluster_id)
+    return {
+        "vendor's id": above.vendor_id,
+        "tier": f"{above.tier} of {connection.scalar(deepest)}, 1 on top",
+        "state": condition_of(node),
+    }, [EFA_FABRIC]
 
 
 def _rack(connection: Connection, _catalog: Catalog, place: Place) -> Described:

@@ -1,121 +1,58 @@
-"""The rows that a cluster must have: SELECTs over the blueprint of one domain, staged in temporary tables.
+"""The rows that a cluster must have: SELECTs over the blueprints of its parts, which `trninv.inventory.staging` holds.
 
 `trninv.inventory.stamp` inserts them, `trninv.inventory.verify` compares them with what exists. Rows of one domain
-are consecutive in each table: id = start of the block + ordinal of the domain × rows per domain + local number.
+are consecutive in each table: id = start of the part's block + number of the domain in it × rows per domain + local
+number. The fabric's come after those of all parts.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
     Column,
     ColumnElement,
     CompoundSelect,
     Connection,
+    FromClause,
     Integer,
-    MetaData,
     Select,
     Table,
     Text,
+    and_,
     case,
     cast,
-    insert,
     literal,
     null,
     select,
-    text,
     union_all,
 )
 
 from trninv.catalog.facts import Catalog
-from trninv.catalog.models import System
-from trninv.inventory.inline import inline, only_reads
+from trninv.inventory.plan import Part, Plan
 from trninv.inventory.record import model_ids
 from trninv.inventory.schema import ORDER, TABLES
+from trninv.inventory.staging import (
+    ABOVE,
+    CORE,
+    LINK,
+    NETWORK_NODE,
+    NODE,
+    SERVER,
+    TRAY,
+    UPLINK,
+    blueprint_rows,
+    staged,
+)
 from trninv.topology.clos import Fabric
-
-_META = MetaData()
+from trninv.topology.tree import Tree
 
 Rows = Select[Any] | CompoundSelect[Any]
 
-
-def _temporary(name: str, **columns: type[Integer | BigInteger | Text]) -> Table:
-    listed = (Column(key, kind) for key, kind in columns.items())
-    return Table(f"blueprint_{name}", _META, *listed, prefixes=["TEMPORARY"])
-
-
-_SERVER = _temporary("server", local=Integer, rack=Integer)
-_TRAY = _temporary("tray", local=Integer, server=Integer, ordinal=Integer, kind=Text, rack_units=Integer)
-_NODE = _temporary(
-    "node",
-    local=Integer,
-    kind=Text,
-    server=Integer,
-    rack=Integer,
-    tray=Integer,
-    ordinal=Integer,
-    bandwidth_bytes_per_s=BigInteger,
-)
-_CORE = _temporary("core", local=Integer, chip=Integer, ordinal=Integer)
-_LINK = _temporary(
-    "link",
-    local=Integer,
-    a=Integer,
-    b=Integer,
-    link_model_id=Integer,
-    bandwidth_bytes_per_s=BigInteger,
-    lanes=Integer,
-    technology=Text,
-    scope=Text,
-)
-"""A link with a null b goes to the network node above the domain."""
-_NETWORK_NODE = _temporary("network_node", local=Integer, tier=Integer, ordinal=Integer)
-_UPLINK = _temporary(
-    "uplink",
-    local=Integer,
-    a=Integer,
-    b=Integer,
-    link_model_id=Integer,
-    bandwidth_bytes_per_s=BigInteger,
-    cables=Integer,
-    technology=Text,
-    scope=Text,
-)
-
 BLOCKS = ("domain", "rack", "server", "tray", "node", "core", "link")
 """Tables whose ids come in blocks; chip, switch, nic and network node share their node's id."""
-
-
-@contextmanager
-def staged(connection: Connection, catalog: Catalog, system: System, cluster: Mapping[Any, Any]) -> Iterator["Wanted"]:
-    """What a cluster must have; valid while the context lasts."""
-    rows = _blueprint(connection, catalog, system) | _fabric(connection, catalog, system)
-    per_domain = {table.name.removeprefix("blueprint_"): len(listed) for table, listed in rows.items()}
-    per_domain |= Counter(row["kind"] for row in rows[_NODE])
-    layout = _Layout(cluster, system, system.fabric(catalog), per_domain)
-    selects, sizes = layout.selects(connection, catalog), layout.sizes()
-    if only_reads(connection):
-        given = [inline(table, listed) for table, listed in rows.items()]
-        yield Wanted({name: query.add_cte(*given) for name, query in selects.items()}, sizes)
-        return
-    _META.create_all(connection)  # an error rolls them back with the caller's transaction
-    for table, listed in rows.items():
-        if listed:
-            connection.execute(insert(table), listed)
-    yield Wanted(selects, sizes)
-    _META.drop_all(connection)
-
-
-def analyze(connection: Connection) -> None:
-    """Let PostgreSQL know that a blueprint is smaller than the cluster, so that it crosses them domain by domain."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SET LOCAL jit = off"))
-        for table in (*_META.tables, "domain"):
-            connection.execute(text(f"ANALYZE {table}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,157 +63,285 @@ class Wanted:
     sizes: Mapping[str, int]
 
 
+@contextmanager
+def wanted(connection: Connection, catalog: Catalog, plan: Plan, cluster: Mapping[Any, Any]) -> Iterator[Wanted]:
+    """What a cluster must have; valid while the context lasts."""
+    given = blueprint_rows(connection, catalog, plan)
+    layout = _Layout(cluster, plan, _sizes(plan, given), _Ids.of(connection))
+    with staged(connection, given) as inlined:
+        selects = layout.selects(catalog)
+        yield Wanted({name: query.add_cte(*inlined) for name, query in selects.items()}, layout.sizes())
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """Ids of models by their slugs."""
+
+    domain: Mapping[str, int]
+    server: Mapping[str, int]
+    chip: Mapping[str, int]
+    switch: Mapping[str, int]
+
+    @classmethod
+    def of(cls, connection: Connection) -> "_Ids":
+        return cls(*(model_ids(connection, TABLES[f"{name}_model"]) for name in ("domain", "server", "chip", "switch")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """Rows of a domain in each table, and of the fabric."""
+
+    domains: int
+    racks: int
+    each: Mapping[str, int]
+
+    def of(self, table: str) -> int:
+        """Of the whole part."""
+        return {"domain": self.domains, "rack": self.racks}.get(table, self.domains * self.each.get(table, 0))
+
+
+def _sizes(plan: Plan, rows: Mapping[Table, Sequence[Mapping[str, Any]]]) -> list[_Size]:
+    counts = [Counter[str]() for _ in plan.parts]
+    for table in (SERVER, TRAY, NODE, CORE, LINK):
+        for row in rows[table]:
+            counts[row["part"]][table.name.removeprefix("blueprint_")] += 1
+            if table is NODE:
+                counts[row["part"]][row["kind"]] += 1
+    return [_Size(part.domains, _racks(part), each) for part, each in zip(plan.parts, counts, strict=True)]
+
+
+def _racks(part: Part) -> int:
+    per_domain, shared = _rack_sharing(part)
+    return -(-part.domains * per_domain // shared)
+
+
+def _rack_sharing(part: Part) -> tuple[int, int]:
+    """How many racks a domain spans, and how many domains share a rack; one of the two is 1."""
+    return len(part.model.blueprint.servers_by_rack), part.model.domains_per_rack
+
+
 @dataclass(frozen=True, slots=True)
 class _Layout:
     cluster: Mapping[Any, Any]
-    system: System
-    fabric: Fabric | None
-    per_domain: Mapping[str, int]
-
-    def selects(self, connection: Connection, catalog: Catalog) -> dict[str, Rows]:
-        model = self.system.domain.server
-        return {
-            "domain": self._domains(),
-            "rack": self._racks(catalog.value("rack", "rack_units")),
-            "server": self._servers(model_ids(connection, TABLES["server_model"])[model.slug]),
-            "tray": self._each(
-                _TRAY, "tray", self._at("server", _TRAY.c.server).label("server_id"), *_shared(_TRAY, "tray")
-            ),
-            "node": self._nodes(),
-            "chip": self._chips(model_ids(connection, TABLES["chip_model"])[model.chip.slug]),
-            "switch": self._switches(model_ids(connection, TABLES["switch_model"])),
-            "nic": self._of_kind("nic", self._at("server", _NODE.c.server).label("server_id"), *_shared(_NODE, "nic")),
-            "network_node": select(
-                self._above("node", _NETWORK_NODE.c.local).label("id"), _NETWORK_NODE.c.tier, _NETWORK_NODE.c.ordinal
-            ),
-            "core": self._each(_CORE, "core", self._at("node", _CORE.c.chip).label("chip_id"), _CORE.c.ordinal),
-            "link": self._links(),
-        }
+    plan: Plan
+    part_sizes: Sequence[_Size]
+    ids: _Ids
 
     def sizes(self) -> dict[str, int]:
         """The number of rows in each table."""
-        above = {"node": self.per_domain["network_node"], "link": self.per_domain["uplink"]}
-        sizes = {name: self.cluster["domains"] * self.per_domain.get(name, 0) + above.get(name, 0) for name in ORDER}
-        return sizes | {
-            "domain": self.cluster["domains"],
-            "rack": self._rack_count(),
-            "network_node": self.per_domain["network_node"],
-        }
+        found = {name: sum(size.of(name) for size in self.part_sizes) for name in ORDER}
+        network_nodes = sum(1 for _ in self.plan.fabric.nodes()) if self.plan.fabric else 0
+        found["network_node"] = network_nodes
+        found["node"] += network_nodes
+        found["link"] += sum(1 for _ in self.plan.uplinks())
+        return found
 
-    def _rack_count(self) -> int:
-        per_domain, shared = self._rack_sharing()
-        return -(-int(self.cluster["domains"]) * per_domain // shared)
+    def selects(self, catalog: Catalog) -> dict[str, Rows]:
+        parts = [self._part(number) for number in range(len(self.plan.parts))]
+        rack_units = catalog.value("rack", "rack_units")
+        found = {name: [rows(part) for part in parts] for name, rows in _ROWS.items()}
+        found["rack"] = [part.racks(rack_units) for part in parts]
+        if self.plan.fabric:
+            found["node"].append(self._network_nodes())
+            found["link"].append(self._uplinks())
+        made: dict[str, Rows] = {name: union_all(*rows) if len(rows) > 1 else rows[0] for name, rows in found.items()}
+        made["network_node"] = select(
+            self._above("node", NETWORK_NODE.c.local).label("id"),
+            NETWORK_NODE.c.tier,
+            NETWORK_NODE.c.ordinal,
+            NETWORK_NODE.c.vendor_id,
+        )
+        return {name: made[name] for name in ORDER}
 
-    def _domains(self) -> Select[Any]:
-        number = _range(self.cluster["domains"])
-        return select(
-            (self.cluster["first_domain_id"] + number).label("id"),
-            literal(self.cluster["id"]).label("cluster_id"),
-            literal(self.cluster["domain_model_id"]).label("domain_model_id"),
-            number.label("ordinal"),
+    def _part(self, number: int) -> "_Part":
+        before = self.part_sizes[:number]
+        starts = {name: self._first(name) + sum(size.of(name) for size in before) for name in BLOCKS}
+        return _Part(
+            self.cluster["id"],
+            number,
+            self.plan.parts[number],
+            self.plan.firsts[number],
+            sum(size.racks for size in before),
+            starts,
+            self.part_sizes[number],
+            self.ids,
+            self._over(),
+            isinstance(self.plan.fabric, Tree),
         )
 
-    def _racks(self, rack_units: int) -> Select[Any]:
-        number = _range(self._rack_count())
-        return select(
-            (self.cluster["first_rack_id"] + number).label("id"),
-            literal(self.cluster["id"]).label("cluster_id"),
-            number.label("ordinal"),
-            literal(rack_units).label("rack_units"),
-        )
+    def _first(self, block: str) -> int:
+        return int(self.cluster[f"first_{block}_id"])
 
-    def _servers(self, model_id: int) -> Select[Any]:
-        return self._each(
-            _SERVER,
-            "server",
-            _DOMAIN.c.id.label("domain_id"),
-            self._rack(_SERVER.c.rack).label("rack_id"),
-            literal(model_id).label("server_model_id"),
-            _SERVER.c.local.label("ordinal"),
-        )
-
-    def _chips(self, model_id: int) -> Select[Any]:
-        return self._of_kind(
-            "chip",
-            self._at("server", _NODE.c.server).label("server_id"),
-            self._at("tray", _NODE.c.tray).label("tray_id"),
-            literal(model_id).label("chip_model_id"),
-            _NODE.c.ordinal,
-        )
-
-    def _switches(self, models: Mapping[str, int]) -> Select[Any]:
-        model = self.system.domain.switch
-        return self._of_kind(
-            "switch",
-            self._at("server", _NODE.c.server).label("server_id"),
-            self._rack(_NODE.c.rack).label("rack_id"),
-            _NODE.c.ordinal,
-            cast(literal(models[model.slug]) if model else null(), Integer).label("switch_model_id"),
-        )
-
-    def _nodes(self) -> Rows:
-        ours = self._each(_NODE, "node", _NODE.c.kind, _DOMAIN.c.cluster_id, _DOMAIN.c.id.label("domain_id"))
-        above = select(
-            self._above("node", _NETWORK_NODE.c.local).label("id"),
-            literal("network_node", Text).label("kind"),
-            literal(self.cluster["id"]).label("cluster_id"),
-            cast(null(), Integer).label("domain_id"),
-        ).select_from(_NETWORK_NODE)
-        return union_all(ours, above) if self.fabric else ours
-
-    def _links(self) -> Rows:
-        shared = [column for column in _shared(_UPLINK, "link") if column.name != "cables"]
-        b = self._at("node", _LINK.c.b)
-        if self.fabric:
-            over = self._above("node", _DOMAIN.c.ordinal // self.fabric.domains_per_node)
-            b = case((_LINK.c.b.is_(None), over), else_=b)
-        ours = self._each(
-            _LINK,
-            "link",
-            self._at("node", _LINK.c.a).label("a_id"),
-            b.label("b_id"),
-            _DOMAIN.c.id.label("domain_id"),
-            _LINK.c.lanes,
-            literal(1).label("cables"),
-            *(_LINK.c[column.name] for column in shared),
-        )
-        above = select(
-            self._above("link", _UPLINK.c.local).label("id"),
-            self._above("node", _UPLINK.c.a).label("a_id"),
-            self._above("node", _UPLINK.c.b).label("b_id"),
-            cast(null(), Integer).label("domain_id"),
-            cast(null(), Integer).label("lanes"),
-            _UPLINK.c.cables,
-            *shared,
-        )
-        return union_all(ours, above) if self.fabric else ours
-
-    def _each(self, blueprint: Table, block: str, *columns: ColumnElement[Any]) -> Select[Any]:
-        """The blueprint's rows in every domain of the cluster."""
-        key = self._at(block, blueprint.c.local).label("id")
-        crossed = _DOMAIN.join(blueprint, literal(value=True))
-        return select(key, *columns).select_from(crossed).where(_DOMAIN.c.cluster_id == self.cluster["id"])
-
-    def _of_kind(self, kind: str, *columns: ColumnElement[Any]) -> Select[Any]:
-        return self._each(_NODE, "node", *columns).where(_NODE.c.kind == kind)
-
-    def _at(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
-        return literal(self.cluster[f"first_{block}_id"]) + _DOMAIN.c.ordinal * self.per_domain[block] + local
+    def _over(self) -> ColumnElement[Any] | None:
+        """The network node above a NIC; None where there is no fabric."""
+        match self.plan.fabric:
+            case Fabric(domains_per_node=each):
+                return self._above("node", _DOMAIN.c.ordinal // each)
+            case Tree():
+                return self._above("node", ABOVE.c.node)
+        return None
 
     def _above(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
         """The fabric's rows come after those of all domains."""
-        return literal(self.cluster[f"first_{block}_id"] + self.cluster["domains"] * self.per_domain[block]) + local
+        return literal(self._first(block) + sum(size.of(block) for size in self.part_sizes)) + local
+
+    def _network_nodes(self) -> Select[Any]:
+        return select(
+            self._above("node", NETWORK_NODE.c.local).label("id"),
+            literal("network_node", Text).label("kind"),
+            literal(self.cluster["id"]).label("cluster_id"),
+            cast(null(), Integer).label("domain_id"),
+        ).select_from(NETWORK_NODE)
+
+    def _uplinks(self) -> Select[Any]:
+        return select(
+            self._above("link", UPLINK.c.local).label("id"),
+            self._above("node", UPLINK.c.a).label("a_id"),
+            self._above("node", UPLINK.c.b).label("b_id"),
+            cast(null(), Integer).label("domain_id"),
+            cast(null(), Integer).label("lanes"),
+            UPLINK.c.cables,
+            *(column for column in _shared(UPLINK, "link") if column.name != "cables"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The rows of one part: its blueprint, crossed with its domains.
+
+    Attributes
+    ----------
+    first, first_rack
+        Ordinals of its first domain and rack.
+    starts
+        Where its ids begin in each table.
+    over, by_server
+        The network node above a NIC, and whether it is one of its server.
+
+    """
+
+    cluster: int
+    number: int
+    part: Part
+    first: int
+    first_rack: int
+    starts: Mapping[str, int]
+    size: _Size
+    ids: _Ids
+    over: ColumnElement[Any] | None
+    by_server: bool
+
+    def domains(self) -> Select[Any]:
+        number = _range(self.part.domains)
+        return select(
+            (self.starts["domain"] + number).label("id"),
+            literal(self.cluster).label("cluster_id"),
+            literal(self.ids.domain[self.part.model.slug]).label("domain_model_id"),
+            (self.first + number).label("ordinal"),
+        )
+
+    def racks(self, rack_units: int) -> Select[Any]:
+        number = _range(self.size.racks)
+        return select(
+            (self.starts["rack"] + number).label("id"),
+            literal(self.cluster).label("cluster_id"),
+            (self.first_rack + number).label("ordinal"),
+            literal(rack_units).label("rack_units"),
+        )
+
+    def servers(self) -> Select[Any]:
+        return self._each(
+            SERVER,
+            "server",
+            _DOMAIN.c.id.label("domain_id"),
+            self._rack(SERVER.c.rack).label("rack_id"),
+            literal(self.ids.server[self.part.model.server.slug]).label("server_model_id"),
+            SERVER.c.local.label("ordinal"),
+        )
+
+    def trays(self) -> Select[Any]:
+        server = self._at("server", TRAY.c.server).label("server_id")
+        return self._each(TRAY, "tray", server, *_shared(TRAY, "tray"))
+
+    def nodes(self) -> Select[Any]:
+        return self._each(NODE, "node", NODE.c.kind, _DOMAIN.c.cluster_id, _DOMAIN.c.id.label("domain_id"))
+
+    def chips(self) -> Select[Any]:
+        return self._of_kind(
+            "chip",
+            self._at("server", NODE.c.server).label("server_id"),
+            self._at("tray", NODE.c.tray).label("tray_id"),
+            literal(self.ids.chip[self.part.model.server.chip.slug]).label("chip_model_id"),
+            NODE.c.ordinal,
+        )
+
+    def switches(self) -> Select[Any]:
+        model = self.part.model.switch
+        return self._of_kind(
+            "switch",
+            self._at("server", NODE.c.server).label("server_id"),
+            self._rack(NODE.c.rack).label("rack_id"),
+            NODE.c.ordinal,
+            cast(literal(self.ids.switch[model.slug]) if model else null(), Integer).label("switch_model_id"),
+        )
+
+    def nics(self) -> Select[Any]:
+        return self._of_kind("nic", self._at("server", NODE.c.server).label("server_id"), *_shared(NODE, "nic"))
+
+    def cores(self) -> Select[Any]:
+        return self._each(CORE, "core", self._at("node", CORE.c.chip).label("chip_id"), CORE.c.ordinal)
+
+    def links(self) -> Select[Any]:
+        b = self._at("node", LINK.c.b)
+        if self.over is not None:
+            b = case((LINK.c.b.is_(None), self.over), else_=b)
+        return self._each(
+            LINK,
+            "link",
+            self._at("node", LINK.c.a).label("a_id"),
+            b.label("b_id"),
+            _DOMAIN.c.id.label("domain_id"),
+            LINK.c.lanes,
+            literal(1).label("cables"),
+            *(LINK.c[column.name] for column in _shared(UPLINK, "link") if column.name != "cables"),
+        )
+
+    def _each(self, blueprint: Table, block: str, *columns: ColumnElement[Any]) -> Select[Any]:
+        """The blueprint's rows in every domain of the part."""
+        key = self._at(block, blueprint.c.local).label("id")
+        crossed: FromClause = _DOMAIN.join(blueprint, blueprint.c.part == self.number)
+        if blueprint is LINK and self.by_server:
+            crossed = crossed.outerjoin(
+                ABOVE, and_(ABOVE.c.domain == _DOMAIN.c.ordinal, ABOVE.c.server == LINK.c.server)
+            )
+        ours = _DOMAIN.c.ordinal.between(self.first, self.first + self.part.domains - 1)
+        return select(key, *columns).select_from(crossed).where(_DOMAIN.c.cluster_id == self.cluster, ours)
+
+    def _of_kind(self, kind: str, *columns: ColumnElement[Any]) -> Select[Any]:
+        return self._each(NODE, "node", *columns).where(NODE.c.kind == kind)
+
+    def _at(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
+        each = self.size.each[block]
+        return literal(self.starts[block] - self.first * each) + _DOMAIN.c.ordinal * each + local
 
     def _rack(self, local: ColumnElement[Any]) -> ColumnElement[Any]:
-        per_domain, shared = self._rack_sharing()
-        return literal(self.cluster["first_rack_id"]) + _DOMAIN.c.ordinal * per_domain // shared + local
-
-    def _rack_sharing(self) -> tuple[int, int]:
-        """How many racks a domain spans, and how many domains share a rack; one of the two is 1."""
-        return len(self.system.domain.blueprint.servers_by_rack), self.system.domain.domains_per_rack
+        per_domain, shared = _rack_sharing(self.part)
+        number = _DOMAIN.c.ordinal - self.first if self.first else _DOMAIN.c.ordinal
+        return literal(self.starts["rack"]) + number * per_domain // shared + local
 
 
 _DOMAIN = TABLES["domain"]
+_ROWS: Mapping[str, Callable[[_Part], Select[Any]]] = {
+    "domain": _Part.domains,
+    "server": _Part.servers,
+    "tray": _Part.trays,
+    "node": _Part.nodes,
+    "chip": _Part.chips,
+    "switch": _Part.switches,
+    "nic": _Part.nics,
+    "core": _Part.cores,
+    "link": _Part.links,
+}
 
 
 def _range(size: int) -> ColumnElement[Any]:
@@ -287,96 +352,3 @@ def _range(size: int) -> ColumnElement[Any]:
 def _shared(blueprint: Table, target: str) -> list[Column[Any]]:
     """Columns that the blueprint and the target table have in common."""
     return [column for column in blueprint.c if column.name in TABLES[target].c and column.name != "local"]
-
-
-def _wires(connection: Connection, system: System) -> dict[str, dict[str, Any]]:
-    """A link's columns, by its role in the blueprint."""
-    models = {
-        row.slug: {
-            "link_model_id": row.id,
-            "bandwidth_bytes_per_s": row.bandwidth_bytes_per_s,
-            "lanes": row.lanes,
-            "technology": row.technology,
-            "scope": row.scope,
-        }
-        for row in connection.execute(select(TABLES["link_model"]))
-    }
-    return {role: models[link.slug] for role, link in system.domain.links.items()}
-
-
-def _fabric(connection: Connection, catalog: Catalog, system: System) -> dict[Table, list[dict[str, Any]]]:
-    """Network nodes, and uplinks that carry as much as all NICs below them, with one cable for each."""
-    fabric = system.fabric(catalog)
-    if fabric is None:
-        return {_NETWORK_NODE: [], _UPLINK: []}
-    nics = sum(node.kind == "nic" for node in system.domain.blueprint.nodes)
-    wire = _wires(connection, system)["nic"] | {"scope": "fabric"}
-    del wire["lanes"]
-    return {
-        _NETWORK_NODE: [node._asdict() for node in fabric.nodes()],
-        _UPLINK: [
-            wire
-            | {
-                "local": local,
-                "a": link.a,
-                "b": link.b,
-                "cables": link.domains * nics,
-                "bandwidth_bytes_per_s": link.domains * nics * wire["bandwidth_bytes_per_s"],
-            }
-            for local, link in enumerate(fabric.uplinks())
-        ],
-    }
-
-
-def _blueprint(connection: Connection, catalog: Catalog, system: System) -> dict[Table, list[dict[str, Any]]]:
-    domain, blueprint = system.domain, system.domain.blueprint
-    wires = _wires(connection, system)
-    heads = catalog.find(domain.server.slug, "head_trays") or 0
-    trays = heads + len(domain.server.trays) if domain.server.trays else 0
-    tray_of = {chip: heads + tray for tray, chips in enumerate(domain.server.trays) for chip in chips}
-    cores = catalog.value(domain.server.chip.slug, "cores")
-    return {
-        _SERVER: [{"local": server, "rack": blueprint.rack_of(server)} for server in range(blueprint.servers)],
-        _TRAY: [
-            {
-                "local": server * trays + tray,
-                "server": server,
-                "ordinal": tray,
-                "kind": kind,
-                "rack_units": catalog.find(domain.server.slug, f"{kind}_tray_units"),
-            }
-            for server in range(blueprint.servers)
-            for tray in range(trays)
-            for kind in ("head" if tray < heads else "compute",)
-        ],
-        _NODE: [
-            {
-                "local": local,
-                "kind": node.kind,
-                "server": node.server,
-                "rack": node.rack,
-                "tray": (node.server or 0) * trays + tray_of[node.ordinal] if node.kind == "chip" and trays else None,
-                "ordinal": node.ordinal,
-                "bandwidth_bytes_per_s": wires["nic"]["bandwidth_bytes_per_s"] if node.kind == "nic" else None,
-            }
-            for local, node in enumerate(blueprint.nodes)
-        ],
-        _CORE: [
-            {"local": chip * cores + core, "chip": chip, "ordinal": core}
-            for chip in range(blueprint.chips)
-            for core in range(cores)
-        ],
-        _LINK: [
-            {"local": local, "a": a, "b": b, **wire}
-            for local, (a, b, wire) in enumerate(
-                [
-                    *((link.a, link.b, wires[link.role]) for link in blueprint.links),
-                    *(
-                        (nic, None, wires["nic"] | {"scope": "fabric", "lanes": None})
-                        for nic, node in enumerate(blueprint.nodes)
-                        if node.kind == "nic" and system.domains > 1
-                    ),
-                ]
-            )
-        ],
-    }

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, insert, select, update
 
 from trninv.catalog.facts import Catalog, difference, render
-from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, System
+from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel
 from trninv.errors import DatabaseError
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
@@ -28,8 +28,8 @@ def record_facts(connection: Connection, catalog: Catalog) -> None:
         connection.execute(insert(TABLES[name]), rows)
 
 
-def record_models(connection: Connection, catalog: Catalog, system: System) -> None:
-    """Insert the models that a system is made of, or update those that no cluster uses.
+def record_models(connection: Connection, catalog: Catalog, domains: Sequence[DomainModel]) -> None:
+    """Insert the models that domains are made of, or update those that no cluster uses.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def record_models(connection: Connection, catalog: Catalog, system: System) -> N
 
     """
     clusters = connection.scalars(select(TABLES["cluster"].c.slug).limit(1)).all()
-    for name, rows in model_rows(catalog, [system]).items():
+    for name, rows in model_rows(catalog, domains).items():
         table = TABLES[name]
         ids = model_ids(connection, table)
         for row in rows:
@@ -112,9 +112,9 @@ def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def model_rows(catalog: Catalog, systems: Sequence[System]) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the model tables, without ids; a reference to another model is its slug."""
-    domains = _unique(system.domain for system in systems)
+def model_rows(catalog: Catalog, models: Iterable[DomainModel]) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the model tables for some domains, without ids; a reference to another model is its slug."""
+    domains = _unique(models)
     servers = _unique(domain.server for domain in domains)
     return {
         "chip_model": [_chip(catalog, chip) for chip in _unique(server.chip for server in servers)],

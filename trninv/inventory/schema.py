@@ -309,13 +309,14 @@ Table(
 )
 
 # A named fleet. In each table its rows have consecutive ids starting at ``first_…_id``, in the order of stamping.
+# ``domain_model_id`` is null where its domains are of several models; then those of one follow each other.
 Table(
     "cluster",
     METADATA,
     key(),
     required("slug", Text),
     required("system", Text),
-    reference("domain_model_id", "domain_model"),
+    reference("domain_model_id", "domain_model", nullable=True),
     required("domains", Integer),
     required("first_domain_id", Integer),
     required("first_rack_id", Integer),
@@ -437,15 +438,17 @@ Table(
     UniqueConstraint("server_id", "ordinal"),
 )
 
-# A node of the EFA fabric; tier 1 is on top, ordinals count within the tier.
+# A node of the EFA fabric; tier 1 is on top, ordinals count within the tier. ``vendor_id`` is what EC2 calls it, where
+# the fabric is one that was seen.
 Table(
     "network_node",
     METADATA,
     key(of="node"),
     required("tier", Integer),
     required("ordinal", Integer),
+    Column("vendor_id", Text),
     ordinal(),
-    CheckConstraint("tier BETWEEN 1 AND 3", name="tier"),
+    positive("tier"),
     Index(None, "tier", "ordinal"),
 )
 

@@ -12,9 +12,12 @@ from trninv.inventory.address import cluster_name
 from trninv.inventory.binding import end_all
 from trninv.inventory.bulk import bulk, size
 from trninv.inventory.ids import next_id
-from trninv.inventory.layout import BLOCKS, analyze, staged
+from trninv.inventory.layout import BLOCKS, wanted
+from trninv.inventory.plan import ADOPTED, Plan
 from trninv.inventory.record import model_ids, record_facts, record_models
 from trninv.inventory.schema import ORDER, TABLES
+from trninv.inventory.staging import analyze
+from trninv.units import counted
 
 _CLUSTER = TABLES["cluster"]
 
@@ -23,12 +26,16 @@ Progress = Callable[[str, int, int], None]
 """Called with the next table, the number of rows done, and the number of rows in all."""
 
 
+def quiet(_table: str, _done: int, _total: int) -> None:
+    """Say nothing."""
+
+
 def seed(
     connection: Connection,
     catalog: Catalog,
     system: System,
     name: str | None = None,
-    progress: Progress = lambda _table, _done, _total: None,
+    progress: Progress = quiet,
 ) -> bool:
     """Seed a system as a cluster within the caller's transaction; False if it already exists.
 
@@ -47,24 +54,37 @@ def seed(
     if present == (system.slug, system.domains):
         return False
     if present is not None:
-        shape = f"{present.system} of {present.domains:,} domain{'s' * (present.domains > 1)}"
-        raise ClusterExistsError(f"{slug} is there already, as a {shape}: choose another --name, or unseed it first")
-    record_models(connection, catalog, system)
+        made = "an adopted cluster" if present.system == ADOPTED else f"a {present.system}"
+        shape = f"{made} of {counted(present.domains, 'domain')}"
+        raise ClusterExistsError(f"{slug} is there already, as {shape}: choose another --name, or unseed it first")
+    make(connection, catalog, Plan.of(catalog, system), slug, progress)
+    return True
+
+
+def make(connection: Connection, catalog: Catalog, plan: Plan, slug: str, progress: Progress = quiet) -> None:
+    """Create a cluster of a name that no other has, within the caller's transaction.
+
+    Raises
+    ------
+    DatabaseError
+        Other clusters were seeded from a catalog with different numbers.
+
+    """
+    record_models(connection, catalog, plan.models)
     record_facts(connection, catalog)
-    cluster = _row(connection, system, slug)
+    cluster = _row(connection, plan, slug)
     connection.execute(insert(_CLUSTER).values(cluster))
-    with staged(connection, catalog, system, cluster) as wanted:
-        total, done = sum(wanted.sizes.values()), 0
+    with wanted(connection, catalog, plan, cluster) as must:
+        total, done = sum(must.sizes.values()), 0
         with bulk(connection, total, size(connection)):
-            for table, rows in wanted.rows.items():
+            for table, rows in must.rows.items():
                 progress(table, done, total)
                 names = list(rows.selected_columns.keys())
                 connection.execute(insert(TABLES[table]).from_select(names, rows, include_defaults=False))
-                done += wanted.sizes[table]
+                done += must.sizes[table]
                 if table == "domain":  # the other statements cross the blueprint with it
                     analyze(connection)
             progress("keys and indexes", done, total)
-    return True
 
 
 def unseed(connection: Connection, cluster_id: int) -> int:
@@ -108,12 +128,13 @@ _PARENTS = {
 """How to get from a table without cluster_id to one that has it."""
 
 
-def _row(connection: Connection, system: System, slug: str) -> dict[str, Any]:
+def _row(connection: Connection, plan: Plan, slug: str) -> dict[str, Any]:
+    models = {model.slug for model in plan.models}
     return {
         "id": next_id(connection, _CLUSTER),
         "slug": slug,
-        "system": system.slug,
-        "domain_model_id": model_ids(connection, TABLES["domain_model"])[system.domain.slug],
-        "domains": system.domains,
+        "system": plan.system,
+        "domain_model_id": model_ids(connection, TABLES["domain_model"])[models.pop()] if len(models) == 1 else None,
+        "domains": plan.domains,
         **{f"first_{name}_id": next_id(connection, TABLES[name]) for name in BLOCKS},
     }

@@ -11,11 +11,13 @@ from trninv.catalog.facts import Catalog, Fact, render
 from trninv.catalog.models import System, Systems
 from trninv.errors import AddressError
 from trninv.inventory.address import cluster_name
-from trninv.inventory.layout import staged
+from trninv.inventory.layout import wanted
+from trninv.inventory.plan import Plan, plan_of
 from trninv.inventory.record import fact_rows, model_ids, model_rows, recorded
 from trninv.inventory.schema import ORDER, TABLES
 from trninv.inventory.stamp import rows_of
 from trninv.inventory.totals import totals
+from trninv.topology.tree import Tree
 
 _SHOWN = 3
 
@@ -44,69 +46,73 @@ def verify(connection: Connection, catalog: Catalog, systems: Systems, slug: str
     table = TABLES["cluster"]
     wanted = select(table).order_by(table.c.id)
     clusters = connection.execute(wanted if slug is None else wanted.where(table.c.slug == slug)).mappings().all()
-    known = {cluster["id"]: systems.names.get(cluster["system"]) for cluster in clusters}
-    alike = slug is None and _is_all_there(connection, catalog, [(known[each["id"]], each) for each in clusters])
+    plans = {cluster["id"]: plan_of(connection, catalog, systems, cluster) for cluster in clusters}
+    alike = slug is None and _is_all_there(connection, catalog, [(plans[each["id"]], each) for each in clusters])
     for cluster in clusters:
-        system = known[cluster["id"]]
-        yield from _cluster(connection, catalog, system, cluster)
-        if system:
-            yield from _contents(connection, catalog, system, cluster, rows=not alike)
+        plan = plans[cluster["id"]]
+        yield from _cluster(connection, catalog, plan, cluster)
+        if plan:  # rows can only be compared if the models that they refer to exist
+            if not alike and _has_models(connection, catalog, plan):
+                yield from _rows(connection, catalog, plan, cluster)
+            yield from _documented(connection, catalog, systems, cluster)
     if slug is None and not alike:
         yield from _strays(connection, clusters)
 
 
-def _is_all_there(
-    connection: Connection, catalog: Catalog, clusters: Sequence[tuple[System | None, RowMapping]]
-) -> bool:
+def _is_all_there(connection: Connection, catalog: Catalog, clusters: Sequence[tuple[Plan | None, RowMapping]]) -> bool:
     """Whether every row that the clusters must have exists, and no other: cheaper than to tell whose each row is."""
     sizes = Counter[str]()
-    for system, cluster in clusters:
-        if system is None or not _has_models(connection, catalog, system):
+    for plan, cluster in clusters:
+        if plan is None or not _has_models(connection, catalog, plan):
             return False
-        with staged(connection, catalog, system.resized(cluster["domains"]), cluster) as wanted:
+        with wanted(connection, catalog, plan, cluster) as rows:
             for name in ORDER:
-                must = wanted.rows[name].subquery("must")
-                if _found(connection, TABLES[name], must) != wanted.sizes[name]:
+                must = rows.rows[name].subquery("must")
+                if _found(connection, TABLES[name], must) != rows.sizes[name]:
                     return False
-        sizes.update(wanted.sizes)
+        sizes.update(rows.sizes)
     number = func.count()
     return all(connection.scalar(select(number).select_from(TABLES[name])) == sizes[name] for name in ORDER)
 
 
-def _cluster(
-    connection: Connection, catalog: Catalog, system: System | None, cluster: RowMapping
-) -> Iterator[Difference]:
-    """The cluster's own row, and the models that it is made of."""
+def _cluster(connection: Connection, catalog: Catalog, plan: Plan | None, cluster: RowMapping) -> Iterator[Difference]:
+    """The cluster's own row, the models that it is made of, and the fabric of one that was adopted."""
     slug = cluster["slug"]
     try:
         cluster_name(slug)
     except AddressError as error:
         yield Difference(slug, "cluster", "changed", str(error))
-    if system is None or system.slug != cluster["system"]:
+    if plan is None or plan.system != cluster["system"]:
         yield Difference(slug, "cluster", "changed", f"system {cluster['system']!r} is not one that can be seeded")
-    if system:
-        yield from _models(connection, catalog, system, slug)
-        if model_ids(connection, TABLES["domain_model"]).get(system.domain.slug) != cluster["domain_model_id"]:
-            yield Difference(slug, "cluster", "changed", f"its domain model is not {system.domain.slug}")
+    if plan is None:
+        return
+    yield from _models(connection, catalog, plan, slug)
+    if plan.domains != cluster["domains"]:
+        yield Difference(slug, "cluster", "changed", f"it has {plan.domains} domains, not {cluster['domains']}")
+    slugs = {model.slug for model in plan.models}
+    ids = model_ids(connection, TABLES["domain_model"])
+    if cluster["domain_model_id"] != (ids.get(next(iter(slugs))) if len(slugs) == 1 else None):
+        yield Difference(slug, "cluster", "changed", f"its domain model is not {' or '.join(sorted(slugs))}")
+    if isinstance(plan.fabric, Tree):
+        yield from (Difference(slug, "network_node", "changed", fault) for fault in plan.fabric.faults())
 
 
-def _contents(
-    connection: Connection, catalog: Catalog, system: System, cluster: RowMapping, *, rows: bool
+def _documented(
+    connection: Connection, catalog: Catalog, systems: Systems, cluster: RowMapping
 ) -> Iterator[Difference]:
-    """The cluster's contents; rows can only be compared if the models that they refer to exist."""
-    if rows and _has_models(connection, catalog, system):
-        yield from _rows(connection, catalog, system.resized(cluster["domains"]), cluster)
-    if system.domains == cluster["domains"]:
+    """The totals of a cluster that has the size of its system."""
+    system = systems.names.get(cluster["system"])
+    if system and system.domains == cluster["domains"]:
         yield from _totals(connection, catalog, system, cluster)
 
 
-def _has_models(connection: Connection, catalog: Catalog, system: System) -> bool:
-    models = model_rows(catalog, [system]).items()
+def _has_models(connection: Connection, catalog: Catalog, plan: Plan) -> bool:
+    models = model_rows(catalog, plan.models).items()
     return all(row["slug"] in model_ids(connection, TABLES[name]) for name, rows in models for row in rows)
 
 
 def _unknown_models(connection: Connection, catalog: Catalog, systems: Systems) -> Iterator[Difference]:
-    for name, rows in model_rows(catalog, systems.systems).items():
+    for name, rows in model_rows(catalog, (system.domain for system in systems.systems)).items():
         known = {row["slug"] for row in rows}
         unknown = [row for row in recorded(connection, TABLES[name]) if row["slug"] not in known]
         if unknown:
@@ -130,12 +136,12 @@ def _facts(connection: Connection, catalog: Catalog) -> Iterator[Difference]:
         yield from _compare("", name, rows, recorded(connection, TABLES[name]))
 
 
-def _models(connection: Connection, catalog: Catalog, system: System, slug: str) -> Iterator[Difference]:
+def _models(connection: Connection, catalog: Catalog, plan: Plan, slug: str) -> Iterator[Difference]:
     slugs = {
         name: {row["id"]: row["slug"] for row in recorded(connection, TABLES[name])}
         for name in ("chip_model", "server_model", "domain_model", "link_model")
     }
-    for name, rows in model_rows(catalog, [system]).items():
+    for name, rows in model_rows(catalog, plan.models).items():
         found = [
             {
                 key: slugs[key.removesuffix("_id")].get(value) if key.endswith("_model_id") else value
@@ -157,12 +163,12 @@ def _compare(
             yield _difference(cluster, table, what, len(kept), kept)
 
 
-def _rows(connection: Connection, catalog: Catalog, system: System, cluster: RowMapping) -> Iterator[Difference]:
-    with staged(connection, catalog, system, cluster) as wanted:
+def _rows(connection: Connection, catalog: Catalog, plan: Plan, cluster: RowMapping) -> Iterator[Difference]:
+    with wanted(connection, catalog, plan, cluster) as rows:
         for name in ORDER:
-            table, must = TABLES[name], wanted.rows[name].subquery("must")
+            table, must = TABLES[name], rows.rows[name].subquery("must")
             have = rows_of(name, cluster["id"]).with_only_columns(*(table.c[column.name] for column in must.c))
-            if _agree(connection, table, must, have, wanted.sizes[name]):
+            if _agree(connection, table, must, have, rows.sizes[name]):
                 continue
             yield from _except(connection, cluster["slug"], name, "missing", select(must), have)
             yield from _except(connection, cluster["slug"], name, "unexpected", have, select(must))

@@ -146,11 +146,43 @@ def islands(reader: Reader, scope: Scope) -> list[Alike]:
     supposed = frozenset(reader.changes.network_nodes)
     above = "cut off", scope.place.cluster_id, supposed
     cut_off = reader.remembered(above, lambda: _cut_off(connection, scope.place.cluster_id, supposed))
+    if not is_joined(reader, scope):
+        cut_off = set(domains)
     if scope.members is not None:
         return [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains]
-    unlike = reader.remembered(("unlike", *domains), lambda: _unlike(connection, domains))
-    apart = unlike | reader.changes.domains | cut_off
     patterns = _patterns(connection, scope.place.cluster_id)
+    return [
+        kind
+        for of_one in reader.remembered(("by model", *domains), lambda: _by_model(connection, domains))
+        for kind in _of_one_model(reader, replace(scope, domains=of_one), patterns, cut_off)
+    ]
+
+
+def is_joined(reader: Reader, scope: Scope) -> bool:
+    """Whether one network node is above all domains of a scope; an adopted cluster may have several on top."""
+    key = "tops", scope.place.cluster_id
+    tops = reader.remembered(key, lambda: _tops(reader.connection, scope.place.cluster_id))
+    return not tops or len(set().union(*(tops[domain] for domain in scope.domains if domain in tops))) == 1
+
+
+def _by_model(connection: Connection, domains: Sequence[int]) -> list[list[int]]:
+    """Domains of one model each."""
+    domain = _T["domain"]
+    query = select(domain.c.id, domain.c.domain_model_id).where(domain.c.id.between(min(domains), max(domains)))
+    models = {row.id: row.domain_model_id for row in connection.execute(query)}
+    found: dict[int, list[int]] = {}
+    for each in domains:
+        found.setdefault(models[each], []).append(each)
+    return list(found.values())
+
+
+def _of_one_model(
+    reader: Reader, scope: Scope, patterns: Mapping[int, Pattern], cut_off: Collection[int]
+) -> list[Alike]:
+    """The islands of domains of one model: the healthy ones, and each kind of damage."""
+    domains = scope.domains
+    unlike = reader.remembered(("unlike", *domains), lambda: _unlike(reader.connection, domains))
+    apart = unlike | reader.changes.domains | set(cut_off)
     kinds = [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains if domain in apart]
     groups: dict[Pattern, list[int]] = {}
     for domain in domains:
@@ -160,7 +192,7 @@ def islands(reader: Reader, scope: Scope) -> list[Alike]:
         return kinds + [_read(reader, alike, scope) for alike in groups.values()]
     healthy = groups.pop(())
     whole = _read(reader, healthy, scope)
-    first = {table: _starts(connection, table, healthy[-1:])[healthy[-1]] for table in ("node", "link")}
+    first = {table: _starts(reader.connection, table, healthy[-1:])[healthy[-1]] for table in ("node", "link")}
     wear = Wear(reader.load(healthy[-1:], fabric=True), whole.island)
     return [*kinds, whole, *(_worn(wear, _lacks(first, pattern), alike, scope) for pattern, alike in groups.items())]
 
@@ -221,10 +253,21 @@ def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, *, cut_off: bool
         kept -= set() if scope.transit else chips - scope.members
         chips &= scope.members
         failed &= scope.members
-    island = solvers.quotient.Island.of(
-        solvers.graph.Graph(graph.subgraph(kept)), chips, min(above, default=None), cut_off=cut_off
-    )
+    inside = _below_one(solvers.graph.Graph(graph.subgraph(kept)), above)
+    island = solvers.quotient.Island.of(inside, chips, min(above, default=None), cut_off=cut_off)
     return Alike(island, tuple(domains), len(failed))
+
+
+def _below_one(graph: "Graph", above: Collection[int]) -> "Graph":
+    """The same, with the network nodes that the NICs lead to as the first of them: the fabric above does not block."""
+    first = min(above, default=None)
+    for other in set(above) - {first}:
+        address = graph.nodes[other]["address"]
+        for nic, of in list(graph.adj[other].items()):
+            if graph.nodes[nic]["kind"] == "nic":
+                graph.add_edge(nic, first, **of, above=address)
+        graph.remove_node(other)
+    return graph
 
 
 def _patterns(connection: Connection, cluster_id: int) -> dict[int, Pattern]:
@@ -264,6 +307,25 @@ def _unlike(connection: Connection, domains: Sequence[int]) -> set[int]:
     found = {key: tuple(measured) for key, *measured in connection.execute(query.group_by(link.c.domain_id))}
     usual = Counter(found.get(domain) for domain in domains).most_common(1)[0][0]
     return {domain for domain in domains if found.get(domain) != usual}
+
+
+def _tops(connection: Connection, cluster_id: int) -> dict[int, set[int]]:
+    """The network nodes on top of each domain; only where the cluster has several on top."""
+    node, link, network = _T["node"], _T["link"], _T["network_node"]
+    uplinks = select(network.c.id, link.c.b_id).join(node, node.c.id == network.c.id)
+    uplinks = uplinks.outerjoin(link, link.c.a_id == network.c.id).where(node.c.cluster_id == cluster_id)
+    above = {row.id: row.b_id for row in connection.execute(uplinks)}
+    if len([up for up in above.values() if up is None]) < 2:  # noqa: PLR2004 # one tree, or none
+        return {}
+
+    def top(key: int) -> int:
+        return key if above[key] is None else top(above[key])
+
+    ours = link.c.b_id.between(min(above), max(above)), link.c.domain_id.is_not(None)
+    found: dict[int, set[int]] = {}
+    for domain, up in connection.execute(select(link.c.domain_id, link.c.b_id).distinct().where(*ours)):
+        found.setdefault(domain, set()).add(top(up))
+    return found
 
 
 def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) -> set[int]:

@@ -20,7 +20,7 @@ def of_wiring(
     found = of_links(reader, {of["model"] for of in links})
     if all(of["kind"] != "network_node" for of in nodes):
         return found
-    return found + of_fabric(reader, {of["domain"] for of in nodes if of["domain"]})
+    return found + of_fabric(reader, nodes)
 
 
 def of_links(reader: Reader, models: Iterable[str]) -> tuple[CitedFact, ...]:
@@ -28,8 +28,17 @@ def of_links(reader: Reader, models: Iterable[str]) -> tuple[CitedFact, ...]:
     return cite(reader, sorted(models), ["bandwidth"])
 
 
-def of_fabric(reader: Reader, domain_models: Iterable[str]) -> tuple[CitedFact, ...]:
-    """What is said of the EFA fabric above some domain models."""
+def of_fabric(reader: Reader, nodes: Iterable[Attributes]) -> tuple[CitedFact, ...]:
+    """What is said of the EFA fabric that some nodes, network nodes among them, lie in."""
+    listed = list(nodes)
+    seen = any(of.get("vendor_id") for of in listed)
+    return of_fabric_above(reader, {of["domain"] for of in listed if of["domain"]}, seen=seen)
+
+
+def of_fabric_above(reader: Reader, domain_models: Iterable[str], *, seen: bool) -> tuple[CitedFact, ...]:
+    """What is said of the fabric above some domain models, and of one that was seen, what is assumed of its uplinks."""
+    if seen:
+        return cite(reader, [EFA_FABRIC], ["blocking", "uplink"])
     sizes = cite(reader, sorted(domain_models), ["domains_per_network_node", "nodes_per_network_node"])
     return cite(reader, [EFA_FABRIC], ["blocking"]) + sizes
 

@@ -1,7 +1,7 @@
 """The shortest or widest path between two chips of a cluster, from what is remembered of their domains.
 
-A domain touches the rest of its cluster in one network node, so a best path to another domain is that of the one domain
-to its network node, the way through the tree above, and that of the other domain back. Alike domains share one graph in
+Where a domain touches the rest of its cluster in one network node, a best path to another such domain is that of the
+one to its network node, the way through the tree above, and that of the other back. Alike domains share one graph in
 local numbers and its paths; all of it is forgotten when the database changes. Answers equal those of the graph of both
 domains.
 """
@@ -85,6 +85,10 @@ class _Domain:
     first_link: int
     chain: tuple[str, ...]
     uplinks: tuple[LinkRef, ...]
+    wires: tuple[str, ...]
+    """The model of each uplink."""
+    seen: bool
+    """Whether the fabric is one that was seen."""
 
     def name(self, node: int) -> str:
         return self.chain[0] if node == self.shared.above else self.address + self.shared.wiring.nodes[node]["address"]
@@ -177,8 +181,9 @@ class FabricCache:
             *((_kind(other, node), other.name(node)) for node in down[1:]),
         ]
         models = {_model(each, a, b) for each, part in ((one, up), (other, down)) for a, b in pairwise(part)}
+        models |= {*one.wires[:rising], *other.wires[:falling]}
         count = rise.ways[start] * fall.ways[beyond]
-        return Path.of(nodes, links), count, self._facts(memory, models, {one.model, other.model})
+        return Path.of(nodes, links), count, self._facts(memory, models, {one.model, other.model}, seen=one.seen)
 
     def _domain(self, memory: _Memory, address: Address) -> _Domain | None:
         key = address.cluster, address.steps[0][1]
@@ -188,13 +193,13 @@ class FabricCache:
         return memory.domains[key]
 
     def _facts(
-        self, memory: _Memory, models: AbstractSet[str], above: AbstractSet[str] = frozenset()
+        self, memory: _Memory, models: AbstractSet[str], above: AbstractSet[str] = frozenset(), *, seen: bool = False
     ) -> tuple[CitedFact, ...]:
         """Of models of links, and of the fabric above models of domains."""
-        key = frozenset(models), frozenset(above)
+        key = frozenset(models), frozenset(above), seen
         if key not in memory.facts:
             with self._reading(memory) as reader:
-                of_fabric = evidence.of_fabric(reader, above) if above else ()
+                of_fabric = evidence.of_fabric_above(reader, above, seen=seen) if above else ()
                 memory.facts[key] = evidence.of_links(reader, models) + of_fabric
         return memory.facts[key]
 
@@ -252,7 +257,9 @@ def _read(reader: Reader, memory: _Memory, cluster: str, ordinal: int) -> _Domai
         memory.shared[key] = _shared(local, above, memory.searches)
     names = tuple(nodes[node]["address"] for node in chain)
     uplinks = tuple(link_ref(nodes, links, a, b) for a, b in pairwise(chain))
-    return _Domain(memory.shared[key], prefix, row.slug, first_link, names, uplinks)
+    wires = tuple(links[a][b]["model"] for a, b in pairwise(chain))
+    seen = any(nodes[node]["vendor_id"] for node in chain)
+    return _Domain(memory.shared[key], prefix, row.slug, first_link, names, uplinks, wires, seen)
 
 
 def _chain(wiring: Wiring, inside: list[int]) -> list[int]:

@@ -1,7 +1,9 @@
 """Every chip of a cluster at once: its state, and how many chips it shares memory with over scale-up links."""
 
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -16,17 +18,51 @@ _T = TABLES
 _DOMAIN, _SERVER, _NODE, _CHIP, _LINK = (_T[name] for name in ("domain", "server", "node", "chip", "link"))
 
 MAGIC: Final = b"TRNI"
-HEADER: Final = struct.Struct("<4s5I")
 
 Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Domains of one model, which follow each other; ``first_…``: the ordinals at which they begin."""
+
+    domains: int
+    servers_per_domain: int
+    chips_per_server: int
+    servers_per_rack: int
+    first_domain: int = 0
+    first_chip: int = 0
+    first_rack: int = 0
+
+    @property
+    def chips_per_domain(self) -> int:
+        """Chips of each domain."""
+        return self.chips_per_server * self.servers_per_domain
+
+    @property
+    def chips(self) -> int:
+        """Chips of all its domains."""
+        return self.domains * self.chips_per_domain
+
+    @property
+    def racks(self) -> int:
+        """Racks that they stand in."""
+        return -(-self.domains * self.servers_per_domain // self.servers_per_rack)
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Domains, servers a domain, chips a server, servers a rack."""
+        return self.domains, self.servers_per_domain, self.chips_per_server, self.servers_per_rack
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
-    """A cluster's chips in the order of their addresses, all domains being of one model.
+    """A cluster's chips in the order of their addresses.
 
     Attributes
     ----------
+    parts
+        Its domains by model, in the order of their ordinals.
     states
         A byte a chip: its state's place in `STATES`.
     pools
@@ -35,9 +71,7 @@ class Overview:
     """
 
     cluster: str
-    chips_per_server: int
-    servers_per_domain: int
-    servers_per_rack: int
+    parts: tuple[Part, ...]
     states: bytes
     pools: bytes
 
@@ -47,32 +81,34 @@ class Overview:
         return len(self.states)
 
     @property
-    def chips_per_domain(self) -> int:
-        """Chips of each domain."""
-        return self.chips_per_server * self.servers_per_domain
-
-    @property
     def domains(self) -> int:
         """Domains in all."""
-        return self.chips // self.chips_per_domain
+        return sum(part.domains for part in self.parts)
 
     def address(self, chip: int) -> str:
         """Of the chip at a place of the order."""
-        server, ordinal = divmod(chip, self.chips_per_server)
-        domain, of = divmod(server, self.servers_per_domain)
-        return f"{self.cluster}/d{domain}/s{of}/c{ordinal}"
+        part = next(part for part in reversed(self.parts) if part.first_chip <= chip)
+        server, ordinal = divmod(chip - part.first_chip, part.chips_per_server)
+        domain, of = divmod(server, part.servers_per_domain)
+        return f"{self.cluster}/d{part.first_domain + domain}/s{of}/c{ordinal}"
 
     def packed(self) -> bytes:
-        """What /chips serves: MAGIC; five 32-bit integers, little-endian; the states; the pools.
+        """What /chips serves: MAGIC; 32-bit integers, little-endian; the states; the pools.
 
-        The integers are the format's version (1), chips, chips a server, servers a domain, servers a rack.
+        The integers of a cluster of one model are the format's version (1), chips, chips a server, servers a domain,
+        servers a rack; of several 2, chips, the number of parts, and of each its domains, servers a domain, chips a
+        server and servers a rack.
         """
-        sizes = 1, self.chips, self.chips_per_server, self.servers_per_domain, self.servers_per_rack
-        return HEADER.pack(MAGIC, *sizes) + self.states + self.pools
+        if len(self.parts) == 1:
+            _, *sizes = self.parts[0].sizes
+            numbers = [1, self.chips, sizes[1], sizes[0], sizes[2]]
+        else:
+            numbers = [2, self.chips, len(self.parts), *(size for part in self.parts for size in part.sizes)]
+        return MAGIC + struct.pack(f"<{len(numbers)}I", *numbers) + self.states + self.pools
 
 
 def overview(connection: Connection, cluster: str) -> Overview:
-    """Read what is not up; all else is as the domain's model says.
+    """Read what is not up; all else is as the domains' models say.
 
     Raises
     ------
@@ -80,35 +116,46 @@ def overview(connection: Connection, cluster: str) -> Overview:
 
     """
     place = resolve(connection, cluster)
-    server_model, domain_model, own = _T["server_model"], _T["domain_model"], _T["cluster"]
-    sizes = connection.execute(
-        select(own.c.slug, own.c.domains, domain_model.c.servers, server_model.c.chips)
-        .join(domain_model, domain_model.c.id == own.c.domain_model_id)
-        .join(server_model, server_model.c.id == domain_model.c.server_model_id)
-        .where(own.c.id == place.cluster_id)
-    ).one()
-    per_domain = sizes.servers * sizes.chips
-    states = np.zeros(sizes.domains * per_domain, dtype=np.uint8)
-    pools = np.full(len(states), per_domain, dtype=np.uint8)
+    parts = tuple(_parts(connection, place.cluster_id))
+    states = np.zeros(sum(part.chips for part in parts), dtype=np.uint8)
+    each = [np.full(part.chips, part.chips_per_domain, dtype=np.uint8) for part in parts]
+    pools = np.concatenate(each)
     worn = _worn(connection, place.cluster_id)
-    places = _DOMAIN.c.ordinal * per_domain + _SERVER.c.ordinal * sizes.chips + _CHIP.c.ordinal
     chips = connection.execute(
-        select(_NODE.c.id, places.label("place"), _NODE.c.state)
+        select(_NODE.c.id, _DOMAIN.c.ordinal.label("domain"), _SERVER.c.ordinal.label("server"), _CHIP.c.ordinal)
+        .add_columns(_NODE.c.state)
         .select_from(_CHIP.join(_NODE, _NODE.c.id == _CHIP.c.id).join(_SERVER).join(_DOMAIN))
         .where(_NODE.c.domain_id.in_(worn))
     ).all()
     if chips:
-        at = np.array([chip.place for chip in chips])
+        at = np.array([_place(parts, chip.domain, chip.server, chip.ordinal) for chip in chips])
         states[at] = [STATES.index(chip.state) for chip in chips]
         pools[at] = _reach(connection, worn, [chip.id for chip in chips], states[at])
-    return Overview(
-        cluster=sizes.slug,
-        chips_per_server=sizes.chips,
-        servers_per_domain=sizes.servers,
-        servers_per_rack=_servers_per_rack(connection, place.cluster_id),
-        states=states.tobytes(),
-        pools=pools.tobytes(),
+    return Overview(place.address, parts, states.tobytes(), pools.tobytes())
+
+
+def _place(parts: Sequence[Part], domain: int, server: int, chip: int) -> int:
+    part = next(part for part in reversed(parts) if part.first_domain <= domain)
+    before = (domain - part.first_domain) * part.chips_per_domain
+    return part.first_chip + before + server * part.chips_per_server + chip
+
+
+def _parts(connection: Connection, cluster: int) -> Iterator[Part]:
+    server_model, model = _T["server_model"], _T["domain_model"]
+    domains = connection.execute(
+        select(_DOMAIN.c.id, model.c.servers, server_model.c.chips, _DOMAIN.c.domain_model_id)
+        .join(model, model.c.id == _DOMAIN.c.domain_model_id)
+        .join(server_model, server_model.c.id == model.c.server_model_id)
+        .where(_DOMAIN.c.cluster_id == cluster)
+        .order_by(_DOMAIN.c.ordinal)
     )
+    domain = chip = rack = 0
+    for _, alike in groupby(domains, key=lambda row: row.domain_model_id):
+        first, *others = alike
+        per_rack = _servers_per_rack(connection, first.id)
+        part = Part(1 + len(others), first.servers, first.chips, per_rack, domain, chip, rack)
+        yield part
+        domain, chip, rack = domain + part.domains, chip + part.chips, rack + part.racks
 
 
 def _worn(connection: Connection, cluster: int) -> list[int]:
@@ -137,8 +184,8 @@ def _reach(connection: Connection, domains: list[int], chips: list[int], states:
     return np.where(healthy, sizes, 0).astype(np.uint8)
 
 
-def _servers_per_rack(connection: Connection, cluster: int) -> int:
-    rack = _T["rack"]
-    first = select(rack.c.id).where(rack.c.cluster_id == cluster, rack.c.ordinal == 0).scalar_subquery()
+def _servers_per_rack(connection: Connection, domain: int) -> int:
+    """How many servers the rack of a domain's first server holds."""
+    first = select(_SERVER.c.rack_id).where(_SERVER.c.domain_id == domain, _SERVER.c.ordinal == 0).scalar_subquery()
     count = select(func.count()).select_from(_SERVER).where(_SERVER.c.rack_id == first)
     return int(connection.scalar(count) or 1)

@@ -281,6 +281,7 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
                 "ordinal": row.ordinal,
                 "wiring": row.wiring,
                 "sides": sides(row.sides or ""),
+                "vendor_id": row.vendor_id,
             }
         elif row.kind == "chip":
             failed.add(row.id)
@@ -317,10 +318,10 @@ def _few(domain_ids: Collection[int]) -> None:
 
 
 def link_ref(nodes: Mapping[int, Attributes], links: Links, a: int, b: int) -> LinkRef:
-    """The link between two nodes of a wiring."""
+    """The link between two nodes of a wiring; of network nodes that are seen as one, it has its own one's address."""
     low, high = min(a, b), max(a, b)
     of = links[low][high]
-    return LinkRef(of["id"], nodes[low]["address"], nodes[high]["address"], Bandwidth(of["capacity"]))
+    return LinkRef(of["id"], nodes[low]["address"], of.get("above", nodes[high]["address"]), Bandwidth(of["capacity"]))
 
 
 def cut_links(graph: "Graph", side: Collection[int]) -> tuple[LinkRef, ...]:
@@ -357,6 +358,7 @@ def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -
         domain_model.c.slug.label("domain"),
         domain_model.c.wiring,
         domain_model.c.sides,
+        _T["network_node"].c.vendor_id,
     )
     query = query.outerjoin(model, model.c.id == chip.c.chip_model_id)
     query = query.outerjoin(of_switch, of_switch.c.id == switch.c.server_id)

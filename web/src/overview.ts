@@ -1,52 +1,90 @@
 // Every chip of a cluster at once: the packed list of /chips, where each chip is drawn, and in which colour.
 export const STATES = ["up", "degraded", "down", "maintenance"] as const;
 
-export interface Overview {
-  cluster: string;
-  chips: number;
+/** Domains of one model, which follow each other; first…: the numbers at which they begin. */
+export interface Part {
+  domains: number;
   perServer: number;
   perDomain: number;
   serversPerRack: number;
+  firstDomain: number;
+  firstChip: number;
+  firstRack: number;
+}
+
+export interface Overview {
+  cluster: string;
+  chips: number;
   domains: number;
+  parts: Part[];
   states: Uint8Array;
   pools: Uint8Array;
 }
 
-const HEADER = 24;
+const FIXED = 12;
 
 /** The packed list as trninv/routing/overview.py writes it. */
 export function unpacked(cluster: string, packed: ArrayBuffer): Overview {
   const view = new DataView(packed);
   const at = (place: number) => view.getUint32(4 + 4 * place, true);
-  const [version, chips, perServer, servers, serversPerRack] = [0, 1, 2, 3, 4].map(at) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  if (view.getUint32(0, false) !== 0x54524e49 || version !== 1)
+  const [version, chips] = [at(0), at(1)];
+  if (view.getUint32(0, false) !== 0x54524e49 || (version !== 1 && version !== 2))
     throw new Error("the list of chips is of another version");
+  const sizes =
+    version === 1
+      ? [[chips / (at(2) * at(3)), at(3), at(2), at(4)]]
+      : Array.from({ length: at(2) }, (_, part) => [0, 1, 2, 3].map((size) => at(3 + 4 * part + size)));
+  const header = FIXED + (version === 1 ? 12 : 4 + 16 * sizes.length);
+  const parts = partsOf(sizes as [number, number, number, number][]);
   return {
     cluster,
     chips,
-    perServer,
-    perDomain: perServer * servers,
-    serversPerRack,
-    domains: chips / (perServer * servers),
-    states: new Uint8Array(packed, HEADER, chips),
-    pools: new Uint8Array(packed, HEADER + chips, chips),
+    domains: parts.reduce((sum, part) => sum + part.domains, 0),
+    parts,
+    states: new Uint8Array(packed, header, chips),
+    pools: new Uint8Array(packed, header + chips, chips),
   };
 }
 
-export function addressOf({ cluster, perServer, perDomain }: Overview, chip: number): string {
-  const [domain, inside] = [Math.floor(chip / perDomain), chip % perDomain];
-  return `${cluster}/d${domain}/s${Math.floor(inside / perServer)}/c${inside % perServer}`;
+function partsOf(sizes: [number, number, number, number][]): Part[] {
+  let [firstDomain, firstChip, firstRack] = [0, 0, 0];
+  return sizes.map(([domains, servers, perServer, serversPerRack]) => {
+    const perDomain = servers * perServer;
+    const part = { domains, perServer, perDomain, serversPerRack, firstDomain, firstChip, firstRack };
+    firstDomain += domains;
+    firstChip += domains * perDomain;
+    firstRack += Math.ceil((domains * servers) / serversPerRack);
+    return part;
+  });
+}
+
+/** Its part, its domain's number, and its own within the domain. */
+function placeOf(of: Overview, chip: number): [Part, number, number] {
+  const part = of.parts.findLast((each) => each.firstChip <= chip) as Part;
+  const within = chip - part.firstChip;
+  return [part, part.firstDomain + Math.floor(within / part.perDomain), within % part.perDomain];
+}
+
+/** The first chip of a domain, and how many it has. */
+function chipsOf(of: Overview, domain: number): [number, number] {
+  const part = of.parts.findLast((each) => each.firstDomain <= domain) as Part;
+  return [part.firstChip + (domain - part.firstDomain) * part.perDomain, part.perDomain];
+}
+
+export function addressOf(of: Overview, chip: number): string {
+  const [{ perServer }, domain, inside] = placeOf(of, chip);
+  return `${of.cluster}/d${domain}/s${Math.floor(inside / perServer)}/c${inside % perServer}`;
 }
 
 export const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
 
-export const rackOf = (of: Overview, chip: number) => Math.floor(chip / of.perServer / of.serversPerRack);
+export function rackOf(of: Overview, chip: number): number {
+  const [{ perServer, serversPerRack, firstRack, firstChip }] = placeOf(of, chip);
+  return firstRack + Math.floor((chip - firstChip) / perServer / serversPerRack);
+}
+
+/** Which fifth of its domain a chip's pool is in. */
+export const fifthOf = (of: Overview, chip: number) => fifth(of.pools[chip] ?? 0, placeOf(of, chip)[0].perDomain);
 
 /** Tiles of a chip each, one a domain, with a cell between; trninv/drawing/fleet.py lays them out the same. */
 export interface Grid {
@@ -59,15 +97,15 @@ export interface Grid {
 
 const ASPECT = 1.6;
 
-export function grid({ domains, perDomain }: Overview): Grid {
-  const side = Math.ceil(Math.sqrt(perDomain));
+export function grid({ domains, parts }: Overview): Grid {
+  const side = Math.ceil(Math.sqrt(Math.max(...parts.map((part) => part.perDomain))));
   const columns = Math.ceil(Math.sqrt(domains * ASPECT));
   const rows = Math.ceil(domains / columns);
   return { side, columns, width: columns * (side + 1) + 1, height: rows * (side + 1) + 1 };
 }
 
-export function cellOf({ perDomain }: Overview, { side, columns }: Grid, chip: number): [number, number] {
-  const [domain, inside] = [Math.floor(chip / perDomain), chip % perDomain];
+export function cellOf(of: Overview, { side, columns }: Grid, chip: number): [number, number] {
+  const [, domain, inside] = placeOf(of, chip);
   const [column, row] = [domain % columns, Math.floor(domain / columns)];
   return [1 + column * (side + 1) + (inside % side), 1 + row * (side + 1) + Math.floor(inside / side)];
 }
@@ -77,8 +115,9 @@ export function chipAt(of: Overview, { side, columns }: Grid, x: number, y: numb
   const [column, row] = [Math.floor((x - 1) / (side + 1)), Math.floor((y - 1) / (side + 1))];
   const [dx, dy] = [Math.floor(x - 1 - column * (side + 1)), Math.floor(y - 1 - row * (side + 1))];
   const [domain, inside] = [row * columns + column, dy * side + dx];
-  const here = column >= 0 && column < columns && row >= 0 && dx < side && dy < side && inside < of.perDomain;
-  return here && domain < of.domains ? domain * of.perDomain + inside : -1;
+  if (column < 0 || column >= columns || row < 0 || dx >= side || dy >= side || domain >= of.domains) return -1;
+  const [first, chips] = chipsOf(of, domain);
+  return inside < chips ? first + inside : -1;
 }
 
 export const COLOURINGS = { state: "State", pool: "Memory pool", rack: "Rack", domain: "Domain" };
@@ -89,7 +128,7 @@ export const POOL_COLOURS = ["#d6453d", "#e07b39", "#e0a526", "#9cc36b", "#3d9a7
 export const PLACE_COLOURS = ["#4269d0", "#efb118", "#3ca951", "#a463f2", "#ff725c", "#6cc5b0", "#9c6b4e", "#97bbf5"];
 
 /** Fifths of the largest pool there could be: which of them a pool is in. */
-export const fifth = (pool: number, most: number) => Math.min(4, Math.floor((5 * pool) / most));
+const fifth = (pool: number, most: number) => Math.min(4, Math.floor((5 * pool) / most));
 
 function colourOf(of: Overview, colouring: Colouring, chip: number): string {
   const pick = (all: string[], at: number) => all[at % all.length] as string;
@@ -97,11 +136,11 @@ function colourOf(of: Overview, colouring: Colouring, chip: number): string {
     case "state":
       return pick(STATE_COLOURS, of.states[chip] ?? 0);
     case "pool":
-      return pick(POOL_COLOURS, fifth(of.pools[chip] ?? 0, of.perDomain));
+      return pick(POOL_COLOURS, fifthOf(of, chip));
     case "rack":
       return pick(PLACE_COLOURS, rackOf(of, chip));
     case "domain":
-      return pick(PLACE_COLOURS, Math.floor(chip / of.perDomain));
+      return pick(PLACE_COLOURS, placeOf(of, chip)[1]);
   }
 }
 
@@ -133,10 +172,10 @@ export function overviewSvg(of: Overview, colouring: Colouring, paper: string): 
     paths.get(colour)?.push(path);
   };
   for (let domain = 0; domain < of.domains; domain++) {
-    const first = domain * of.perDomain;
-    const colours = Array.from({ length: of.perDomain }, (_, at) => colourOf(of, colouring, first + at));
-    const square = of.perDomain === to.side ** 2 && colours.every((colour) => colour === colours[0]);
-    for (let at = 0; at < (square ? 1 : of.perDomain); at++) {
+    const [first, chips] = chipsOf(of, domain);
+    const colours = Array.from({ length: chips }, (_, at) => colourOf(of, colouring, first + at));
+    const square = chips === to.side ** 2 && colours.every((colour) => colour === colours[0]);
+    for (let at = 0; at < (square ? 1 : chips); at++) {
       const [x, y] = cellOf(of, to, first + at);
       const side = square ? to.side : 1;
       add(colours[at] as string, `M${x} ${y}h${side}v${side}h-${side}z`);

@@ -1,6 +1,6 @@
 """JSON of the shape that aws ec2 describe-instance-topology prints, for programs that read that, of a planned fleet.
 
-Every id has trninv in it, so that nobody takes it for one of AWS's.
+Every id has trninv in it, so that nobody takes it for one of AWS's, but for those of network nodes that AWS gave.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 from trninv.errors import NotExpressibleError
 from trninv.exporters.format import Format, Record
 from trninv.exporters.json_lines import listed, text
-from trninv.exporters.source import Server, Source
+from trninv.exporters.source import SEEN_NODE, Server, Source
 
 _TYPES = {
     "trn1.2xlarge": "trn1.2xlarge",
@@ -40,7 +40,7 @@ def _instance(server: Server) -> dict[str, Any]:
     return {
         "InstanceId": _id("i", server.name),
         "InstanceType": kind,
-        "NetworkNodes": [_id("nn", name) for name in server.network],
+        "NetworkNodes": [name if SEEN_NODE.fullmatch(name) else _id("nn", name) for name in server.network],
     } | ({"CapacityBlockId": _id("cb", server.domain)} if shared else {})
 
 
@@ -51,7 +51,7 @@ def _id(kind: str, name: str) -> str:
 def _read(lines: Iterable[str]) -> Iterator[Record]:
     for found in json.loads("\n".join(lines))["Instances"]:
         ids = found["InstanceId"], *found["NetworkNodes"], found.get("CapacityBlockId")
-        yield tuple(each and each.split("-trninv-", 1)[1] for each in ids)
+        yield tuple(each and each.split("-trninv-", 1)[-1] for each in ids)
 
 
 def _records(source: Source) -> Iterator[Record]:

@@ -1,13 +1,30 @@
 -- title: Capacity by generation and cluster
 -- answers: How many chips, how much HBM and how many dense BF16 TFLOPS does each cluster have, up or not, and what part is that of the chips listed?
--- parameter: generation = '' of v_cluster.generation — only this one, such as trn2
+-- parameter: generation = '' of chip_model.generation — only this one, such as trn2
+WITH part AS (
+    SELECT cluster_id, domain_model_id, count(*) AS domains FROM domain GROUP BY cluster_id, domain_model_id
+), made AS (
+    SELECT
+        chip.generation, cluster.slug AS cluster, cluster.system, chip.slug AS chip_model,
+        CAST(sum(part.domains) AS INTEGER) AS domains,
+        CAST(sum(part.domains * model.servers) AS INTEGER) AS servers,
+        CAST(sum(part.domains * model.chips) AS INTEGER) AS chips,
+        CAST(sum(part.domains * model.chips * chip.device_memory_bytes / 1073741824) AS BIGINT) AS hbm_gib,
+        CAST(sum(part.domains * model.chips * chip.bf16_gflops / 1000) AS BIGINT) AS bf16_tflops
+    FROM cluster
+    JOIN part ON part.cluster_id = cluster.id
+    JOIN domain_model AS model ON model.id = part.domain_model_id
+    JOIN server_model AS server ON server.id = model.server_model_id
+    JOIN chip_model AS chip ON chip.id = server.chip_model_id
+    GROUP BY chip.generation, cluster.slug, cluster.system, chip.slug
+)
 SELECT
-    generation, address AS cluster, system, domains, servers, chips, hbm_gib, bf16_tflops,
+    generation, cluster, system, domains, servers, chips, hbm_gib, bf16_tflops,
     CAST(chips AS DOUBLE PRECISION) * 100 / sum(chips) OVER () AS percent_of_chips,
     (SELECT dispute FROM v_fact WHERE subject = chip_model AND attribute = 'device_memory' AND picked = 'yes')
         AS hbm_of_a_chip_disputed,
     (SELECT dispute FROM v_fact WHERE subject = chip_model AND attribute = 'bf16_compute' AND picked = 'yes')
         AS bf16_of_a_chip_disputed
-FROM v_cluster
+FROM made
 WHERE generation = :generation OR :generation = ''
-ORDER BY generation, chips DESC, address
+ORDER BY generation, chips DESC, cluster

@@ -134,7 +134,7 @@ def _of_cluster(reader: Reader, scope: Scope) -> BisectionAnswer:
     inside, outside = split.sides(reader.connection)
     graphs = cluster.unworn(kinds)
     models = {edge["model"] for graph in graphs for _, _, edge in graph.edges(data=True)}
-    domain_models = {of["domain"] for graph in graphs for _, of in graph.nodes(data=True) if of["domain"]}
+    nodes = (of for graph in graphs for of in graph.nodes.values())
     return BisectionAnswer(
         of=scope.place.address,
         lower=Bandwidth(split.lower),
@@ -151,7 +151,7 @@ def _of_cluster(reader: Reader, scope: Scope) -> BisectionAnswer:
         reason=_reason(scope, chips, split.upper),
         definition=_DEFINED + (_TRANSIT if scope.transit else _ISOLATED) + scope.via.over,
         via=scope.via,
-        facts=evidence.of_links(reader, models) + evidence.of_fabric(reader, domain_models),
+        facts=evidence.of_links(reader, models) + evidence.of_fabric(reader, nodes),
         truncated=split.cut_size > len(split.cut),
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from trninv import solvers
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, LinkRef, Table, Told
-from trninv.routing.cluster import Alike, islands
+from trninv.routing.cluster import Alike, is_joined, islands
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Inside, Scope
 from trninv.routing.via import Reason
@@ -55,6 +55,9 @@ class Limit:
         if self.exact:
             return f"{self.upper / 10**9:,.6g} GB/s"
         return f"{self.lower / 10**9:,.6g} to {self.upper / 10**9:,.6g} GB/s"
+
+
+_APART = Limit(Bandwidth(0), Bandwidth(0), "the domains are below several network nodes that nothing joins", ())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +124,9 @@ def collectives(
     else:
         kinds = [kind for kind in islands(reader, scope) if kind.island.size]
         graphs, count = [kind.island.graph for kind in kinds], sum(k.island.size * len(k.domains) for k in kinds)
-        if sum(len(kind.domains) for kind in kinds) > 1:
+        if not is_joined(reader, scope):
+            to_all, gathered, ring, most = _APART, _APART, None, Fraction(0)
+        elif sum(len(kind.domains) for kind in kinds) > 1:
             (to_all, gathered, most), ring = _of_cluster(kinds, count), None
         else:  # what is left lies in one domain, or nothing is
             to_all, gathered, ring, most = _of_domain(_left(kinds))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from sqlalchemy import func, select
 
 from trninv import solvers
+from trninv.errors import WrongLevelError
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.routing import cluster, evidence
 from trninv.routing.answer import Answer, At, CitedFact, Exact, Table, Told
@@ -77,8 +78,8 @@ def distances(
     else:
         kinds = cluster.islands(reader, scope)
         chips, found = sum(kind.island.size * len(kind.domains) for kind in kinds), _counted(reader, scope, kinds, over)
-        models = {of["domain"] for kind in kinds for of in kind.island.graph.nodes.values() if of["domain"]}
-        facts = evidence.of_fabric(reader, models) if over is Via.ANY else ()
+        nodes = (of for kind in kinds for of in kind.island.graph.nodes.values())
+        facts = evidence.of_fabric(reader, nodes) if over is Via.ANY else ()
     pairs, reached = chips * (chips - 1) // 2, int(found.sum())
     by_hops = tuple(HopCount(hops, count) for hops, count in enumerate(found.tolist()) if count)
     return DistanceAnswer(
@@ -139,9 +140,15 @@ def _tree(reader: Reader, scope: Scope) -> tuple[dict[int, int], dict[int, int]]
     ours = link.c.domain_id.in_(scope.domains) if scope.members is not None else node.c.cluster_id == scope.place.id
     joined = link.join(node, node.c.id == link.c.a_id).join(top, top.c.id == link.c.b_id)
     carrying = (link.c.scope == "fabric") & link.c.state.in_(CARRYING) & top.c.state.in_(CARRYING)
-    of_domains = select(link.c.domain_id, func.min(link.c.b_id)).select_from(joined).where(carrying, ours)
-    found = reader.connection.execute(of_domains.where(link.c.domain_id.is_not(None)).group_by(link.c.domain_id))
-    domains = {domain: above for domain, above in found if above not in down}
+    nearest, farthest = func.min(link.c.b_id), func.max(link.c.b_id)
+    of_domains = select(link.c.domain_id, nearest, farthest).select_from(joined).where(carrying, ours)
+    found = reader.connection.execute(of_domains.where(link.c.domain_id.is_not(None)).group_by(link.c.domain_id)).all()
+    if any(nearest != farthest for _, nearest, farthest in found):
+        raise WrongLevelError(
+            f"{scope.place.address} has domains below several network nodes each, and distances are counted below one: "
+            "ask for a path between two chips, or about one domain"
+        )
+    domains = {domain: above for domain, above, _ in found if above not in down}
     uplinks = (
         select(link.c.id, link.c.a_id, link.c.b_id)
         .select_from(joined)

@@ -3,6 +3,7 @@ import { counted, number } from "../words";
 
 interface NetworkNode {
   address: string;
+  vendorId: string | null;
   tier: number;
   state: string;
 }
@@ -110,7 +111,7 @@ export function FabricPicture({
         ))}
         {all.map(({ node, ...box }) => (
           <g key={node.address} class={idle.has(node.address) ? "switch off" : "switch"}>
-            <title>{`${node.address}, ${idle.has(node.address) && node.state === "up" ? "cut off" : node.state}`}</title>
+            <title>{`${node.address}${node.vendorId ? ` ${node.vendorId}` : ""}, ${idle.has(node.address) && node.state === "up" ? "cut off" : node.state}`}</title>
             <rect {...box} />
             {node.tier !== last && (
               <text x={box.x + box.width / 2} y={box.y + 15}>

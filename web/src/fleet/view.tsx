@@ -7,7 +7,7 @@ import {
   cellOf,
   chipAt,
   domainOf,
-  fifth,
+  fifthOf,
   type Grid,
   grid,
   type Overview,
@@ -198,8 +198,9 @@ function Legend({
       ]);
     }
     return POOL_COLOURS.map((colour, at) => {
-      const size = memory ? ` of ${number(overview.perDomain * memory)} GiB` : "";
-      const count = tally(overview.pools, (pool) => fifth(pool, overview.perDomain) === at);
+      const each = overview.parts.length === 1 ? overview.parts[0]?.perDomain : undefined;
+      const size = each && memory ? ` of ${number(each * memory)} GiB` : "";
+      const count = tally(overview.pools, (_, chip) => fifthOf(overview, chip) === at);
       return [colour, `${at * 20} to ${at * 20 + 20} %${size}: ${counted(count, "chip")}`];
     });
   }, [overview, colouring, memory]);
@@ -214,8 +215,10 @@ function Legend({
   );
 }
 
-function tally(values: Uint8Array, test: (value: number) => boolean): number {
+function tally(values: Uint8Array, test: (value: number, at: number) => boolean): number {
   let found = 0;
-  for (const value of values) if (test(value)) found++;
+  values.forEach((value, at) => {
+    if (test(value, at)) found++;
+  });
   return found;
 }

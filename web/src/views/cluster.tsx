@@ -29,9 +29,12 @@ const LINKS = graphql(`
 `);
 
 const FABRIC = graphql(`
-  query Fabric($cluster: Address!) {
-    networkNodes(filter: { cluster: { eq: $cluster } }, first: 1000) { totalCount nodes { address tier ordinal state } }
-    links(filter: { cluster: { eq: $cluster }, scope: { eq: FABRIC }, cables: { gt: 1 } }, first: 1000) {
+  query Fabric($cluster: Address!, $uplinks: LinkFilter!) {
+    networkNodes(filter: { cluster: { eq: $cluster } }, first: 1000) {
+      totalCount
+      nodes { address vendorId tier ordinal state }
+    }
+    links(filter: $uplinks, first: 1000) {
       totalCount
       nodes { address state cables nominal { gigabytesPerSecond } bandwidth { gigabytesPerSecond } a { address } b { address } }
     }
@@ -64,19 +67,32 @@ export function ClusterView({ route }: { route: Route }) {
       </header>
       <Shown of={chips}>
         {(overview) => (
-          <Fleet overview={overview} route={route} memory={told.data?.cluster?.chips.nodes[0]?.memory.gibibytes} />
+          <Fleet
+            overview={overview}
+            route={route}
+            memory={overview.parts.length === 1 ? told.data?.cluster?.chips.nodes[0]?.memory.gibibytes : undefined}
+          />
         )}
       </Shown>
       {told.error && <Shown of={told}>{() => null}</Shown>}
       {told.data?.cluster && <NotUp noun="chip" of={told.data.cluster.worn} />}
       {broken.data && <NotUp noun="link" of={broken.data.links} />}
-      <Fabric cluster={slug} open={route.options.fabric === "yes"} />
+      {told.data?.cluster && (
+        <Fabric cluster={slug} adopted={told.data.cluster.system === "adopted"} open={route.options.fabric === "yes"} />
+      )}
     </article>
   );
 }
 
 function Told({ cluster }: { cluster: Cluster }) {
   const [domain, chip] = [cluster.domains.nodes[0], cluster.chips.nodes[0]];
+  if (cluster.system === "adopted")
+    return (
+      <p>
+        {counted(cluster.domains.totalCount, "domain")} in {counted(cluster.racks.totalCount, "rack")}, adopted from
+        what was imported
+      </p>
+    );
   return (
     <p>
       {number(cluster.domains.totalCount)} × {domain?.model} in {counted(cluster.racks.totalCount, "rack")}
@@ -115,8 +131,10 @@ function shown(address: string): string {
   return href("domain", `${cluster}/${domain}`, { from: /c\d+$/.test(end) ? inside.join("/") : undefined });
 }
 
-function Fabric({ cluster, open }: { cluster: string; open: boolean }) {
-  const asked = asking(FABRIC, { cluster });
+function Fabric({ cluster, adopted, open }: { cluster: string; adopted: boolean; open: boolean }) {
+  // an adopted one may have an uplink of one cable, and is small enough to look at the addresses of all its links
+  const some = adopted ? { address: { startsWith: `${cluster}/fabric/t` } } : { cables: { gt: 1 } };
+  const asked = asking(FABRIC, { cluster, uplinks: { cluster: { eq: cluster }, scope: { eq: "FABRIC" }, ...some } });
   const loaded = useAsked(open ? asked : null);
   return (
     <details open={open} onToggle={(event) => change({ fabric: event.currentTarget.open ? "yes" : undefined }, true)}>

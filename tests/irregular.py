@@ -1,0 +1,54 @@
+"""Plans of clusters such as are adopted: domains of several models below network nodes in no documented shape."""
+
+import random
+from collections.abc import Mapping, Sequence
+
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import migrate, stamp
+from trninv.inventory.database import connect, writing
+from trninv.inventory.plan import ADOPTED, Part, Plan
+from trninv.topology.tree import Tree
+
+MIXED = {"trn1.2xlarge": 1, "trn1.32xlarge": 3, "trn2-16.48xlarge": 2, "u-trn2x64": 3, "trn3-gen1": 1}
+
+
+def plan(domains: Mapping[str, int], ways: Sequence[Sequence[Sequence[str]]]) -> Plan:
+    """So many domains of each model; of each domain, the network nodes above each server (or above all)."""
+    known = {system.domain.slug: system.domain for system in systems().systems}
+    parts = tuple(Part(known[model], count) for model, count in domains.items())
+    sizes = [part.model.blueprint.servers for part in parts for _ in range(part.domains)]
+    above = {
+        (domain, server): tuple(ways[domain][server % len(ways[domain])])
+        for domain, servers in enumerate(sizes)
+        for server in range(servers)
+    }
+    return Plan(ADOPTED, parts, Tree.of(above))
+
+
+def irregular(domains: Mapping[str, int], seed: int, *, tops: int = 1, split: bool = True) -> Plan:
+    """Domains below random trees of 2 to 4 tiers; some hang below several nodes, if they may be split."""
+    chance = random.Random(seed)
+    tiers = chance.randint(2, 4)
+
+    def way(top: str) -> list[str]:
+        found = [top]
+        for _ in range(tiers - 1 - (chance.random() < 0.2)):
+            found.append(f"{found[-1]}{chance.choice('abc')}")
+        return found
+
+    def ways() -> list[list[str]]:
+        top = f"nn-{chance.randrange(tops)}"
+        return [way(top) for _ in range(2 if split and chance.random() < 0.4 else 1)]
+
+    return plan(domains, [ways() for _ in range(sum(domains.values()))])
+
+
+def make(url: str, plans: Mapping[str, Plan]) -> str:
+    """These clusters in an empty database; its URL."""
+    with connect(url) as engine:
+        migrate.make(engine)
+        for slug, each in plans.items():
+            with writing(engine) as connection:
+                stamp.make(connection, catalog(), each, slug)
+    return url

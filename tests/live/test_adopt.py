@@ -1,0 +1,244 @@
+"""A cluster out of what was imported: which domains, which slots, which network nodes; and what is left out, why."""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from seen import TOP, below, fleet, instance
+from sqlalchemy import Connection, Engine, text
+
+from conftest import BACKENDS, Databases, Run
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import AddressError, AdoptionError, ClusterExistsError
+from trninv.importers.observation import File, observe
+from trninv.inventory import stamp
+from trninv.inventory.address import resolve
+from trninv.inventory.binding import Standing, put
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.verify import verify
+from trninv.live.adopt import Adopted, adopt
+
+
+@pytest.fixture
+def engine(databases: Databases) -> Iterator[Engine]:
+    with connect(databases.migrated("sqlite")) as made:
+        yield made
+
+
+def keep(connection: Connection, kind: str, *documents: object, **more: Any) -> None:
+    files = [File(f"{at}.json", BytesIO(json.dumps(each).encode())) for at, each in enumerate(documents)]
+    observe(connection, kind, files, **more)
+
+
+def made(engine: Engine, *instances: dict[str, Any], name: str = "lab") -> Adopted:
+    """Adopted from a page of DescribeInstanceTopology."""
+    with writing(engine) as connection:
+        keep(connection, "ec2", {"Instances": list(instances)})
+        return adopt(connection, catalog(), systems(), name)
+
+
+def standing(engine: Engine) -> dict[str, str]:
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT address, instance FROM binding WHERE until IS NULL ORDER BY id"))
+        return {row.address: row.instance for row in rows}
+
+
+def ultra(*numbers: int, block: str = "cb-1", node: str = "nn-c") -> Iterator[dict[str, Any]]:
+    return (below(instance(number, "trn2u.48xlarge", block), "nn-a", "nn-b", node) for number in numbers)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_mixed_fleet_is_one_import_and_one_cluster(databases: Databases, backend: str) -> None:
+    with connect(databases.migrated(backend)) as engine:
+        with writing(engine) as connection:
+            keep(connection, "ec2", *fleet())
+            would = adopt(connection, catalog(), systems(), "prod", dry_run=True)
+            assert connection.scalar(text("SELECT count(*) FROM cluster")) == 0
+            found = adopt(connection, catalog(), systems(), "prod")
+        assert would == found
+        assert {each.model: (each.domains, each.machines, each.empty) for each in found.models} == {
+            "Trn1.2xlarge": (1, 1, 0),
+            "Trn1.32xlarge": (1, 1, 0),
+            "Trn2-16.48xlarge": (4, 4, 0),
+            "Trn2 UltraServer": (3, 11, 1),
+        }
+        assert found.tiers == (1, 3, 4)
+        assert [left.name for left in found.left_out] == ["i-00000000000000028"]
+        assert len(standing(engine)) == 17
+        with reading(engine) as connection:
+            assert list(verify(connection, catalog(), systems())) == []
+            down = connection.execute(text("SELECT address, state, why FROM state_event")).all()
+            node = resolve(connection, "prod/fabric/t1/n0").id
+            vendor_id = text("SELECT vendor_id FROM network_node WHERE id = :node")
+            assert connection.scalar(vendor_id, {"node": node}) == TOP
+        assert [tuple(row) for row in down] == [("prod/d8/s3", "down", "no instance")]
+
+
+def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:
+    page = list(ultra(1, 2, 3, 4))
+    with writing(engine) as connection:
+        keep(connection, "ec2", {"Instances": page})
+        for number, position in ((1, 3), (2, 0), (3, 1)):
+            name = f"i-{number:017x}"
+            label = "neuron.amazonaws.com/ultraserver-"
+            labels = {f"{label}server-id-4": "00000000000000ab", f"{label}node-id-4": str(position)}
+            node = {"kind": "Node", "metadata": {"name": f"n{number}", "labels": labels}, "status": {}}
+            node["spec"] = {"providerID": f"aws:///us-west-2d/{name}"}
+            keep(connection, "kubernetes", {"kind": "List", "items": [node]})
+        found = adopt(connection, catalog(), systems(), "lab")
+    assert standing(engine) == {f"lab/d0/s{at}": f"i-{number:017x}" for at, number in enumerate((2, 3, 4, 1))}
+    assert found.models[0].ordered == 1
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT address FROM binding WHERE confidence = 'interchangeable'"))
+        assert [row.address for row in rows] == ["lab/d0/s2"]
+
+
+def test_a_capacity_block_names_a_domain_of_ultraservers_alone(engine: Engine) -> None:
+    plain = (below(instance(number, "trn2.48xlarge", "cb-9"), "nn-a", "nn-b", "nn-c") for number in (10, 11))
+    found = made(engine, *ultra(1, 2), *plain)
+    assert [(each.model, each.domains) for each in found.models] == [("Trn2-16.48xlarge", 2), ("Trn2 UltraServer", 1)]
+
+
+@pytest.mark.parametrize(
+    ("instances", "why"),
+    [
+        ([instance(9, "trn2.3xlarge")], "its type trn2.3xlarge is not that of one model in the catalog"),
+        ([instance(9, "g5.xlarge", "cb-2")], "its type g5.xlarge is not that of one model in the catalog"),
+        ([instance(9, "trn3.48xlarge", "cb-2")], "how many chips it has would say"),
+        ([instance(9, "trn2u.48xlarge")], "no source says which Trn2 UltraServer it is in"),
+        (
+            [instance(n, "trn2u.48xlarge", "cb-5") for n in range(20, 25)],
+            "cb-5 has 5 machines, and one Trn2 UltraServer 4",
+        ),
+    ],
+)
+def test_what_fits_no_domain_is_left_out_and_told_why(
+    engine: Engine, instances: list[dict[str, Any]], why: str
+) -> None:
+    found = made(engine, *ultra(1, 2), *(below(each, "nn-a", "nn-b", "nn-d") for each in instances))
+    assert [left.name for left in found.left_out] == [each["InstanceId"] for each in instances]
+    assert all(why in left.why for left in found.left_out)
+    assert set(standing(engine)) == {"lab/d0/s0", "lab/d0/s1"}
+
+
+def test_chips_tell_the_models_of_trn3_apart(engine: Engine) -> None:
+    def chips(name: str, count: int) -> list[dict[str, Any]]:
+        return [{"instance_id": name, "neuron_device": at, "bdf": f"0000:{at:02x}:00.0"} for at in range(count)]
+
+    pages = [
+        below(instance(number, "trn3.48xlarge", f"cb-{number // 10}"), "nn-a", "nn-b") for number in (10, 11, 20, 21)
+    ]
+    with writing(engine) as connection:
+        keep(connection, "ec2", {"Instances": pages})
+        for number, count in ((10, 16), (11, 16), (20, 4), (21, 4)):
+            keep(connection, "neuron-ls", chips(f"i-{number:017x}", count))
+        found = adopt(connection, catalog(), systems(), "lab")
+    assert [(each.model, each.machines, each.empty) for each in found.models] == [
+        ("Trn3 Gen1 UltraServer", 2, 2),
+        ("Trn3 Gen2 UltraServer", 2, 34),
+    ]
+
+
+def test_a_machine_below_no_network_node_is_left_out_beside_others(engine: Engine) -> None:
+    alone = below(instance(9, "trn1.32xlarge"))
+    found = made(engine, *ultra(1), alone)
+    assert [left.why.split(":")[0] for left in found.left_out] == ["no source says below which network nodes it is"]
+    with writing(engine) as connection:
+        assert adopt(connection, catalog(), systems(), "single").tiers == ()  # alone it needs no fabric
+
+
+def test_servers_of_a_domain_may_hang_below_several_network_nodes(engine: Engine) -> None:
+    found = made(engine, *ultra(1, 2, node="nn-c"), *ultra(3, node="nn-d"))
+    assert found.tiers == (1, 1, 2)
+    query = """
+        SELECT DISTINCT server.ordinal, network_node.vendor_id FROM nic JOIN server ON server.id = nic.server_id
+        JOIN link ON link.a_id = nic.id JOIN network_node ON network_node.id = link.b_id ORDER BY server.ordinal"""
+    with engine.connect() as connection:
+        assert [row.vendor_id for row in connection.execute(text(query))] == ["nn-c", "nn-c", "nn-d", "nn-c"]
+
+
+def test_a_network_node_in_two_places_is_refused(engine: Engine) -> None:
+    other = below(instance(9, "trn1.32xlarge"), "nn-x", "nn-b")
+    with pytest.raises(AdoptionError, match="network node nn-b is in tier 2 below nn-"):
+        made(engine, *ultra(1), other)
+    with engine.connect() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM cluster")) == 0
+
+
+def test_a_machine_that_was_not_seen_for_long_is_gone(engine: Engine) -> None:
+    with writing(engine) as connection:
+        keep(connection, "ec2", {"Instances": list(ultra(1, 2, 3))})
+        old = (datetime.now(UTC) - timedelta(days=3)).isoformat(timespec="seconds")
+        connection.execute(text("UPDATE observation SET seen_at = :old"), {"old": old})
+    assert made(engine, *ultra(2, 3)).models[0].machines == 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_again_it_changes_nothing_and_takes_no_more(databases: Databases, backend: str) -> None:
+    with connect(databases.migrated(backend)) as engine:
+        made(engine, *ultra(1, 2))
+        before = standing(engine)
+        assert made(engine, *ultra(1, 2)).is_known
+        assert standing(engine) == before
+        with pytest.raises(ClusterExistsError, match="lab was adopted already, and 1 machine came since"):
+            made(engine, *ultra(1, 2), *ultra(7, block="cb-2"))
+        again = made(engine, *ultra(1, 2), *ultra(7, block="cb-2"), name="more")
+        assert (again.models[0].machines, again.models[0].empty) == (1, 3)
+        with reading(engine) as connection:
+            assert list(verify(connection, catalog(), systems())) == []
+
+
+def test_a_slot_that_was_empty_is_up_again_once_an_instance_stands_there(engine: Engine) -> None:
+    made(engine, *ultra(1, 2))
+    with writing(engine) as connection:
+        slot = resolve(connection, "lab/d0/s3")
+        put(connection, [Standing(slot.id, slot.address, "i-0f", None, "pin", "certain")], who="tests")
+        found = adopt(connection, catalog(), systems(), "lab")
+        states = connection.execute(text("SELECT ordinal, state FROM server ORDER BY ordinal")).all()
+    assert found.filled == ("lab/d0/s3",)
+    assert [row.state for row in states] == ["up", "up", "down", "up"]
+
+
+def test_names_are_checked_and_clusters_of_documents_kept(engine: Engine) -> None:
+    with writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn1"))
+        with pytest.raises(ClusterExistsError, match=r"trn1.32xlarge is there already, as trn1.32xlarge"):
+            adopt(connection, catalog(), systems(), "trn1.32xlarge")
+        with pytest.raises(AddressError):
+            adopt(connection, catalog(), systems(), "a b")
+        with pytest.raises(AdoptionError, match="nothing was imported"):
+            adopt(connection, catalog(), systems(), "lab")
+
+
+def _lines(told: str) -> Iterable[str]:
+    return (line.strip() for line in told.splitlines())
+
+
+def test_the_command_tells_what_it_made(run: Run, databases: Databases, tmp_path: Path) -> None:
+    url = databases.migrated("sqlite")
+    pages = []
+    for at, page in enumerate(fleet()):
+        pages.append(str(tmp_path / f"{at}.json"))
+        Path(pages[-1]).write_text(json.dumps(page))
+    assert run("import", "ec2", *pages, database=url)[0] == 0
+    status, out, _ = run("adopt", "prod", "--dry-run", database=url)
+    assert (status, "prod: would be adopted" in out) == (0, True)
+    status, out, _ = run("adopt", "prod", database=url)
+    assert status == 0
+    assert "network nodes: 1 in tier 1, 3 in tier 2, 4 in tier 3; what their uplinks carry is assumed" in out
+    assert "11 instances of UltraServers in the order of their ids" in out
+    assert "left out: 1 machine (i-00000000000000028): its type m5.large is not that of one model" in out
+    assert run("verify", database=url)[1] == "as the catalog says: prod\n"
+    assert run("adopt", "prod", database=url)[1] == "prod: adopted already\n"
+    shown = run("show", "prod/fabric/t2/n0", database=url)[1]
+    assert any(line.startswith("vendor's id") and line.endswith("nn-aaaaaaa0") for line in _lines(shown))
+    tree = run("topology", "prod", "--as", "slurm-tree", "--check", "-o", str(tmp_path / "tree.conf"), database=url)
+    assert tree[0] == 0
+    assert "SwitchName=nn-aaaaaaa5 Switches=prod-d[0-1]" in (tmp_path / "tree.conf").read_text()
+    aws = run("topology", "prod", "--as", "aws", "--check", database=url)
+    assert f'"NetworkNodes": ["{TOP}", "nn-aaaaaaa5"]' in aws[1]

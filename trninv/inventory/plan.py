@@ -1,0 +1,150 @@
+"""What a cluster is made of: parts, each so many equal domains, and the fabric above them.
+
+A seeded cluster is one part below a fabric of the documented shape, an adopted one has a part for each model of domain,
+below the network nodes that its instances report.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, groupby
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from trninv.catalog.facts import Catalog
+from trninv.catalog.models import DomainModel, System, Systems
+from trninv.inventory.schema import TABLES
+from trninv.topology.clos import Fabric
+from trninv.topology.tree import NetworkNode, Tree
+
+ADOPTED: Final = "adopted"
+"""What an adopted cluster has as its system."""
+
+_T = TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Equal domains that follow each other in a cluster."""
+
+    model: DomainModel
+    domains: int
+
+    @property
+    def nics(self) -> Counter[int]:
+        """How many NICs each server of a domain has."""
+        return Counter(node.server or 0 for node in self.model.blueprint.nodes if node.kind == "nic")
+
+
+class Uplink(NamedTuple):
+    """From a network node to the one above it, by local numbers, with the cables of each kind of wire below it."""
+
+    a: int
+    b: int
+    cables: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts in the order of their domains, and the fabric; None: nothing joins them.
+
+    Attributes
+    ----------
+    system
+        What the cluster says that it was made as.
+
+    """
+
+    system: str
+    parts: tuple[Part, ...]
+    fabric: Fabric | Tree | None
+
+    @classmethod
+    def of(cls, catalog: Catalog, system: System) -> "Plan":
+        """Of a system as it is seeded."""
+        return cls(system.slug, (Part(system.domain, system.domains),), system.fabric(catalog))
+
+    @property
+    def domains(self) -> int:
+        """Domains of all parts."""
+        return sum(part.domains for part in self.parts)
+
+    @property
+    def models(self) -> tuple[DomainModel, ...]:
+        """The model of each part."""
+        return tuple(part.model for part in self.parts)
+
+    @cached_property
+    def firsts(self) -> tuple[int, ...]:
+        """Ordinal of each part's first domain."""
+        return tuple(accumulate((part.domains for part in self.parts), initial=0))[:-1]
+
+    def uplinks(self) -> Iterator[Uplink]:
+        """Links between network nodes: each carries what all NICs below it do."""
+        if isinstance(self.fabric, Fabric):
+            (part,) = self.parts
+            for link in self.fabric.uplinks():
+                yield Uplink(link.a, link.b, {part.model.nic.slug: link.domains * part.nics.total()})
+        elif self.fabric:
+            below = self._cables(self.fabric)
+            for node in self.fabric.nodes():  # from the lowest tier up
+                if (over := self.fabric.above.get(node.local)) is not None:
+                    below[over].update(below[node.local])
+                    yield Uplink(node.local, over, below[node.local])
+
+    def _cables(self, fabric: Tree) -> list[Counter[str]]:
+        """Cables of servers to each network node."""
+        found = [Counter[str]() for _ in fabric.nodes()]
+        parts = [each for part in self.parts for each in [(part.model.nic.slug, part.nics)] * part.domains]
+        for (domain, server), node in fabric.servers.items():
+            wire, nics = parts[domain]
+            found[node][wire] += nics[server]
+        return found
+
+
+def plan_of(connection: Connection, catalog: Catalog, systems: Systems, cluster: Mapping[Any, Any]) -> Plan | None:
+    """What a cluster must be: as its system is seeded, or as it was adopted; None if there is no such system."""
+    if cluster["system"] == ADOPTED:
+        return _adopted(connection, systems, cluster)
+    system = systems.names.get(cluster["system"])
+    return Plan.of(catalog, system.resized(cluster["domains"])) if system else None
+
+
+def _adopted(connection: Connection, systems: Systems, cluster: Mapping[Any, Any]) -> Plan | None:
+    """From the rows that say which domain is of which model, and what hangs below which network node."""
+    domain, model = _T["domain"], _T["domain_model"]
+    query = select(model.c.slug).join(domain, domain.c.domain_model_id == model.c.id)
+    slugs = connection.scalars(query.where(domain.c.cluster_id == cluster["id"]).order_by(domain.c.ordinal)).all()
+    models = {system.domain.slug: system.domain for system in systems.systems}
+    if not slugs or not models.keys() >= set(slugs):
+        return None
+    parts = tuple(Part(models[slug], len(list(alike))) for slug, alike in groupby(slugs))
+    return Plan(ADOPTED, parts, _tree(connection, cluster["id"]))
+
+
+def _tree(connection: Connection, cluster: int) -> Tree | None:
+    node, above, link = _T["node"], _T["network_node"], _T["link"]
+    query = select(above).join(node, node.c.id == above.c.id).where(node.c.cluster_id == cluster).order_by(above.c.id)
+    nodes = connection.execute(query).all()
+    local = {row.id: number for number, row in enumerate(nodes)}
+    if not nodes:
+        return None
+    ours = link.c.a_id.between(nodes[0].id, nodes[-1].id), link.c.b_id.between(nodes[0].id, nodes[-1].id)
+    uplinks = connection.execute(select(link.c.a_id, link.c.b_id).where(*ours))
+    domain, server, nic = _T["domain"], _T["server"], _T["nic"]
+    servers = (
+        select(domain.c.ordinal.label("domain"), server.c.ordinal.label("server"), func.min(link.c.b_id).label("above"))
+        .select_from(domain)
+        .join(server, server.c.domain_id == domain.c.id)
+        .join(nic, nic.c.server_id == server.c.id)
+        .join(link, link.c.a_id == nic.c.id)
+        .where(domain.c.cluster_id == cluster, link.c.scope == "fabric")
+        .group_by(domain.c.ordinal, server.c.ordinal)
+    )
+    return Tree(
+        tuple(NetworkNode(local[row.id], row.tier, row.ordinal, row.vendor_id) for row in nodes),
+        {local[row.a_id]: local[row.b_id] for row in uplinks if {row.a_id, row.b_id} <= local.keys()},
+        {(row.domain, row.server): local[row.above] for row in connection.execute(servers) if row.above in local},
+    )

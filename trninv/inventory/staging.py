@@ -1,0 +1,193 @@
+"""The blueprints of a cluster's parts and its fabric as rows: in temporary tables, on a standby within statements."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from sqlalchemy import CTE, BigInteger, Column, Connection, Integer, MetaData, Table, Text, insert, select, text
+
+from trninv.catalog.facts import Catalog
+from trninv.inventory.inline import inline, only_reads
+from trninv.inventory.plan import Part, Plan
+from trninv.inventory.schema import TABLES
+from trninv.topology.tree import Tree
+
+_META = MetaData()
+Rows = Mapping[Table, Sequence[Mapping[str, Any]]]
+
+
+def _temporary(name: str, *keys: str, **columns: type[Integer | BigInteger | Text]) -> Table:
+    listed = (Column(key, kind, primary_key=key in keys) for key, kind in columns.items())
+    return Table(f"blueprint_{name}", _META, *listed, prefixes=["TEMPORARY"])
+
+
+SERVER: Final = _temporary("server", part=Integer, local=Integer, rack=Integer)
+TRAY: Final = _temporary(
+    "tray", part=Integer, local=Integer, server=Integer, ordinal=Integer, kind=Text, rack_units=Integer
+)
+NODE: Final = _temporary(
+    "node",
+    part=Integer,
+    local=Integer,
+    kind=Text,
+    server=Integer,
+    rack=Integer,
+    tray=Integer,
+    ordinal=Integer,
+    bandwidth_bytes_per_s=BigInteger,
+)
+CORE: Final = _temporary("core", part=Integer, local=Integer, chip=Integer, ordinal=Integer)
+LINK: Final = _temporary(
+    "link",
+    part=Integer,
+    local=Integer,
+    a=Integer,
+    b=Integer,
+    server=Integer,
+    link_model_id=Integer,
+    bandwidth_bytes_per_s=BigInteger,
+    lanes=Integer,
+    technology=Text,
+    scope=Text,
+)
+"""A link with a null b goes from a NIC of this server to the network node above."""
+NETWORK_NODE: Final = _temporary("network_node", local=Integer, tier=Integer, ordinal=Integer, vendor_id=Text)
+UPLINK: Final = _temporary(
+    "uplink",
+    local=Integer,
+    a=Integer,
+    b=Integer,
+    link_model_id=Integer,
+    bandwidth_bytes_per_s=BigInteger,
+    cables=Integer,
+    technology=Text,
+    scope=Text,
+)
+ABOVE: Final = _temporary("above", "domain", "server", domain=Integer, server=Integer, node=Integer)
+"""The network node above each server, where that does not follow from the domain's number."""
+
+
+@contextmanager
+def staged(connection: Connection, rows: Rows) -> Iterator[list[CTE]]:
+    """Rows in their tables while the context lasts; where none can be made, what each statement must have beside it."""
+    if only_reads(connection):
+        yield [inline(table, listed) for table, listed in rows.items()]
+        return
+    _META.create_all(connection)  # an error rolls them back with the caller's transaction
+    for table, listed in rows.items():
+        if listed:
+            connection.execute(insert(table), listed)
+    yield []
+    _META.drop_all(connection)
+
+
+def analyze(connection: Connection) -> None:
+    """Let PostgreSQL know that a blueprint is smaller than the cluster, so that it crosses them domain by domain."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL jit = off"))
+        for table in (*_META.tables, "domain"):
+            connection.execute(text(f"ANALYZE {table}"))
+
+
+def blueprint_rows(connection: Connection, catalog: Catalog, plan: Plan) -> dict[Table, list[dict[str, Any]]]:
+    """What each part and the fabric are made of."""
+    wires = _wires(connection)
+    found: dict[Table, list[dict[str, Any]]] = {table: [] for table in (SERVER, TRAY, NODE, CORE, LINK)}
+    for number, part in enumerate(plan.parts):
+        for table, listed in _part(catalog, part, wires, joined=plan.fabric is not None).items():
+            found[table] += ({"part": number, **row} for row in listed)
+    return found | _fabric(plan, wires)
+
+
+def _wires(connection: Connection) -> dict[str, dict[str, Any]]:
+    """A link's columns, by the slug of its model."""
+    return {
+        row.slug: {
+            "link_model_id": row.id,
+            "bandwidth_bytes_per_s": row.bandwidth_bytes_per_s,
+            "lanes": row.lanes,
+            "technology": row.technology,
+            "scope": row.scope,
+        }
+        for row in connection.execute(select(TABLES["link_model"]))
+    }
+
+
+def _fabric(plan: Plan, wires: Mapping[str, dict[str, Any]]) -> dict[Table, list[dict[str, Any]]]:
+    """Network nodes, and uplinks that carry as much as all NICs below them, with one cable for each."""
+    nodes = plan.fabric.nodes() if plan.fabric else ()
+    return {
+        NETWORK_NODE: [{"vendor_id": None, **node._asdict()} for node in nodes],
+        UPLINK: [
+            {"local": local, "a": link.a, "b": link.b} | _bundle(link.cables, wires)
+            for local, link in enumerate(plan.uplinks())
+        ],
+        ABOVE: [
+            {"domain": domain, "server": server, "node": node}
+            for (domain, server), node in (plan.fabric.servers.items() if isinstance(plan.fabric, Tree) else ())
+        ],
+    }
+
+
+def _bundle(cables: Mapping[str, int], wires: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Cables side by side as one link, of the model that most of them are of."""
+    most = max(sorted(cables), key=lambda wire: cables[wire])
+    carries = sum(number * wires[wire]["bandwidth_bytes_per_s"] for wire, number in cables.items())
+    shared = {key: wires[most][key] for key in ("link_model_id", "technology")}
+    return shared | {"scope": "fabric", "cables": sum(cables.values()), "bandwidth_bytes_per_s": carries}
+
+
+def _part(
+    catalog: Catalog, part: Part, known: Mapping[str, dict[str, Any]], *, joined: bool
+) -> dict[Table, list[dict[str, Any]]]:
+    domain, blueprint = part.model, part.model.blueprint
+    wires = {role: known[link.slug] for role, link in domain.links.items()}
+    heads = catalog.find(domain.server.slug, "head_trays") or 0
+    trays = heads + len(domain.server.trays) if domain.server.trays else 0
+    tray_of = {chip: heads + tray for tray, chips in enumerate(domain.server.trays) for chip in chips}
+    cores = catalog.value(domain.server.chip.slug, "cores")
+    return {
+        SERVER: [{"local": server, "rack": blueprint.rack_of(server)} for server in range(blueprint.servers)],
+        TRAY: [
+            {
+                "local": server * trays + tray,
+                "server": server,
+                "ordinal": tray,
+                "kind": kind,
+                "rack_units": catalog.find(domain.server.slug, f"{kind}_tray_units"),
+            }
+            for server in range(blueprint.servers)
+            for tray in range(trays)
+            for kind in ("head" if tray < heads else "compute",)
+        ],
+        NODE: [
+            {
+                "local": local,
+                "kind": node.kind,
+                "server": node.server,
+                "rack": node.rack,
+                "tray": (node.server or 0) * trays + tray_of[node.ordinal] if node.kind == "chip" and trays else None,
+                "ordinal": node.ordinal,
+                "bandwidth_bytes_per_s": wires["nic"]["bandwidth_bytes_per_s"] if node.kind == "nic" else None,
+            }
+            for local, node in enumerate(blueprint.nodes)
+        ],
+        CORE: [
+            {"local": chip * cores + core, "chip": chip, "ordinal": core}
+            for chip in range(blueprint.chips)
+            for core in range(cores)
+        ],
+        LINK: [
+            {"local": local, "a": a, "b": b, "server": server, **wire}
+            for local, (a, b, server, wire) in enumerate(
+                [
+                    *((link.a, link.b, None, wires[link.role]) for link in blueprint.links),
+                    *(
+                        (nic, None, node.server, wires["nic"] | {"scope": "fabric", "lanes": None})
+                        for nic, node in enumerate(blueprint.nodes)
+                        if node.kind == "nic" and joined
+                    ),
+                ]
+            )
+        ],
+    }
