@@ -25,6 +25,7 @@ CHIP = "u-trn2x64/d0/s0/c3"
 NODES = "query ($i: [ID!]!) { nodes(ids: $i) { id ... on Chip { address cores { nodes { address } } } } }"
 SUPPOSED = 'query ($a: [Address!]) { whatIf(down: $a) { memoryPool(of: "trn2-16.48xlarge/d0/s0/c0") { chips } } }'
 SMALL = f'{{ memoryPool(of: "{CHIP}") {{ chips }} }}'
+CITING = f'{{ memoryPool(of: "{CHIP}") {{ chips facts {{ attribute }} }} }}'
 _SET = "mutation ($i: SetStateInput!) { setState(input: $i) { changes { after thing { __typename } } } }"
 
 
@@ -56,7 +57,7 @@ def _ids(number: int) -> list[str]:
 @pytest.mark.parametrize(
     ("document", "variables", "is_large"),
     [
-        (SMALL, {}, False),
+        (CITING, {}, False),
         (NODES, {"i": _ids(10)}, False),
         (NODES, {"i": _ids(400)}, True),
         (SUPPOSED, {"a": [CHIP]}, False),
@@ -77,6 +78,7 @@ def test_what_is_large_is_executed_in_another_thread(
 def test_a_document_answers_the_same_in_either_place(api: Api) -> None:
     documents = [
         (SMALL, {}),
+        (CITING, {}),
         (NODES, {"i": _ids(30)}),
         ('{ memoryPool(of: "nowhere") { chips } viewer { scope } }', {}),
         ('{ a: bandwidth(from: "x", to: "y") { widest { hops } } sources { slug } systems { slug } }', {}),

@@ -142,6 +142,13 @@ class Wirings:
     def __init__(self, engine: Engine) -> None:
         self.engine, self.revision, self._lock, self._known = engine, Revision(engine), Lock(), [_Known()]
         self._state: State | None = None
+        self._at: Hashable | None = None
+
+    def at(self, revision: Hashable) -> "Wirings":
+        """The same, whose `current` is a revision that was just found."""
+        known = copy(self)
+        known._at = revision  # noqa: SLF001 # its own
+        return known
 
     def within(self, state: State) -> "Wirings":
         """The same, of one state."""
@@ -151,6 +158,8 @@ class Wirings:
 
     def current(self) -> Hashable | None:
         """The revision that is read."""
+        if self._at is not None:
+            return self._at
         return self._state.revision() if self._state else self.revision.current()
 
     def close(self) -> None:
