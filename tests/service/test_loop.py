@@ -101,7 +101,10 @@ def test_changes_are_made_in_either_place(api: Api) -> None:
     assert found["extensions"]["asOf"]["time"]
 
 
-def test_who_leaves_stops_what_is_put_together(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("document", "asks"), [(CITING, "ask"), (SMALL, "told")], ids=["executed", "by a plan"])
+def test_who_leaves_stops_what_is_put_together(
+    api: Api, monkeypatch: pytest.MonkeyPatch, document: str, asks: str
+) -> None:
     """Whether it is a question that is asked, or one that waits for a thread; then its thread takes the next."""
     began, ended = threading.Event(), threading.Event()
 
@@ -113,10 +116,10 @@ def test_who_leaves_stops_what_is_put_together(api: Api, monkeypatch: pytest.Mon
         finally:
             ended.set()
 
-    monkeypatch.setattr(Fleet, "ask", question)
+    monkeypatch.setattr(Fleet, asks, question)
 
     async def leave() -> None:
-        asked = asyncio.create_task(api.run(Request(SMALL)))
+        asked = asyncio.create_task(api.run(Request(document)))
         assert await asyncio.to_thread(began.wait, 30)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):

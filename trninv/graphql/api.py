@@ -210,7 +210,7 @@ class Api:
         return response
 
     async def _answer(self, asked: "_Asked", request: Request, who: tuple[str, str], reference: str) -> Response:
-        outline, fleet = asked.outline, self.fleet.in_one_state()
+        outline = asked.outline
         compiles = self.settings.compiled and bool(outline.plain)
         if compiles and len(outline.plain) == len(outline.roots):
             compiled = await self._compiled(asked, None)
@@ -224,6 +224,7 @@ class Api:
         ):
             return answer
         plain: dict[str, str] = {}
+        fleet = self.fleet.in_one_state()
         async with self._one_state(fleet):
             if compiles:
                 plain, _ = await self._compiled(asked, fleet) or ({}, None)

@@ -75,18 +75,29 @@ class Places:
             place.leave()
 
     async def _place(self) -> _Place:
+        if free := self._free():
+            return free
         with move_on_after(deadline.remaining(inf)):
             return await self._queued()
         raise BusyError("no worker was free in time: ask again later, or for less at a time")
+
+    def _free(self) -> _Place | None:
+        """A place, if nobody has to wait for it."""
+        holder, taken = object(), list[CapacityLimiter]()
+        try:
+            for limiter in self._limiters():
+                limiter.acquire_on_behalf_of_nowait(holder)
+                taken.append(limiter)
+        except WouldBlock:
+            _Place(holder, tuple(taken)).leave()
+            return None
+        return _Place(holder, tuple(taken))
 
     async def _queued(self) -> _Place:
         holder, taken = object(), list[CapacityLimiter]()
         try:
             for limiter in self._limiters():
-                try:
-                    limiter.acquire_on_behalf_of_nowait(holder)
-                except WouldBlock:
-                    await limiter.acquire_on_behalf_of(holder)
+                await limiter.acquire_on_behalf_of(holder)
                 taken.append(limiter)
         except BaseException:
             _Place(holder, tuple(taken)).leave()
