@@ -1,7 +1,8 @@
 """What is remembered of a database is bounded, never stale, and forgotten in the order of its use."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,41 @@ def test_a_path_inside_a_domain_is_that_of_its_graph(
     assert known > 6 * len(SYSTEMS)  # the others are of chips that are down
 
 
-def test_a_path_inside_a_known_domain_asks_nothing_of_the_tables(lite_fleet: Fleet) -> None:
+def test_what_else_is_asked_inside_a_domain_is_that_of_its_graph(worn: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All best paths, and the pool around a chip."""
+    chance, known = random.Random(6), 0
+    with worn.reading() as connection:
+        chips = [row.address for row in connection.execute(node_addresses().where(TABLES["node"].c.kind == "chip"))]
+    for system in SYSTEMS:
+        own = [chip for chip in chips if chip.startswith(f"{system.slug}/")]
+        for _ in range(6):
+            one, other = chance.choice(own), chance.choice(own)
+            questions: list[Callable[[Fleet], object]] = [
+                *(partial(Fleet.path, source=one, target=other, by=by, shape="all") for by in ("hops", "bandwidth")),
+                *(partial(Fleet.memory_pool, of=one, max_hops=hops) for hops in (None, 0, 2)),
+            ]
+            remembered = [ask(worn) for ask in questions]
+            known += worn._cache.ask((parse(one),), lambda _: True) is not None
+            with monkeypatch.context() as patch:
+                patch.setattr(FabricCache, "ask", lambda *_: None)
+                assert remembered == [ask(worn) for ask in questions]
+    assert known > 3 * len(SYSTEMS)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda fleet, a, b: fleet.path(a, b),
+        lambda fleet, a, b: fleet.path(a, b, shape="all"),
+        lambda fleet, a, _: fleet.memory_pool(a, 3),
+    ],
+    ids=["path", "all", "pool"],
+)
+def test_a_question_inside_a_known_domain_asks_nothing_of_the_tables(
+    lite_fleet: Fleet, ask: Callable[[Fleet, str, str], object]
+) -> None:
     """Every further pair costs no statement but that which asks whether the database has changed."""
-    lite_fleet.path(f"{DOMAIN}/s0/c1", f"{DOMAIN}/s2/c8")  # over links of the same kinds
+    ask(lite_fleet, f"{DOMAIN}/s0/c1", f"{DOMAIN}/s2/c8")  # over links of the same kinds
     asked: list[str] = []
 
     def note(*given: Any) -> None:
@@ -98,7 +131,7 @@ def test_a_path_inside_a_known_domain_asks_nothing_of_the_tables(lite_fleet: Fle
 
     event.listen(lite_fleet.engine, "before_cursor_execute", note)
     try:
-        lite_fleet.path(f"{DOMAIN}/s1/c0", f"{DOMAIN}/s3/c7")
+        ask(lite_fleet, f"{DOMAIN}/s1/c0", f"{DOMAIN}/s3/c7")
     finally:
         event.remove(lite_fleet.engine, "before_cursor_execute", note)
     assert not asked

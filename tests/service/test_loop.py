@@ -25,6 +25,7 @@ CHIP = "u-trn2x64/d0/s0/c3"
 NODES = "query ($i: [ID!]!) { nodes(ids: $i) { id ... on Chip { address cores { nodes { address } } } } }"
 SUPPOSED = 'query ($a: [Address!]) { whatIf(down: $a) { memoryPool(of: "trn2-16.48xlarge/d0/s0/c0") { chips } } }'
 SMALL = f'{{ memoryPool(of: "{CHIP}") {{ chips }} }}'
+CITING = f'{{ memoryPool(of: "{CHIP}") {{ chips facts {{ attribute }} }} }}'
 _SET = "mutation ($i: SetStateInput!) { setState(input: $i) { changes { after thing { __typename } } } }"
 
 
@@ -56,7 +57,7 @@ def _ids(number: int) -> list[str]:
 @pytest.mark.parametrize(
     ("document", "variables", "is_large"),
     [
-        (SMALL, {}, False),
+        (CITING, {}, False),
         (NODES, {"i": _ids(10)}, False),
         (NODES, {"i": _ids(400)}, True),
         (SUPPOSED, {"a": [CHIP]}, False),
@@ -77,6 +78,7 @@ def test_what_is_large_is_executed_in_another_thread(
 def test_a_document_answers_the_same_in_either_place(api: Api) -> None:
     documents = [
         (SMALL, {}),
+        (CITING, {}),
         (NODES, {"i": _ids(30)}),
         ('{ memoryPool(of: "nowhere") { chips } viewer { scope } }', {}),
         ('{ a: bandwidth(from: "x", to: "y") { widest { hops } } sources { slug } systems { slug } }', {}),
@@ -99,7 +101,10 @@ def test_changes_are_made_in_either_place(api: Api) -> None:
     assert found["extensions"]["asOf"]["time"]
 
 
-def test_who_leaves_stops_what_is_put_together(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("document", "asks"), [(CITING, "ask"), (SMALL, "told")], ids=["executed", "by a plan"])
+def test_who_leaves_stops_what_is_put_together(
+    api: Api, monkeypatch: pytest.MonkeyPatch, document: str, asks: str
+) -> None:
     """Whether it is a question that is asked, or one that waits for a thread; then its thread takes the next."""
     began, ended = threading.Event(), threading.Event()
 
@@ -111,10 +116,10 @@ def test_who_leaves_stops_what_is_put_together(api: Api, monkeypatch: pytest.Mon
         finally:
             ended.set()
 
-    monkeypatch.setattr(Fleet, "ask", question)
+    monkeypatch.setattr(Fleet, asks, question)
 
     async def leave() -> None:
-        asked = asyncio.create_task(api.run(Request(SMALL)))
+        asked = asyncio.create_task(api.run(Request(document)))
         assert await asyncio.to_thread(began.wait, 30)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):

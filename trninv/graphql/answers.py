@@ -67,7 +67,8 @@ def _field(owner: type, of: Shown) -> Any:
     def resolve(parent: strawberry.Parent[Any]) -> Any:
         return getattr(parent, of.name)
 
-    return strawberry.field(resolver=resolve, description=of.says, graphql_type=_type(owner, of.hint, of.forms))
+    kind, held = _type(owner, of.hint, of.forms), {"held": of.name}
+    return strawberry.field(resolver=resolve, description=of.says, graphql_type=kind, metadata=held)
 
 
 def _rows(of: Shown, kind: str) -> Any:

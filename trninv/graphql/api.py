@@ -1,7 +1,7 @@
 """Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -24,10 +24,7 @@ from trninv.errors import (
     BusyError,
     DatabaseError,
     ForbiddenError,
-    InternalError,
     MethodError,
-    NotReachableError,
-    ReadOnlyError,
     RequestError,
     TimeLimitError,
     TrninvError,
@@ -37,10 +34,11 @@ from trninv.errors import (
 from trninv.graphql import lifetime
 from trninv.graphql import schema as schemas
 from trninv.graphql.arguments import At
-from trninv.graphql.compile import Outline, Plan
+from trninv.graphql.compile import Asked, Outline, Plan
 from trninv.graphql.context import Context, Threads
 from trninv.graphql.documents import Documents, Faults, Operation
 from trninv.graphql.limits import Cost
+from trninv.graphql.response import Response, cause, failed, faulty, refused, told
 from trninv.graphql.rows import values_of
 from trninv.graphql.statements import Statements
 from trninv.inventory.pinned import AsOf
@@ -51,6 +49,8 @@ from trninv.settings import Settings
 
 _LARGE = 250
 """Objects or values of variables, of which more are not put together on the loop that serves."""
+_FEW = 16
+"""Variables that are checked on that loop, where the document is known."""
 _GRACE = 0.2
 """Seconds in which what is late may say so itself."""
 
@@ -87,31 +87,6 @@ class Request:
         )
 
 
-@dataclass(slots=True)
-class Response:
-    """What came of a request.
-
-    Attributes
-    ----------
-    body
-        JSON of data, errors and extensions.
-    ran
-        Whether the document was executed at all: a request that is wrong has no data.
-    as_of
-        The state of the database that it is of; None if none was read.
-    failures
-        What a log must know that the client must not: errors that are no fault of the request.
-
-    """
-
-    body: bytes
-    ran: bool = True
-    cost: int = 0
-    code: str | None = None
-    as_of: AsOf | None = None
-    failures: tuple[BaseException, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """A request that may be answered."""
@@ -127,6 +102,21 @@ class _Refused(Exception):  # noqa: N818 # carries the answer
     def __init__(self, response: Response) -> None:
         super().__init__(response)
         self.response = response
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Refuse a request for what is wrong with it."""
+    try:
+        yield
+    except Faults as faults:
+        raise _Refused(faulty(faults.errors, faults.kind.code)) from None
+    except GraphQLError as error:  # of a variable that is null where an argument must not be
+        raise _Refused(faulty([error], VariablesError.code)) from None
+    except TrninvError as error:
+        raise _Refused(refused(error)) from None
+    except RecursionError:
+        raise _Refused(refused(UsageError("the request is nested too deeply"))) from None
 
 
 class Api:
@@ -160,43 +150,56 @@ class Api:
         with deadline.limit(self.settings.request_seconds) as clock:
             try:
                 with fail_after(deadline.remaining(inf) + _GRACE):
-                    asked = await self.threads.preparing.run(self._asked, request, scope, reads_only)
+                    asked = await self._prepared(request, scope, reads_only)
                     response = await self._answer(asked, request, (who, scope), reference)
-            except _Refused as refused:
-                return refused.response
+            except _Refused as refusal:
+                return refusal.response
             except BusyError as error:
-                return _refused(error)
+                return refused(error)
             except (TrninvError, TimeoutError) as error:
-                response = _failed(error if isinstance(error, TrninvError) else clock.late(), reference)
+                response = failed(error if isinstance(error, TrninvError) else clock.late(), reference)
             finally:
                 clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
         return self._completed(response, asked.cost.value) if asked else response
 
+    async def _prepared(self, request: Request, scope: str, reads_only: bool) -> "_Asked":
+        if at_hand := self._at_hand(request, scope, reads_only):
+            return at_hand
+        return await self.threads.preparing.run(self._asked, request, scope, reads_only)
+
+    def _at_hand(self, request: Request, scope: str, reads_only: bool) -> "_Asked | None":
+        """As `_asked`, of what needs no thread: a document that is remembered with the looks of its few variables."""
+        values = request.variables.values()
+        if request.query is None or len(values) > _FEW or any(isinstance(value, dict | list) for value in values):
+            return None
+        if not self.documents.knows(request.query):
+            return None
+        with _refusing():
+            operation, variables = self._operation(request, scope, reads_only)
+            return self._priced(request, operation, variables) if operation.is_known_with(variables) else None
+
     def _asked(self, request: Request, scope: str, reads_only: bool) -> "_Asked":
         """What a request asks, if it may; in a thread."""
-        try:
-            text = self.documents.named(request.document) if request.document is not None else request.query or ""
-            operation = self.documents.operation(text, request.operation)
-            if not operation.reads and reads_only:
-                raise MethodError("GET only reads: send a mutation by POST")
-            if not operation.reads and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
-                raise ForbiddenError("a mutation wants a token of scope operate")
-            if characters.refused(request.variables):
-                raise VariablesError(f"a variable {characters.SAYS}")
-            variables = operation.variables(request.variables)
-            cost = operation.cost(variables)
-            cost.check(self.settings.max_cost)
-            outline = operation.outline(variables)
-            is_large = cost.objects > _LARGE or characters.parts(request.variables) > _LARGE or outline.introspects
-            return _Asked(operation, variables, cost, outline, is_large)
-        except Faults as faults:
-            raise _Refused(_faulty(faults.errors, faults.kind.code)) from None
-        except GraphQLError as error:  # of a variable that is null where an argument must not be
-            raise _Refused(_faulty([error], VariablesError.code)) from None
-        except TrninvError as error:
-            raise _Refused(_refused(error)) from None
-        except RecursionError:
-            raise _Refused(_refused(UsageError("the request is nested too deeply"))) from None
+        with _refusing():
+            return self._priced(request, *self._operation(request, scope, reads_only))
+
+    def _operation(self, request: Request, scope: str, reads_only: bool) -> tuple[Operation, VariableValues]:
+        text = self.documents.named(request.document) if request.document is not None else request.query or ""
+        operation = self.documents.operation(text, request.operation)
+        if not operation.reads and reads_only:
+            raise MethodError("GET only reads: send a mutation by POST")
+        if not operation.reads and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
+            raise ForbiddenError("a mutation wants a token of scope operate")
+        if characters.refused(request.variables):
+            raise VariablesError(f"a variable {characters.SAYS}")
+        return operation, operation.variables(request.variables)
+
+    def _priced(self, request: Request, operation: Operation, variables: VariableValues) -> "_Asked":
+        cost = operation.cost(variables)
+        cost.check(self.settings.max_cost)
+        outline = operation.outline(variables)
+        is_large = cost.objects > _LARGE or characters.parts(request.variables) > _LARGE or outline.introspects
+        return _Asked(operation, variables, cost, outline, is_large)
 
     def _completed(self, response: Response, cost: int) -> Response:
         """With what it cost, and of which state it is."""
@@ -207,14 +210,21 @@ class Api:
         return response
 
     async def _answer(self, asked: "_Asked", request: Request, who: tuple[str, str], reference: str) -> Response:
-        outline, fleet = asked.outline, self.fleet.in_one_state()
+        outline = asked.outline
         compiles = self.settings.compiled and bool(outline.plain)
         if compiles and len(outline.plain) == len(outline.roots):
             compiled = await self._compiled(asked, None)
             if compiled:
                 return Response(_merged(outline, compiled[0], {}), as_of=compiled[1])
             compiles = False
+        if (
+            self.settings.compiled
+            and outline.asked
+            and (answer := await self._answered(outline.asked, asked.variables))
+        ):
+            return answer
         plain: dict[str, str] = {}
+        fleet = self.fleet.in_one_state()
         async with self._one_state(fleet):
             if compiles:
                 plain, _ = await self._compiled(asked, fleet) or ({}, None)
@@ -222,11 +232,22 @@ class Api:
             context.login = self._readers.logins.get(self.fleet.engine)
             rest = await self._executed(asked, plain, request, context)
         errors = [self._masked(error, reference) for error in rest.errors or ()]
-        failures = tuple(filter(None, map(_cause, rest.errors or ())))
+        failures = tuple(filter(None, map(cause, rest.errors or ())))
         tail = b',"errors":' + orjson.dumps(errors) if errors else b""
         data = b'{"data":null' if rest.data is None else _merged(outline, plain, rest.data)[:-1]
         code = errors[0]["extensions"]["code"] if errors else None
         return Response(data + tail + b"}", code=code, as_of=fleet.as_of(), failures=failures)
+
+    async def _answered(self, asked: Asked, variables: VariableValues) -> Response | None:
+        """The answer to a question; None where the executor says what is wrong."""
+
+        def tell() -> Response:
+            answer, as_of = self.fleet.told(asked.question, **asked.values(variables))
+            return Response(b'{"data":{' + orjson.dumps(asked.key) + b":" + asked.json(answer) + b"}}", as_of=as_of)
+
+        with suppress(TrninvError, GraphQLError):
+            return await self.threads.routing.run(tell)
+        return None
 
     @asynccontextmanager
     async def _one_state(self, fleet: Fleet) -> AsyncIterator[None]:
@@ -294,7 +315,7 @@ class Api:
         return await (self.threads.loops.run(put_together) if asked.is_large else put_together())
 
     def _masked(self, error: GraphQLError, reference: str) -> dict[str, Any]:
-        return {**error.formatted, **_told(error.original_error or error, reference)}
+        return {**error.formatted, **told(error.original_error or error, reference)}
 
 
 def _in_one_state(plan: Plan, parameters: Mapping[str, Any], fleet: Fleet) -> tuple[dict[str, str], AsOf | None]:
@@ -311,51 +332,6 @@ def _merged(outline: Outline, plain: Mapping[str, str], rest: Mapping[str, Any])
         for key in outline.roots
     )
     return b'{"data":{' + b",".join(members) + b"}}"
-
-
-def _cause(error: GraphQLError) -> BaseException | None:
-    """What went wrong inside, if that is what went wrong."""
-    cause = error.original_error
-    if isinstance(cause, DatabaseError):
-        return cause
-    return None if isinstance(cause, (TrninvError, GraphQLError)) else cause
-
-
-def _told(error: BaseException, reference: str) -> dict[str, Any]:
-    """What a client is told of an error: nothing of what is inside."""
-    if isinstance(error, GraphQLError):
-        return {"message": error.message, "extensions": {"code": "BAD_DOCUMENT"}}
-    if isinstance(error, DatabaseError):
-        known = next((kind for kind in (NotReachableError, ReadOnlyError) if isinstance(error, kind)), DatabaseError)
-        said = "can only be read here" if known is ReadOnlyError else "did not answer"
-        return {
-            "message": f"the database {said}: see the server's log for request {reference}",
-            "extensions": {"code": known.code, "requestId": reference},
-        }
-    if isinstance(error, TrninvError):
-        return {"message": str(error), "extensions": error.extensions}
-    return {
-        "message": f"internal error: see the server's log for request {reference}",
-        "extensions": {"code": InternalError.code, "requestId": reference},
-    }
-
-
-def _failed(error: TrninvError, reference: str) -> Response:
-    """The answer to what went wrong before there were data."""
-    told = _told(error, reference)
-    failures = (error,) if isinstance(error, DatabaseError) else ()
-    return Response(orjson.dumps({"data": None, "errors": [told]}), code=told["extensions"]["code"], failures=failures)
-
-
-def _faulty(errors: list[GraphQLError], code: str) -> Response:
-    """The answer to a document or variables that are wrong."""
-    told = [{**error.formatted, "extensions": {"code": code}} for error in errors]
-    return Response(orjson.dumps({"errors": told}), ran=False, code=code)
-
-
-def _refused(error: TrninvError) -> Response:
-    told = {"message": str(error), "extensions": error.extensions}
-    return Response(orjson.dumps({"errors": [told]}), ran=False, code=error.code)
 
 
 def _named_parameters(fleet: Fleet) -> Any:

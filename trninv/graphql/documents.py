@@ -2,11 +2,12 @@
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from graphql import (
     DocumentNode,
@@ -32,6 +33,8 @@ from trninv.graphql.compile import Outline
 from trninv.graphql.limits import Cost, cost
 from trninv.graphql.size import MAX_TOKENS, check
 
+T = TypeVar("T")
+
 CACHED = 256
 """Documents that a process remembers."""
 CACHED_CHARACTERS = 1_000_000
@@ -41,7 +44,8 @@ MAX_CHARACTERS = 100_000
 MAX_COMPARISONS = 50_000
 """Steps in which fields of the same name are compared; a field with a field is two."""
 _MOST_ERRORS = 20
-_MOST_OUTLINES = 64
+_MOST_LOOKS = 64
+"""Of the variables of one operation."""
 
 
 class Faults(Exception):  # noqa: N818 # several errors in one
@@ -60,8 +64,8 @@ class Operation:
     node: OperationDefinitionNode
     fragments: Mapping[str, FragmentDefinitionNode]
     hide_names: bool
-    _outlines: dict[tuple[Any, ...], Outline] = field(default_factory=dict)
-    _cost: Cost | None = None
+    _outlines: dict[Hashable, Outline] = field(default_factory=dict)
+    _costs: dict[Hashable, Cost] = field(default_factory=dict)
 
     @property
     def reads(self) -> bool:
@@ -83,22 +87,42 @@ class Operation:
             raise Faults(VariablesError, found)
         return found
 
+    def is_known_with(self, variables: VariableValues) -> bool:
+        """Whether its cost and outline are remembered."""
+        return _sizes(variables) in self._costs and _choices(variables) in self._outlines
+
     def cost(self, variables: VariableValues) -> Cost:
-        """What it costs with these variables."""
-        if self.node.variable_definitions:
-            return cost(self.schema, self.node, self.fragments, variables)
-        if self._cost is None:
-            self._cost = cost(self.schema, self.node, self.fragments, variables)
-        return self._cost
+        """What it costs with these variables, of which only numbers and lengths count."""
+        find = partial(cost, self.schema, self.node, self.fragments, variables)
+        return _remembered(self._costs, _sizes(variables), find)
 
     def outline(self, variables: VariableValues) -> Outline:
         """What its fields are; Boolean variables may be those of directives."""
-        key = tuple(value for value in variables.coerced.values() if isinstance(value, bool))
-        if key not in self._outlines:
-            if len(self._outlines) >= _MOST_OUTLINES:
-                self._outlines.clear()
-            self._outlines[key] = Outline(self.schema, self.node, self.fragments, variables)
-        return self._outlines[key]
+        find = partial(Outline, self.schema, self.node, self.fragments, variables)
+        return _remembered(self._outlines, _choices(variables), find)
+
+
+def _choices(variables: VariableValues) -> Hashable:
+    return tuple(value for value in variables.coerced.values() if isinstance(value, bool))
+
+
+def _sizes(variables: VariableValues) -> Hashable:
+    return tuple((name, _size(value)) for name, value in variables.coerced.items())
+
+
+def _size(value: object) -> Hashable:
+    """What of a variable's value a cost may depend on."""
+    if isinstance(value, list):
+        return "list", len(value)
+    return value if value is None or isinstance(value, int) else "any"
+
+
+def _remembered(known: dict[Hashable, T], key: Hashable, find: Callable[[], T]) -> T:
+    if (found := known.get(key)) is None:
+        if len(known) >= _MOST_LOOKS:
+            known.clear()
+        found = known[key] = find()
+    return found
 
 
 class Documents:
@@ -128,6 +152,10 @@ class Documents:
         if name not in self._persisted:
             raise UnknownDocumentError(f"no document {name[:80]!r}: send it as query, or ask the operator to add it")
         return self._persisted[name]
+
+    def knows(self, text: str) -> bool:
+        """Whether a document was read before and is remembered."""
+        return text in self._known
 
     def operation(self, text: str, name: str | None) -> Operation:
         """The operation of a document, by its name if it has several.

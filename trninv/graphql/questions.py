@@ -1,5 +1,6 @@
 """The routing questions, of the wiring as it is and of what it would be: a field for each that is declared."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import strawberry
@@ -32,18 +33,22 @@ class Derating:
     factor: float = strawberry.field(description="More than 0, less than 1.")
 
 
+def values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a field as a question takes them."""
+    named = {name: value for name, value in given.items() if value is not None}
+    return named | {name: value.exact() for name, value in named.items() if isinstance(value, BandwidthInput)}
+
+
 def _field(question: Question) -> Any:
     async def resolve(self: Any, info: AppInfo, **given: Any) -> Any:
         fleet = self.fleet if isinstance(self, Scenario) else info.context.fleet
-        named = {name: value for name, value in given.items() if value is not None}
-        least = {name: value.exact() for name, value in named.items() if isinstance(value, BandwidthInput)}
-        return await info.context.ask(fleet.ask, question, **(named | least))
+        return await info.context.ask(fleet.ask, question, **values(given))
 
     field: Any = strawberry.field(
         resolver=resolve,
         description=question.says,
         graphql_type=object_type(question.answer),
-        metadata={"price": question.price},
+        metadata={"price": question.price, "question": question},
     )
     field.arguments = [_argument(each) for each in question.parameters]
     return field

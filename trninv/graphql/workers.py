@@ -6,6 +6,7 @@ thread counts as busy until it ends, also where nobody waits for its answer any 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import Future as ConcurrentFuture
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from contextvars import ContextVar, copy_context
@@ -15,7 +16,7 @@ from threading import Thread
 from typing import Any, Final, NamedTuple, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from anyio import CancelScope, CapacityLimiter, move_on_after
+from anyio import CancelScope, CapacityLimiter, WouldBlock, move_on_after
 
 from trninv import deadline
 from trninv.errors import BusyError
@@ -74,9 +75,23 @@ class Places:
             place.leave()
 
     async def _place(self) -> _Place:
+        if free := self._free():
+            return free
         with move_on_after(deadline.remaining(inf)):
             return await self._queued()
         raise BusyError("no worker was free in time: ask again later, or for less at a time")
+
+    def _free(self) -> _Place | None:
+        """A place, if nobody has to wait for it."""
+        holder, taken = object(), list[CapacityLimiter]()
+        try:
+            for limiter in self._limiters():
+                limiter.acquire_on_behalf_of_nowait(holder)
+                taken.append(limiter)
+        except WouldBlock:
+            _Place(holder, tuple(taken)).leave()
+            return None
+        return _Place(holder, tuple(taken))
 
     async def _queued(self) -> _Place:
         holder, taken = object(), list[CapacityLimiter]()
@@ -119,10 +134,10 @@ class Workers(Places):
         if (home := _home.get()) not in (None, loop):
             there = asyncio.run_coroutine_threadsafe(self.run(work, *given, to_end=to_end), home)
             return await _ended(asyncio.wrap_future(there), to_end=to_end)
-        place = await self._place()
+        place, answer = await self._place(), loop.create_future()
         running = self._pool.submit(copy_context().run, partial(work, *given))
-        running.add_done_callback(lambda _: _soon(loop, place.leave))
-        return await _ended(asyncio.wrap_future(running), to_end=to_end)
+        running.add_done_callback(partial(_over, loop, place, answer))
+        return await _ended(answer, to_end=to_end)
 
 
 async def _ended(answer: asyncio.Future[T], *, to_end: bool) -> T:
@@ -168,8 +183,21 @@ def _begun() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+def _over(
+    loop: asyncio.AbstractEventLoop, place: _Place, answer: asyncio.Future[Any], done: ConcurrentFuture[Any]
+) -> None:
+    """Tell the loop, from the thread, what came of it: one call for both, the place and the answer."""
+
+    def tell() -> None:
+        place.leave()
+        if answer.done():  # nobody waits any more
+            return
+        if (error := done.exception()) is None:
+            answer.set_result(done.result())
+        else:
+            answer.set_exception(error)
+
     try:
-        loop.call_soon_threadsafe(call)
-    except RuntimeError:  # the loop has ended, so nobody waits
-        call()
+        loop.call_soon_threadsafe(tell)
+    except RuntimeError:  # the loop has ended
+        place.leave()

@@ -53,8 +53,12 @@ def of_memory(reader: Reader, chips: Iterable[int]) -> tuple[CitedFact, ...]:
     """The memory fact of every model among some chips."""
     chip, model = _T["chip"], _T["chip_model"]
     wanted = select(model.c.slug).distinct().join(chip, chip.c.chip_model_id == model.c.id)
-    slugs = reader.connection.scalars(wanted.where(chip.c.id.in_(list(chips))))
-    return cite(reader, sorted(slugs), ["device_memory"])
+    return of_memories(reader, reader.connection.scalars(wanted.where(chip.c.id.in_(list(chips)))))
+
+
+def of_memories(reader: Reader, models: Iterable[str]) -> tuple[CitedFact, ...]:
+    """The memory facts of some chip models."""
+    return cite(reader, sorted(models), ["device_memory"])
 
 
 def cite(reader: Reader, subjects: Iterable[str], attributes: Iterable[str]) -> tuple[CitedFact, ...]:

@@ -6,7 +6,7 @@ local numbers and its paths; all of it is forgotten when the database changes. A
 domains.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from copy import copy
@@ -34,7 +34,8 @@ MOST = 20_000
 MOST_SEARCHES = 4_096
 """Searches of one state remembered, each of some kilobytes; healthy domains of a model share theirs."""
 
-Found = tuple[Path, int, tuple[CitedFact, ...]]
+Facts = tuple[CitedFact, ...]
+Found = tuple[Path, int, Facts]
 """The best path, how many are as good, and its facts."""
 
 
@@ -45,9 +46,14 @@ class _Shared:
     wiring: Wiring
     above: int | None
     chips: dict[str, int]
-    inside: Links
+    scale_up: Wiring
     """Without what leads out of the domain."""
     searches: "_Searches"
+
+    @property
+    def inside(self) -> Links:
+        """The links of the domain alone."""
+        return self.scale_up.links
 
     def toward(self, target: int, floor: int, *, inside: bool = False) -> Toward:
         """The shortest paths to a node over links of at least ``floor``."""
@@ -101,7 +107,7 @@ class _Memory:
     revision: Hashable
     domains: dict[tuple[str, int], _Domain | None] = field(default_factory=dict)
     shared: dict[Hashable, _Shared] = field(default_factory=dict)
-    facts: dict[Hashable, tuple[CitedFact, ...]] = field(default_factory=dict)
+    facts: dict[Hashable, Facts] = field(default_factory=dict)
     searches: _Searches = field(default_factory=_Searches)
 
 
@@ -123,43 +129,38 @@ class FabricCache:
 
     def path(self, source: Address, target: Address, metric: PathMetric) -> Found | None:
         """The best path, how many are as good, and its facts; None where the graph of both domains must be asked."""
-        if (
-            metric is PathMetric.TIME
-            or not source.level == target.level == "chip"
-            or source.cluster != target.cluster
-            or (revision := self._wirings.current()) is None
-        ):
+        if metric is PathMetric.TIME:
+            return None
+        wide = metric is PathMetric.BANDWIDTH
+
+        def find(one: Chip, other: Chip) -> Found | None:
+            return one.path(other, wide=wide) if one.domain is other.domain else self._across(one, other, wide=wide)
+
+        return self.ask((source, target), find)
+
+    def ask(self, places: Sequence[Address], answer: "Callable[..., A | None]") -> A | None:
+        """What is answered of chips of a cluster; None where the tables must be asked, as of other places."""
+        revision = self._wirings.current()
+        if revision is None or any(each.level != "chip" or each.cluster != places[0].cluster for each in places):
             return None
         memory = self._memory[0]
         if memory.revision != revision or len(memory.domains) > MOST:
             memory = self._memory[0] = _Memory(revision)
         try:
-            one, other = self._domain(memory, source), self._domain(memory, target)
-            if one is None or other is None:
-                return None
-            start, end = (each.shared.chips.get(_tail(at)) for each, at in ((one, source), (other, target)))
-            if start is None or end is None:
-                return None
-            wide = metric is PathMetric.BANDWIDTH
-            if one is other:
-                return self._inside(memory, one, start, end, wide=wide)
-            return self._across(memory, (one, start), (other, end), wide=wide)
+            chips = [self._chip(memory, each) for each in places]
+            return answer(*chips) if all(chips) else None
         except _ChangedError:
             return None
 
-    def _inside(self, memory: _Memory, domain: _Domain, start: int, end: int, *, wide: bool) -> Found | None:
-        shared = domain.shared
-        floor = shared.widths(end, inside=True).get(start, 0) if wide else 0
-        ways = shared.toward(end, floor, inside=True)
-        if not (taken := ways.path(start)):
+    def _chip(self, memory: _Memory, address: Address) -> "Chip | None":
+        """None if it is not up."""
+        if (domain := self._domain(memory, address)) is None:
             return None
-        path = Path.of([(_kind(domain, node), domain.name(node)) for node in taken], _links(domain, taken))
-        return path, ways.ways[start], self._facts(memory, {_model(domain, a, b) for a, b in pairwise(taken)})
+        number = domain.shared.chips.get(_tail(address))
+        return None if number is None else Chip(self, memory, domain, number)
 
-    def _across(
-        self, memory: _Memory, source: tuple[_Domain, int], target: tuple[_Domain, int], *, wide: bool
-    ) -> Found | None:
-        (one, start), (other, end) = source, target
+    def _across(self, source: "Chip", target: "Chip", *, wide: bool) -> Found | None:
+        (one, start), (other, end) = (source.domain, source.number), (target.domain, target.number)
         common = next((node for node in one.chain if node in other.chain), None)
         above, beyond = one.shared.above, other.shared.above
         if common is None or above is None or beyond is None:
@@ -183,7 +184,7 @@ class FabricCache:
         models = {_model(each, a, b) for each, part in ((one, up), (other, down)) for a, b in pairwise(part)}
         models |= {*one.wires[:rising], *other.wires[:falling]}
         count = rise.ways[start] * fall.ways[beyond]
-        return Path.of(nodes, links), count, self._facts(memory, models, {one.model, other.model}, seen=one.seen)
+        return Path.of(nodes, links), count, source.facts(models, {one.model, other.model})
 
     def _domain(self, memory: _Memory, address: Address) -> _Domain | None:
         key = address.cluster, address.steps[0][1]
@@ -192,15 +193,11 @@ class FabricCache:
                 memory.domains[key] = _read(reader, memory, *key)
         return memory.domains[key]
 
-    def _facts(
-        self, memory: _Memory, models: AbstractSet[str], above: AbstractSet[str] = frozenset(), *, seen: bool = False
-    ) -> tuple[CitedFact, ...]:
-        """Of models of links, and of the fabric above models of domains."""
-        key = frozenset(models), frozenset(above), seen
+    def cited(self, memory: _Memory, key: Hashable, read: Callable[[Reader], tuple[CitedFact, ...]]) -> Facts:
+        """Facts that are read once in a state."""
         if key not in memory.facts:
             with self._reading(memory) as reader:
-                of_fabric = evidence.of_fabric_above(reader, above, seen=seen) if above else ()
-                memory.facts[key] = evidence.of_links(reader, models) + of_fabric
+                memory.facts[key] = read(reader)
         return memory.facts[key]
 
     @contextmanager
@@ -210,6 +207,62 @@ class FabricCache:
             if reader.revision != memory.revision:
                 raise _ChangedError
             yield reader
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A chip that is up, in the numbers of what its domain shares with those like it."""
+
+    _cache: FabricCache
+    _memory: _Memory
+    domain: _Domain
+    number: int
+
+    @property
+    def wiring(self) -> Wiring:
+        """The scale-up links of its domain, in these numbers; addresses lack the domain's."""
+        return self.domain.shared.scale_up
+
+    def name(self, node: int) -> str:
+        """The address of a node of the domain."""
+        return self.domain.name(node)
+
+    def found(self, key: Hashable, search: Callable[[], A]) -> A:
+        """What a search in the wiring finds, which is the same in all domains that are alike."""
+        return self.domain.shared.searches.found((id(self.domain.shared), key), search)
+
+    def facts(self, models: AbstractSet[str], above: AbstractSet[str] = frozenset()) -> Facts:
+        """Of models of links, and of the fabric above models of domains."""
+
+        def read(reader: Reader) -> Facts:
+            of_fabric = evidence.of_fabric_above(reader, above, seen=seen) if above else ()
+            return evidence.of_links(reader, models) + of_fabric
+
+        seen = self.domain.seen
+        return self._cache.cited(self._memory, (frozenset(models), frozenset(above), seen), read)
+
+    def facts_of_memory(self) -> Facts:
+        """Of its own model."""
+        model = self.wiring.nodes[self.number]["model"]
+        return self._cache.cited(self._memory, model, lambda reader: evidence.of_memories(reader, [model]))
+
+    def toward(self, other: "Chip", *, wide: bool) -> Toward:
+        """The best paths to another chip of the domain."""
+        shared = self.domain.shared
+        floor = shared.widths(other.number, inside=True).get(self.number, 0) if wide else 0
+        return shared.toward(other.number, floor, inside=True)
+
+    def path(self, other: "Chip", *, wide: bool) -> Found | None:
+        """The best path to another chip of the domain; None if there is none."""
+        ways = self.toward(other, wide=wide)
+        if not (taken := ways.path(self.number)):
+            return None
+        path = Path.of([(_kind(self.domain, node), self.name(node)) for node in taken], _links(self.domain, taken))
+        return path, ways.ways[self.number], self.facts({_model(self.domain, a, b) for a, b in pairwise(taken)})
+
+    def link(self, a: int, b: int) -> LinkRef:
+        """The link between two nodes of the domain."""
+        return _links(self.domain, (a, b))[0]
 
 
 def _tail(address: Address) -> str:
@@ -278,7 +331,8 @@ def _shared(local: Wiring, above: int | None, searches: _Searches) -> _Shared:
     kept = {node for node, of in local.nodes.items() if of["kind"] in ("chip", "switch")}
     inside = {node: {near: of for near, of in local.links[node].items() if near in kept} for node in kept}
     chips = {of["address"]: node for node, of in local.nodes.items() if of["kind"] == "chip"}
-    return _Shared(local, above, chips, inside, searches)
+    scale_up = Wiring({node: of for node, of in local.nodes.items() if node in kept}, inside, frozenset())
+    return _Shared(local, above, chips, scale_up, searches)
 
 
 def _local(
@@ -288,7 +342,8 @@ def _local(
     first = min(inside)
     number = {node: node - first for node in inside}
     nodes = {
-        number[node]: {"kind": wiring.nodes[node]["kind"], "address": wiring.nodes[node]["address"][prefix:]}
+        number[node]: {key: wiring.nodes[node][key] for key in ("kind", "memory", "model")}
+        | {"address": wiring.nodes[node]["address"][prefix:]}
         for node in inside
     }
     for node in above:

@@ -160,6 +160,22 @@ class Fleet:
             answer = question.function(reader.supposing(self._scenario), **values)
             return replace(answer, baseline=question.function(reader, **values)) if question.compares else answer
 
+    def told(self, question: Question, **named: Any) -> tuple[Any, AsOf | None]:
+        """The answer to a declared question, and of which state it is.
+
+        Raises
+        ------
+        TrninvError
+            As the question says.
+
+        """
+        if self._scenario is None and question.remembered and (revision := self._wirings.current()) is not None:
+            remembered = self._cache.within(self._wirings.at(revision))
+            if known := question.remembered(remembered, **question.values(**named)):
+                return known, AsOf.now(revision)
+        with self.in_one_state() as one:
+            return one.ask(question, **named), one.as_of()
+
     def path(
         self,
         source: str,

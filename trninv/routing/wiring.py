@@ -1,10 +1,10 @@
 """The wiring of scale-up domains, read from the tables as it is now.
 
-A node of a wiring has ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory``
-(chips: bytes), ``domain`` and ``domain_id`` (its model and row; None for a network node), ``position`` (chips:
-coordinates where their pattern has any), and for the pattern ``ordinal``, ``wiring`` and ``sides``; a link ``id``,
-``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency`` (nanoseconds; None where no
-fact gives it). What is down is not there.
+A node of a wiring has ``kind``, ``address``, ``rack``, ``server`` (ordinals; None for a rack's switch), ``memory`` and
+``model`` (chips: bytes, slug), ``domain`` and ``domain_id`` (its model and row; None for a network node), ``position``
+(chips: coordinates where their pattern has any), and for the pattern ``ordinal``, ``wiring`` and ``sides``; a link
+``id``, ``capacity`` (bytes per second, one direction), ``model``, ``technology`` and ``latency`` (nanoseconds; None
+where no fact gives it). What is down is not there.
 """
 
 from collections import OrderedDict
@@ -142,6 +142,13 @@ class Wirings:
     def __init__(self, engine: Engine) -> None:
         self.engine, self.revision, self._lock, self._known = engine, Revision(engine), Lock(), [_Known()]
         self._state: State | None = None
+        self._at: Hashable | None = None
+
+    def at(self, revision: Hashable) -> "Wirings":
+        """The same, whose `current` is a revision that was just found."""
+        known = copy(self)
+        known._at = revision  # noqa: SLF001 # its own
+        return known
 
     def within(self, state: State) -> "Wirings":
         """The same, of one state."""
@@ -151,6 +158,8 @@ class Wirings:
 
     def current(self) -> Hashable | None:
         """The revision that is read."""
+        if self._at is not None:
+            return self._at
         return self._state.revision() if self._state else self.revision.current()
 
     def close(self) -> None:
@@ -275,6 +284,7 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
                 "rack": row.rack,
                 "server": row.server,
                 "memory": row.memory,
+                "model": row.model,
                 "domain": row.domain,
                 "domain_id": row.domain_id,
                 "position": _position(row),
@@ -355,6 +365,7 @@ def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -
         func.coalesce(server.c.ordinal, of_switch.c.ordinal).label("server"),
         func.coalesce(chip.c.ordinal, switch.c.ordinal).label("ordinal"),
         model.c.device_memory_bytes.label("memory"),
+        model.c.slug.label("model"),
         domain_model.c.slug.label("domain"),
         domain_model.c.wiring,
         domain_model.c.sides,

@@ -2,12 +2,15 @@
 
 import secrets
 from collections.abc import Callable
+from functools import lru_cache
 from math import inf
 from typing import Any, Final, TypeVar
 
 from anyio import Semaphore, fail_after
 from sqlalchemy import Engine
+from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.routing import Mount, Route
 from starlette.types import Scope
 
 import trninv
@@ -145,8 +148,13 @@ def _served(scope: Scope) -> str:
     """The first part of a request's path, if anything is served below it."""
     root, *parts = scope["path"].split("/")
     first = parts[0] if parts and not root else "*"
-    known = (route.path.split("/")[1] for route in scope["app"].routes)
-    return f"/{first}" if first in known else "other"
+    return f"/{first}" if first in _first_parts(scope["app"]) else "other"
+
+
+@lru_cache(maxsize=1)
+def _first_parts(app: Starlette) -> frozenset[str]:
+    """Below which anything is served."""
+    return frozenset(route.path.split("/")[1] for route in app.routes if isinstance(route, Route | Mount))
 
 
 def shared(request: Request) -> Shared:

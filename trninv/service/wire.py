@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from trninv.errors import RequestError, TrninvError
 from trninv.graphql.api import Request as DocumentRequest
-from trninv.graphql.api import Response as DocumentResponse
+from trninv.graphql.response import Response as DocumentResponse
 
 GRAPHQL = "application/graphql-response+json"
 MAX_NESTS = 100_000

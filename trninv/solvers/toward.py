@@ -4,10 +4,12 @@ Ties fall as there: the next node is the first by id. Both are O(edges), times l
 """
 
 import heapq
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
+from fractions import Fraction
 
-from trninv.solvers.paths import Links, NodePath
+from trninv.solvers.paths import Links, NodePath, Ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,30 @@ class Toward:
             return ()
         found = [source]
         while left := self.hops[found[-1]]:
-            ahead = self.links[found[-1]].items()
-            found.append(
-                min(near for near, of in ahead if of["capacity"] >= self.floor and self.hops.get(near) == left - 1)
-            )
+            found.append(min(self._onward(found[-1], left)))
         return tuple(found)
+
+    def all_paths(self, source: int) -> Ways:
+        """All shortest paths from a source, of which there is one."""
+        reached, share = {source: 1}, {source: Fraction(1)}
+        through: dict[tuple[int, int], int] = {}
+        shares: dict[tuple[int, int], Fraction] = {}
+        for left in range(self.hops[source], 0, -1):
+            beyond, parts = defaultdict[int, int](int), defaultdict[int, Fraction](Fraction)
+            for node, count in reached.items():
+                on = self._onward(node, left)
+                part = share[node] / len(on)
+                for near in on:
+                    through[node, near], shares[node, near] = count * self.ways[near], part
+                    beyond[near] += count
+                    parts[near] += part
+            reached, share = beyond, parts
+        return Ways(self.ways[source], through, shares)
+
+    def _onward(self, node: int, left: int) -> list[int]:
+        """Neighbours of a node ``left`` hops away that are one hop nearer."""
+        ahead = self.links[node].items()
+        return [near for near, of in ahead if of["capacity"] >= self.floor and self.hops.get(near) == left - 1]
 
 
 def widths(links: Links, targets: Collection[int]) -> dict[int, int]:

@@ -10,6 +10,7 @@ from strawberry.utils.str_converters import to_camel_case as camel
 
 from trninv.graphql.arguments import At
 from trninv.graphql.compile import lists
+from trninv.graphql.compile.answers import Asked
 from trninv.graphql.compile.builder import Bound, Variables
 from trninv.graphql.compile.objects import Objects
 from trninv.graphql.compile.scope import Scope, or_null
@@ -58,6 +59,8 @@ class Outline:
         Response keys and nodes, in the order of the response.
     plain
         Keys of the fields that are compiled.
+    asked
+        The question that it is, if it is one that shows only what the answer holds.
 
     """
 
@@ -73,7 +76,9 @@ class Outline:
         of_query = operation.operation is OperationType.QUERY
         runtime = self._query if of_query else schema.mutation_type
         assert runtime is not None
-        self.roots = Selections(schema, fragments, variables).within(runtime, [operation.selection_set])
+        selections = Selections(schema, fragments, variables)
+        self.roots = selections.within(runtime, [operation.selection_set])
+        self.asked = Asked.of(schema, selections, self.roots) if of_query else None
         plain = {"__typename", *_LISTS, *_EVERY, *_SINGLE} if of_query else set()
         self.plain = tuple(key for key, nodes in self.roots.items() if nodes[0].name.value in plain)
         self._plans: dict[Hashable, tuple[Plan, list[Callable[[Variables], Bound]]]] = {}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 from typing import Annotated, Self
 
@@ -11,7 +12,7 @@ from trninv.inventory.address import parse
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Difference, LinkRef, Path, PathShape, Table, Told
 from trninv.routing.ends import Ends
-from trninv.routing.fabric_cache import FabricCache
+from trninv.routing.fabric_cache import Chip, FabricCache
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.via import ASKED, Reason, Via
 from trninv.routing.wiring import Reader, Wiring, link_ref
@@ -88,16 +89,31 @@ class PathAnswer(Answer):
 
 
 def _remembered(
-    cache: FabricCache, source: str, target: str, by: PathMetric, k: int, via: Via | None, **others: object
+    cache: FabricCache,
+    source: str,
+    target: str,
+    by: PathMetric,
+    k: int,
+    via: Via | None,
+    shape: PathShape,
+    **others: object,
 ) -> Answer | None:
-    """The plain answer between two chips of a cluster, from what is known of their domains."""
-    if k != 1 or others["avoid"] or others["message"] or others["shape"] is not PathShape.BEST:
+    """One path between two chips of a cluster, or all in one domain, from what is known of their domains."""
+    if k != 1 or others["avoid"] or others["message"] or shape in _DISJOINT:
         return None
     if "@" in source + target:  # who that is, the database tells
         return None
     one, other = parse(source), parse(target)
-    over = Via.SCALE_UP if one.steps[:1] == other.steps[:1] else Via.ANY
-    if via not in (None, over) or (found := cache.path(one, other, by)) is None:
+    inside = one.steps[:1] == other.steps[:1]
+    over = Via.SCALE_UP if inside else Via.ANY
+    if via not in (None, over) or not (inside or shape is PathShape.BEST):
+        return None
+    if (found := cache.path(one, other, by)) is None:
+        return None
+    links: tuple[LinkShare, ...] | None = ()
+    if shape is PathShape.ALL:
+        links = cache.ask((one, other), partial(_all_shares, wide=by is PathMetric.BANDWIDTH))
+    if links is None:
         return None
     path, equally, facts = found
     return PathAnswer(
@@ -108,10 +124,20 @@ def _remembered(
         equally_good=equally,
         reason=None,
         paths=(path,),
-        definition=_DEFINED[by] + over.over,
+        links=links,
+        definition=_DEFINED[by] + _SHAPED[shape] + over.over,
         via=over,
         facts=facts,
         truncated=equally > 1,
+    )
+
+
+def _all_shares(source: Chip, target: Chip, *, wide: bool) -> tuple[LinkShare, ...]:
+    """Links of the best paths between two chips of a domain."""
+    ways = source.toward(target, wide=wide).all_paths(source.number)
+    return tuple(
+        LinkShare(source.link(a, b), source.name(a), source.name(b), count, float(ways.share[a, b]))
+        for (a, b), count in sorted(ways.through.items())
     )
 
 

@@ -1,16 +1,18 @@
 """How much memory a place can reach."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Self
 
 from sqlalchemy import Connection
 
 from trninv import solvers
-from trninv.inventory.address import Place, chips_of
+from trninv.inventory.address import Address, Place, chips_of, parse
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Difference, Table, Told, span
 from trninv.routing.ends import nodes_at
+from trninv.routing.fabric_cache import Chip, FabricCache
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.via import Via
 from trninv.routing.wiring import MAX_DOMAINS, Attributes, Reader, Wiring, domains_beside
@@ -75,8 +77,44 @@ class PoolAnswer(Answer):
             )
 
 
+def _remembered(
+    cache: FabricCache, of: str, max_hops: int | None, min_bandwidth: Bandwidth | None, via: Via
+) -> Answer | None:
+    """The answer around a chip in its domain, as far as it goes, from what is known of domains like that."""
+    if via is not Via.SCALE_UP or min_bandwidth is not None:
+        return None
+    return cache.ask((address := parse(of),), partial(_around, address, max_hops))
+
+
+def _around(address: Address, max_hops: int | None, chip: Chip) -> PoolAnswer:
+    own, far = [chip.number], chip.found(("far", chip.number), partial(_Far.of, chip.wiring, [chip.number]))
+    links = chip.found("links", lambda: frozenset(of["model"] for _, _, of in chip.wiring.edges()))
+    at = [hops for hops in far.rings if max_hops is None or hops <= max_hops]
+    by_hops = tuple(_named(chip, chip.found(("ring", chip.number, hops), partial(far.ring, hops))) for hops in at)
+    return PoolAnswer(
+        of=str(address),
+        chips=1 + sum(ring.chips for ring in by_hops),
+        own=memory_of(chip.wiring.nodes, own),
+        remote=Capacity(sum(ring.memory for ring in by_hops)),
+        by_hops=by_hops,
+        definition=_DEFINED + Via.SCALE_UP.over,
+        via=Via.SCALE_UP,
+        facts=chip.facts(links) + chip.facts_of_memory(),
+    )
+
+
+def _named(chip: Chip, ring: PoolRing) -> PoolRing:
+    """With whole addresses."""
+    above = chip.domain.address
+    reached = tuple(ReachedChip(above + each.address, each.memory, each.widest) for each in ring.reached)
+    return replace(ring, reached=reached)
+
+
 @question(
-    price=ROUTED, command="pool", examples=("pool u-trn2x64/d0/s0/c0 --hops 2", "pool u-trn2x64/d0/s0/c0 --via any")
+    price=ROUTED,
+    command="pool",
+    examples=("pool u-trn2x64/d0/s0/c0 --hops 2", "pool u-trn2x64/d0/s0/c0 --via any"),
+    remembered=_remembered,
 )
 def memory_pool(
     reader: Reader,
@@ -94,7 +132,8 @@ def memory_pool(
     wide = via is Via.ANY
     wiring = reader.load(domains_beside(reader.connection, domains) if wide else sorted(domains), fabric=wide)
     own = sorted(chips & wiring.nodes.keys())
-    by_hops = _rings(wiring, own, max_hops, min_bandwidth or 0)
+    far = _Far.of(wiring, own, min_bandwidth or 0)
+    by_hops = tuple(far.ring(hops) for hops in far.rings if max_hops is None or hops <= max_hops)
     links = evidence.of_wiring(reader, wiring.nodes.values(), (of for _, _, of in wiring.edges()))
     return PoolAnswer(
         of=address,
@@ -117,22 +156,32 @@ def memory_of(nodes: Mapping[int, Attributes], chips: Iterable[int]) -> Capacity
     return Capacity(sum(nodes[chip]["memory"] for chip in chips))
 
 
-def _rings(wiring: Wiring, own: Sequence[int], max_hops: int | None, least: int) -> tuple[PoolRing, ...]:
-    """The other chips by hops, at most ``max_hops`` away and with a widest path of ``least`` or more."""
-    behind = wiring.arcs.behind
-    hops, widest = solvers.reach.hops_over(behind, own), widths(behind, own)
-    found: dict[int, list[int]] = {}
-    for node in sorted((hops.keys() & wiring.nodes.keys()).difference(own)):
-        near = max_hops is None or hops[node] <= max_hops
-        if wiring.nodes[node]["kind"] == "chip" and near and widest[node] >= least:
-            found.setdefault(hops[node], []).append(node)
-    return tuple(_ring(wiring, own, at, found[at], widest) for at in sorted(found))
+@dataclass(frozen=True, slots=True)
+class _Far:
+    """The other chips from which ``widest`` is enough, by their hops."""
 
+    wiring: Wiring
+    own: Sequence[int]
+    rings: Mapping[int, Sequence[int]]
+    widest: Mapping[int, int]
 
-def _ring(wiring: Wiring, own: Sequence[int], hops: int, chips: Sequence[int], widest: Mapping[int, int]) -> PoolRing:
-    nodes = wiring.nodes
-    reached = (
-        ReachedChip(nodes[chip]["address"], Capacity(nodes[chip]["memory"]), Bandwidth(widest[chip])) for chip in chips
-    )
-    delivered, _ = solvers.flow.least_cut(wiring.arcs.ahead, chips, own)
-    return PoolRing(hops, tuple(reached), memory_of(nodes, chips), Bandwidth(delivered))
+    @classmethod
+    def of(cls, wiring: Wiring, own: Sequence[int], least: int = 0) -> Self:
+        """Of all that the wiring reaches."""
+        behind, nodes = wiring.arcs.behind, wiring.nodes
+        hops, widest = solvers.reach.hops_over(behind, own), widths(behind, own)
+        found: dict[int, list[int]] = {}
+        for node in sorted((hops.keys() & nodes.keys()).difference(own)):
+            if nodes[node]["kind"] == "chip" and widest[node] >= least:
+                found.setdefault(hops[node], []).append(node)
+        return cls(wiring, own, {at: found[at] for at in sorted(found)}, widest)
+
+    def ring(self, hops: int) -> PoolRing:
+        """The chips so many hops away, and what they deliver."""
+        nodes, chips = self.wiring.nodes, self.rings[hops]
+        reached = (
+            ReachedChip(nodes[chip]["address"], Capacity(nodes[chip]["memory"]), Bandwidth(self.widest[chip]))
+            for chip in chips
+        )
+        delivered, _ = solvers.flow.least_cut(self.wiring.arcs.ahead, chips, self.own)
+        return PoolRing(hops, tuple(reached), memory_of(nodes, chips), Bandwidth(delivered))

@@ -1,0 +1,128 @@
+"""A routing question that is all of a document: its arguments, and the JSON of its answer by a plan made once.
+
+Answers are frozen values, so what a selection shows of one are attributes of attributes: read by functions that are put
+together once, it takes a tenth of the time that the executor takes field by field. What goes wrong is left to the
+executor, and so is what an answer does not hold itself, such as the rows of links and facts.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import orjson
+from graphql import (
+    GraphQLField,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLSchema,
+    is_leaf_type,
+)
+from graphql.execution.values import get_argument_values
+from strawberry.types.arguments import convert_arguments
+
+from trninv.graphql.compile.builder import Variables
+from trninv.graphql.compile.selections import Nodes, Selections
+from trninv.graphql.questions import values
+from trninv.routing.question import Question
+
+Read = Callable[[Any], Any]
+"""Gives what is shown of a value, as JSON has it."""
+
+
+class _NotHeldError(Exception):
+    """A field shows what the answer does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The only field of a query, a question, and what it shows of the answer."""
+
+    question: Question
+    key: str
+    _schema: GraphQLSchema
+    _definition: GraphQLField
+    _nodes: Nodes
+    _read: Read
+
+    @classmethod
+    def of(cls, schema: GraphQLSchema, selections: Selections, roots: Mapping[str, Nodes]) -> "Asked | None":
+        """The question that an operation of these roots is, if it is just one that answers with what it holds."""
+        if len(roots) != 1:
+            return None
+        ((key, nodes),) = roots.items()
+        definition = selections.type("Query").fields.get(nodes[0].name.value)
+        question = definition and _declared(definition).metadata.get("question")
+        if definition is None or question is None:
+            return None
+        try:
+            return cls(question, key, schema, definition, nodes, _Plan(selections).value(definition.type, nodes))
+        except _NotHeldError:
+            return None
+
+    def values(self, variables: Variables) -> dict[str, Any]:
+        """What is asked."""
+        whole = self._schema.extensions["strawberry-definition"]
+        given = get_argument_values(self._definition, self._nodes[0], variables)
+        arguments = _declared(self._definition).arguments
+        registry = whole.schema_converter.scalar_registry
+        return values(convert_arguments(given, arguments, scalar_registry=registry, config=whole.config))
+
+    def json(self, answer: object) -> bytes:
+        """What is shown of an answer."""
+        return orjson.dumps(self._read(answer))
+
+
+class _Plan:
+    """Puts together what reads the selections of a document."""
+
+    def __init__(self, selections: Selections) -> None:
+        self._selections = selections
+
+    def value(self, of: GraphQLOutputType, nodes: Nodes) -> Read:
+        """Reads a value of a type."""
+        if not isinstance(of, GraphQLNonNull):
+            shown = self._some(of, nodes)
+            return lambda value: None if value is None else shown(value)
+        shown = self._some(of.of_type, nodes)
+
+        def always(value: Any) -> Any:
+            if value is None:
+                raise TypeError(f"null where the schema has {of}")
+            return shown(value)
+
+        return always
+
+    def _some(self, of: GraphQLOutputType, nodes: Nodes) -> Read:
+        if isinstance(of, GraphQLList):
+            item = self.value(of.of_type, nodes)
+            return lambda values: [item(value) for value in values]
+        if is_leaf_type(of):
+            coerce: Read = of.coerce_output_value
+            return coerce
+        if isinstance(of, GraphQLObjectType):
+            return self._object(of, nodes)
+        raise _NotHeldError
+
+    def _object(self, of: GraphQLObjectType, nodes: Nodes) -> Read:
+        members = [(key, *self._member(of, named)) for key, named in self._selections.of(of, nodes).items()]
+        return lambda value: {key: read(get(value)) for key, get, read in members}
+
+    def _member(self, of: GraphQLObjectType, nodes: Nodes) -> tuple[Read, Read]:
+        """What gives a member of an object, and what reads it."""
+        name = nodes[0].name.value
+        if name == "__typename":
+            return lambda _: of.name, lambda named: named
+        definition = of.fields[name]
+        declared = _declared(definition)
+        held = declared.metadata.get("held", None if declared.base_resolver else declared.python_name)
+        if held is None:
+            raise _NotHeldError
+        return attrgetter(held), self.value(definition.type, nodes)
+
+
+def _declared(definition: GraphQLField) -> Any:
+    """A field as strawberry has it."""
+    return definition.extensions["strawberry-definition"]
