@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import singledispatch
 from typing import Any, Self
 
@@ -17,6 +17,8 @@ from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, Table, size_
 from trninv.routing.shown import shown
 from trninv.units import Bandwidth, Capacity, Duration
 
+_ADDRESS = "address"
+_NOBODY: Mapping[str, str] = {}
 MOST = 1_000_000_000
 """What any command may be asked for at most, which every database can count to."""
 
@@ -91,19 +93,41 @@ class Progress:
         self._shown = True
 
 
-def tell(answer: Answer, rows_at_most: int | None = None) -> None:
-    """Print an answer, what a scenario changes in it, and what it means and rests on."""
+def tell(answer: Answer, rows_at_most: int | None = None, standing: Mapping[str, str] = _NOBODY) -> None:
+    """Print an answer, what a scenario changes in it, and what it means and rests on.
+
+    Parameters
+    ----------
+    standing
+        What stands at servers, by their addresses.
+
+    """
     for part in answer.told():
         if not isinstance(part, Table):
             click.echo(part)
             continue
-        listed = list(part.rows)
-        rows(part.headers, listed[:rows_at_most])
+        headers, listed = part.headers, [list(line) for line in part.rows]
+        if standing and _ADDRESS in headers:
+            at = headers.index(_ADDRESS)
+            headers = [*headers, "stands there"]
+            listed = [[*line, standing.get(server_of(line[at]))] for line in listed]
+        rows(headers, listed[:rows_at_most])
         if len(listed) > len(listed[:rows_at_most]):
             click.echo(f"… {len(listed) - len(listed[:rows_at_most]):,} more (--top, --format json)")
     for line in answer.compared():
         click.echo(line)
     _footnotes(answer)
+
+
+def servers_in(answer: Answer) -> set[str]:
+    """Addresses of the servers that are, or have in them, what an answer's tables for people are of."""
+    tables = [part for part in answer.told() if isinstance(part, Table) and _ADDRESS in part.headers]
+    return {server_of(list(line)[part.headers.index(_ADDRESS)]) for part in tables for line in part.rows}
+
+
+def server_of(address: object) -> str:
+    """The address of the server that a chip, core or NIC is in."""
+    return "/".join(str(address).split("--")[0].split("/")[:3])
 
 
 def tell_state(found: AsOf | None) -> None:

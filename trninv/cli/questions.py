@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from trninv.cli.output import format_option, show, tell, tell_state
+from trninv.cli.output import format_option, servers_in, show, tell, tell_state
 from trninv.cli.supposing import asking, supposing
 from trninv.routing.question import Parameter, Question
 from trninv.routing.questions import find
@@ -20,8 +20,9 @@ def command_of(file: str) -> click.Command:
     def run(database: str, /, down: tuple[str, ...], derate: tuple[str, ...], style: str, **given: Any) -> None:
         with asking(database, down, derate) as fleet, fleet.in_one_state() as one:
             answer = one.ask(question, **values(question, given))
+            standing = one.standing(servers_in(answer)) if style == "table" else {}
             tell_state(one.as_of())
-        show(style, answer, lambda: tell(answer))
+        show(style, answer, lambda: tell(answer, standing=standing))
         if not answer.succeeded():
             raise click.exceptions.Exit(1)
 

@@ -128,13 +128,14 @@ class Source:
     def all_servers(self) -> list[Server]:
         """Every server of the scope, in the order of their addresses."""
         rows = self.connection.execute(_query(self.place)).all()
-        names = hostnames(slots := [Slot(row.slug, row.domain, row.ordinal) for row in rows], self.template)
+        slots = [Slot(row.slug, row.domain, row.ordinal) for row in rows]
+        names = hostnames(slots, self.template, [row.host for row in rows])
         lost, above = self._lost_chips(), self._above()
-        models = {row[5:]: Model(*row[5:]) for row in rows}
+        models = {row[6:]: Model(*row[6:]) for row in rows}
         whole = {model: tuple(range(model.chips)) for model in models.values()}
         found = []
         for row, name, slot in zip(rows, names, slots, strict=True):
-            model = models[row[5:]]
+            model = models[row[6:]]
             chips = tuple(c for c in whole[model] if c not in lost[row.id]) if row.id in lost else whole[model]
             found.append(Server(slot, name, row.state, model, chips, above.get(row.id, ())))
         return found
@@ -221,6 +222,7 @@ def _inside(place: Place) -> ColumnElement[bool]:
 def _query(place: Place) -> Any:
     server, domain, cluster = _T["server"], _T["domain"], _T["cluster"]
     of_domain, of_server, chip = _T["domain_model"], _T["server_model"], _T["chip_model"]
+    bound = _T["binding"]
     return (
         select(
             server.c.id,
@@ -228,6 +230,7 @@ def _query(place: Place) -> Any:
             cluster.c.slug,
             domain.c.ordinal.label("domain"),
             server.c.ordinal,
+            bound.c.host,
             of_domain.c.slug.label("of_domain"),
             of_domain.c.servers,
             of_domain.c.wiring,
@@ -244,6 +247,7 @@ def _query(place: Place) -> Any:
         .join(of_domain, of_domain.c.id == domain.c.domain_model_id)
         .join(of_server, of_server.c.id == server.c.server_model_id)
         .join(chip, chip.c.id == of_server.c.chip_model_id)
+        .outerjoin(bound, (bound.c.server_id == server.c.id) & bound.c.until.is_(None))
         .where(_inside(place))
         .order_by(domain.c.ordinal, server.c.ordinal)
     )

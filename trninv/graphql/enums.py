@@ -7,7 +7,16 @@ from typing import Any, Final
 
 import strawberry
 
-from trninv.inventory.enumerations import DIFFERENCE, RULE, SEVERITY, STATE, TOKEN_SCOPE
+from trninv.inventory.enumerations import (
+    BINDING_ENDING,
+    BINDING_HOW,
+    CONFIDENCE,
+    DIFFERENCE,
+    RULE,
+    SEVERITY,
+    STATE,
+    TOKEN_SCOPE,
+)
 from trninv.inventory.fields import Enumeration
 
 _named: Final[Callable[..., Any]] = Enum
@@ -24,6 +33,9 @@ def enum_of(enumeration: Enumeration) -> type[Enum]:
     return strawberry.enum(made, name=enumeration.name, description=enumeration.says)
 
 
+BindingEnding: Final = enum_of(BINDING_ENDING)
+BindingHow: Final = enum_of(BINDING_HOW)
+Confidence: Final = enum_of(CONFIDENCE)
 Disagreement: Final = enum_of(DIFFERENCE)
 DriftRule: Final = enum_of(RULE)
 Severity: Final = enum_of(SEVERITY)

@@ -32,7 +32,9 @@ SCAN: Final = 100
 """Price of a count or a sum."""
 _ASKED: Final = {"Scenario": 2}
 """How often a question is asked, if not once: of a scenario also of the baseline."""
-_SCANS: Final = frozenset({"totalCount", "aggregates", "conflicts", "drift", "layout", "setState"})
+_SCANS: Final = frozenset(
+    {"totalCount", "aggregates", "bind", "bindings", "conflicts", "drift", "layout", "setState", "unbind"}
+)
 _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Server", "chips"): 16,
     ("Server", "nics"): 16,

@@ -1,12 +1,23 @@
 """The Mutation type: what operators set. Every change is kept with who made it and why."""
 
 from enum import Enum
+from functools import partial
 from typing import Annotated, Any
 
 import strawberry
 from sqlalchemy import Engine
 
 from trninv.errors import ForbiddenError
+from trninv.graphql import bindings
+from trninv.graphql.bindings import (
+    MUTATION_ID,
+    SAME_ID,
+    WHO,
+    BindInput,
+    BindPayload,
+    UnbindInput,
+    UnbindPayload,
+)
 from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import State
 from trninv.graphql.scalars import Address
@@ -48,14 +59,8 @@ class SetStateInput:
     factor: float | None = strawberry.field(
         default=None, description="Of DEGRADED only: the part that still carries, more than 0 and less than 1."
     )
-    who: str | None = strawberry.field(
-        default=None,
-        description="Who says so, where the service asks for no token. With a token it is the token's name: "
-        "leave this out, for any other name is refused.",
-    )
-    client_mutation_id: str | None = strawberry.field(
-        default=None, description="Any text; the payload gives it back unchanged."
-    )
+    who: str | None = strawberry.field(default=None, description=WHO)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
 
 
 @strawberry.type(description="What setState did.")
@@ -63,7 +68,7 @@ class SetStatePayload:
     changes: list[StateChange] = strawberry.field(
         description="Each thing that is in another state now, in the order of the input; what was in it already is not."
     )
-    client_mutation_id: str | None = strawberry.field(description="The text of the input, unchanged.")
+    client_mutation_id: str | None = strawberry.field(description=SAME_ID)
 
 
 @strawberry.type(description="Change what the inventory says; needs a token of scope operate where tokens are on.")
@@ -82,6 +87,24 @@ class Mutation:
 
         changes = await info.context.write(change)
         return SetStatePayload(changes=changes, client_mutation_id=input.client_mutation_id)
+
+    @strawberry.mutation(description="Say which instance stands in a slot; what stood there, and where it stood, ends.")
+    async def bind(
+        self,
+        info: AppInfo,
+        input: Annotated[BindInput, strawberry.argument(description="What to bind.")],  # noqa: A002 # Relay's name
+    ) -> BindPayload:
+        who = _who(info.context.who, input.who)
+        return await info.context.write(partial(bindings.bind, info.context.fleet.engine, input, who))
+
+    @strawberry.mutation(description="Say that nothing stands in a slot; an inference is not made again from the same.")
+    async def unbind(
+        self,
+        info: AppInfo,
+        input: Annotated[UnbindInput, strawberry.argument(description="What to end.")],  # noqa: A002 # Relay's name
+    ) -> UnbindPayload:
+        who = _who(info.context.who, input.who)
+        return await info.context.write(partial(bindings.unbind, info.context.fleet.engine, input, who))
 
 
 def _who(holder: str, said: str | None) -> str:

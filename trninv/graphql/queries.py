@@ -11,7 +11,7 @@ from strawberry.types.field import StrawberryField
 
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, UnknownAddressError
-from trninv.graphql import drift, rows
+from trninv.graphql import bindings, drift, rows
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
 from trninv.graphql.enums import TokenScope
@@ -163,6 +163,14 @@ class Query(Questions):
         drift.found,
         lambda finding: str(finding.id),
         drift.OFFERED,
+    )
+
+    bindings = paged(
+        bindings.Binding,
+        "Which instances stand in which slots, in the order of the slots.",
+        bindings.found,
+        bindings.cursor,
+        bindings.OFFERED,
     )
 
     @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")

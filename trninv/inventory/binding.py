@@ -22,6 +22,7 @@ from trninv.inventory.schema import TABLES
 _BINDING, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("binding", "server", "domain", "cluster"))
 _IS_OPEN = _BINDING.c.until.is_(None)
 _MAX_SHOWN: Final = 60
+_AT_ONCE: Final = 500
 MAX_WHO: Final = 1_000
 
 
@@ -151,6 +152,17 @@ def bindings(connection: Connection, place: Place | None = None, *, ended: bool 
     if not ended:
         query = query.where(_IS_OPEN)
     return (Binding(*row) for row in connection.execute(query))
+
+
+def names_at(connection: Connection, addresses: Iterable[str]) -> dict[str, str]:
+    """What stands at servers, by their addresses: the host's name and the instance's id, as far as they are known."""
+    wanted, found = sorted(set(addresses)), dict[str, str]()
+    columns = (_BINDING.c.address, _BINDING.c.host, _BINDING.c.instance)
+    for first in range(0, len(wanted), _AT_ONCE):
+        some = _BINDING.c.address.in_(wanted[first : first + _AT_ONCE])
+        for address, *names in connection.execute(select(*columns).where(_IS_OPEN, some)):
+            found[address] = " ".join(filter(None, names))
+    return found
 
 
 def _slots(place: Place) -> Select[Any]:

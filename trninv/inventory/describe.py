@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, literal, or_, select
 from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render
 from trninv.catalog.models import COMPUTE
 from trninv.inventory.address import Place, node_addresses
+from trninv.inventory.binding import bindings
 from trninv.inventory.fields import in_cluster
 from trninv.inventory.fields import rows as rows_of
 from trninv.inventory.kinds import KINDS
@@ -108,8 +109,12 @@ def _server(connection: Connection, _catalog: Catalog, place: Place) -> Describe
     server = _row(connection, "server", place.id)
     model = _row(connection, "server_model", server.server_model_id)
     cluster = place.address.split("/", 1)[0]
+    bound = next(bindings(connection, place), None)
     return {
         "model": model.slug,
+        "instance": bound and bound.instance,
+        "host": bound and bound.host,
+        "bound": bound and f"since {bound.since} by {bound.who}, {bound.how}, {bound.confidence}",
         "rack": f"{cluster}/r{_row(connection, 'rack', server.rack_id).ordinal}",
         "state": condition_of(server),
         "chips": model.chips,

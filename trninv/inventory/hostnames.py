@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from trninv.errors import NotExpressibleError, UsageError
@@ -23,8 +24,13 @@ class Slot(NamedTuple):
     server: int
 
 
-def hostnames(slots: Sequence[Slot], template: str = TEMPLATE) -> list[str]:
-    """A host name for each slot, in their order.
+def hostnames(slots: Sequence[Slot], template: str = TEMPLATE, bound: Sequence[str | None] = ()) -> list[str]:
+    """A host name for each slot, in their order: that of the host which stands there, or else what the template says.
+
+    Parameters
+    ----------
+    bound
+        Of each slot, the name of the host that is bound to it, if there is one.
 
     Raises
     ------
@@ -34,16 +40,18 @@ def hostnames(slots: Sequence[Slot], template: str = TEMPLATE) -> list[str]:
         A name is none: it has a character that means something else in a scheduler's files.
 
     """
-    names = called(slots, template)
+    names = [host or name for host, name in zip_longest(bound, called(slots, template))]
     taken: dict[str, Slot] = {}
     for name, slot in zip(names, slots, strict=True):
         if not _NAME.fullmatch(name) or len(name) > _LONGEST:
             raise NotExpressibleError(
                 f"{name[:_LONGEST]!r} can't name a machine: lower-case letters, digits, '-' and '.' make a host name; "
-                "give another --hostname, such as 'node-d{domain}-s{server}'"
+                "give another --hostname, such as 'node-d{domain}-s{server}', or bind the instance without its host"
             )
         if (other := taken.setdefault(name, slot)) is not slot:
-            raise UsageError(f"--hostname {template!r} calls {_address(other)} and {_address(slot)} both {name}")
+            raise UsageError(
+                f"{_address(other)} and {_address(slot)} are both {name}: by --hostname {template!r} or what is bound"
+            )
     return names
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from sqlalchemy import FromClause, Integer, func, literal_column, select, union_all
+from sqlalchemy import FromClause, Integer, and_, func, literal_column, select, union_all
 
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import COMPUTE, systems
@@ -33,7 +33,7 @@ _cluster, _domain, _server, _rack, _tray = (_T[name] for name in ("cluster", "do
 _node, _chip, _switch, _nic, _above = (_T[name] for name in ("node", "chip", "switch", "nic", "network_node"))
 _core, _link, _fact, _source = (_T[name] for name in ("core", "link", "fact", "source"))
 _chips, _servers, _domains, _links = (_T[f"{name}_model"] for name in ("chip", "server", "domain", "link"))
-_switches = _T["switch_model"]
+_switches, _binding = _T["switch_model"], _T["binding"]
 _end_a, _end_b = _node.alias("end_a"), _node.alias("end_b")
 
 _compute = union_all(
@@ -215,7 +215,11 @@ KINDS: Final[Mapping[str, Kind]] = {
             "Server",
             "A server: an EC2 instance of a rack.",
             _server,
-            {**_SERVER, _chips: (_chips.c.id == _servers.c.chip_model_id, False)},
+            {
+                **_SERVER,
+                _chips: (_chips.c.id == _servers.c.chip_model_id, False),
+                _binding: (and_(_binding.c.server_id == _server.c.id, _binding.c.until.is_(None)), True),
+            },
             (
                 _id(_server),
                 _address(address_of("server")),
@@ -228,6 +232,8 @@ KINDS: Final[Mapping[str, Kind]] = {
                     "Its model, the subject of its facts.",
                     known=_known("server"),
                 ),
+                Field("instance", Form.TEXT, _binding.c.instance, "Id of the instance that stands there.", null=True),
+                Field("host", Form.TEXT, _binding.c.host, "Name of the host that stands there.", null=True),
                 Field("vcpus", Form.WHOLE, _servers.c.vcpus, "Virtual CPUs of the host."),
                 Field(
                     "host_memory",

@@ -1,6 +1,6 @@
 """The questions, asked of a database: `Fleet` gives frozen answers for notebooks, the command line and GraphQL."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection, Engine
 
 from trninv import solvers
+from trninv.inventory import binding
 from trninv.inventory.address import chips_of, resolve
+from trninv.inventory.binding import Binding, Bound
+from trninv.inventory.database import writing
 from trninv.inventory.pinned import AsOf, State, stamped
 from trninv.inventory.revision import Revision
 from trninv.live.findings import Finding, findings
+from trninv.live.identity import pin
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import Question
 from trninv.routing.questions import find
@@ -252,6 +256,41 @@ class Fleet:
         means = {"executor": executor, "journal": journal, "progress": progress}
         answer: SweepAnswer = self.ask(find("sweep"), of, fail, measure, pairs, most, **means)
         return answer
+
+    def bindings(self, scope: str | None = None, *, ended: bool = False) -> tuple[Binding, ...]:
+        """Which instances stand in which slots of a server, rack, domain, cluster or of all, since when and why.
+
+        Parameters
+        ----------
+        ended
+            Whether those that are over are there too.
+
+        """
+        with self._wirings.reading() as reader:
+            place = None if scope is None else resolve(reader.connection, scope)
+            return tuple(binding.bindings(reader.connection, place, ended=ended))
+
+    def standing(self, servers: Iterable[str]) -> Mapping[str, str]:
+        """Names of what stands at servers, by their addresses."""
+        with self._wirings.reading() as reader:
+            return binding.names_at(reader.connection, servers)
+
+    def bind(self, slot: str, instance: str, *, who: str) -> Bound:
+        """Say which instance, by its id or its host's name, stands in a slot; what stood there before ends.
+
+        Parameters
+        ----------
+        who
+            Who says so.
+
+        """
+        with writing(self.engine) as connection:
+            return binding.put(connection, [pin(connection, slot, instance)], who=who)
+
+    def unbind(self, slot: str, *, who: str) -> Binding:
+        """Say that nothing stands in a slot, and what did."""
+        with writing(self.engine) as connection:
+            return binding.take_out(connection, slot, who=who)
 
     def drift(self, scope: str | None = None) -> list[Finding]:
         """Where what machines reported differs from the design, as ``trninv drift`` last found it, the worst first."""

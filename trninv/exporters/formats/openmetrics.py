@@ -86,7 +86,7 @@ def _not_up(source: Source) -> Iterator[tuple[str, str, str]]:
 FORMAT = Format(
     name="openmetrics",
     suffix=".txt",
-    says="OpenMetrics of states and drift: how many of each, and each that is not up; for Prometheus' textfile collector",
+    says="OpenMetrics of states and drift: how many of each, and what is not up; for Prometheus' textfile collector",
     write=_write,
     read=_read,
     records=_records,
