@@ -10,10 +10,12 @@ import re
 import shlex
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 import fleet_outputs
+from conftest import Databases
 from examples import ROOT
 from slurms import slurm
 from trninv.cli.main import main
@@ -29,7 +31,7 @@ def follow(page: str, database: str, directory: Path) -> str:
     assert "\n    trninv migrate\n" in page
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(None):
         main(["--database", database, "migrate"])
-    with contextlib.chdir(directory):
+    with contextlib.chdir(directory), patch.dict(os.environ, LOGNAME="you"):
         return _FENCE.sub(lambda block: f"```console\n{_shown(block[1], database)}```", page)
 
 
@@ -62,20 +64,14 @@ def _expanded(word: str) -> list[str]:
     return sorted(map(str, Path().glob(word))) if "*" in word else [word]
 
 
-@pytest.fixture
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LOGNAME", "you")
-    return tmp_path
-
-
-def test_the_page_is_what_its_commands_print(empty: str, directory: Path) -> None:
-    assert follow(PAGE.read_text(), empty, directory) == PAGE.read_text()
+def test_the_page_is_what_its_commands_print(empty: str, tmp_path: Path) -> None:
+    assert follow(PAGE.read_text(), empty, tmp_path) == PAGE.read_text()
 
 
 @pytest.mark.slow
-def test_slurm_runs_what_the_page_wrote(empty: str, directory: Path) -> None:
-    follow(PAGE.read_text(), empty, directory)
-    files = [(directory / name).read_text() for name in ("topology.conf", "nodes.conf")]
+def test_slurm_runs_what_the_page_wrote(databases: Databases, tmp_path: Path) -> None:
+    follow(PAGE.read_text(), databases.empty("sqlite"), tmp_path)
+    files = [(tmp_path / name).read_text() for name in ("topology.conf", "nodes.conf")]
     with (
         tempfile.TemporaryDirectory(prefix="sl", ignore_cleanup_errors=True) as work,
         slurm(Path(work), *files) as srun,
@@ -86,6 +82,5 @@ def test_slurm_runs_what_the_page_wrote(empty: str, directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    os.environ["LOGNAME"] = "you"
     with tempfile.TemporaryDirectory() as made:
         PAGE.write_text(follow(PAGE.read_text(), f"sqlite:///{made}/live.db", Path(made)))
