@@ -8,10 +8,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from fleet_outputs import machines, stand, streams
-
 import postgres
 from bench.measure import RAINIER, Row
+from fleet_outputs import machines, stand, streams
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.inventory import migrate, stamp

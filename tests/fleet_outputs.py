@@ -225,7 +225,8 @@ def outputs(of: Iterable[Machine]) -> Outputs:
 
 _FLEET = machines()
 _IN_ULTRASERVER, _NEXT = _FLEET[1].instance, _FLEET[2].instance
-_PLAIN, _OLD = _FLEET[13].instance, _FLEET[17].instance
+_REWIRED = _FLEET[6].instance
+_PLAIN, _CONTAINED, _MOVED, _OLD = (_FLEET[number].instance for number in (13, 14, 15, 17))
 NEW = Machine(99, "u-trn2x64", 0, 1)
 """An instance that is not there where all is well."""
 
@@ -242,8 +243,8 @@ def _missing(of: Outputs) -> None:
 
 
 def _rewired(of: Outputs) -> None:
-    _device(of).update(connected_to=[1, 4, 6, 10])
-    of.sysfs[_PLAIN][f"{_DEVICE}5/connected_devices"] = "1, 4, 6, 10"
+    of.devices[_REWIRED][5].update(connected_to=[1, 4, 6, 10])
+    of.sysfs[_REWIRED][f"{_DEVICE}5/connected_devices"] = "1, 4, 6, 10"
 
 
 def _cores(of: Outputs) -> None:
@@ -256,7 +257,7 @@ def _extra(of: Outputs) -> None:
 
 
 def _container(of: Outputs) -> None:
-    of.devices[_PLAIN] = in_a_container(of.devices[_PLAIN][4:8])
+    of.devices[_CONTAINED] = in_a_container(of.devices[_CONTAINED][4:8])
 
 
 def _type(of: Outputs) -> None:
@@ -338,7 +339,7 @@ FAULTS: dict[str, Callable[[Outputs], object]] = {
     "node-order-wrong": lambda of: renumbered(of, 0, 2, 1, 3),
     "side-link-down": _side,
     "interconnect-impaired": lambda of: of.blocks[str(_FLEET[0].block)].update(InterconnectStatus="impaired"),
-    "network-node-moved": lambda of: _under(of, _PLAIN, 3, "nn-1300000000000000f"),
+    "network-node-moved": lambda of: _under(of, _MOVED, 3, "nn-1300000000000000f"),
     "fabric-inconsistent": lambda of: _under(of, _PLAIN, 2, "nn-1200000000000000f"),
     "ecc-uncorrected": lambda of: of.sysfs[_PLAIN].update(
         {f"{_DEVICE}5/stats/hardware/mem_ecc_uncorrected/total": "3"}

@@ -21,8 +21,8 @@ from trninv.routing.fleet import Fleet
 README = ROOT / "README.md"
 RECIPES = ROOT / "docs/how-to/recipes.md"
 TUTORIAL = ROOT / "docs/tutorial/first-answer.md"
-OTHERWISE = {ROOT / "docs/reference/sql.md", ROOT / "docs/reference/schema.md"}
-"""Pages whose SQL has tests of its own: tests/reports/test_reports.py and below."""
+OTHERWISE = {ROOT / "docs/reference/sql.md", ROOT / "docs/reference/schema.md", ROOT / "docs/live-fleet.md"}
+"""Pages that have tests of their own: tests/reports/test_reports.py, tests/test_live_fleet.py and below."""
 
 PAGES = [page for page in pages() if FENCE.search(page.read_text()) and page not in OTHERWISE | {TUTORIAL}]
 _EXAMPLES = [(page, number) for page in PAGES for number in range(len(FENCE.findall(page.read_text())))]

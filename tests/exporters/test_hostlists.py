@@ -1,5 +1,8 @@
 """Host lists and host names: what is folded unfolds again, and no name means anything else to a scheduler."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,8 +22,9 @@ from trninv.inventory.hostnames import Slot, hostnames
         (["n08", "n09", "n10"], "n[08-09],n10"),
         (["n2", "n1", "n0"], "n[2,1,0]"),
         (["n001", "n002", "n007"], "n[001-002,007]"),
-        ([f"lab-d{d}-s0.x" for d in range(12)], "lab-d[0-11]-s0.x"),
-        (["a1b2c3", "a1b3c3"], "a1b[2-3]c3"),
+        ([f"lab-d{d}-s0" for d in range(12)], "lab-d[0-11]-s[0]"),
+        (["lab-d0-s0.x", "lab-d0-s1.x"], "lab-d0-s0.x,lab-d0-s1.x"),  # Slurm refuses text after the last bracket
+        (["a1b2c3", "a1b3c3"], "a1b[2-3]c[3]"),
         ([], ""),
     ],
 )
@@ -79,3 +83,23 @@ def test_one_name_for_two_servers_is_refused() -> None:
 def test_an_underscore_of_a_cluster_is_no_character_of_a_host_name() -> None:
     with pytest.raises(NotExpressibleError, match="give another --hostname"):
         hostnames([Slot("my_lab", 0, 0)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"lab-d{d}-s0" for d in range(12)],
+        [f"lab-d{d}-s{s}" for d in range(3) for s in range(4)],
+        [f"ip-10-0-0-{n}.us-west-2.compute.internal" for n in range(12)],
+        ["a1b2c3", "a1b3c3"],
+    ],
+)
+def test_slurm_reads_what_is_folded(names: list[str], tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        "ClusterName=x\nSlurmctldHost=localhost\nNodeName=a\nPartitionName=p Nodes=a\n"
+    )
+    command = ["scontrol", "show", "hostnames", folded(names)]
+    environment = {"SLURM_CONF": str(tmp_path / "slurm.conf"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == names

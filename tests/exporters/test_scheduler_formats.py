@@ -63,7 +63,7 @@ def test_the_fabric_of_a_large_cluster_has_its_tiers_in_the_tree(run: Run, url: 
 
 def test_servers_that_are_domains_hang_below_the_fabric(run: Run, url: str) -> None:
     assert exported(run, url, "small", "slurm-tree").splitlines()[1:] == [
-        "SwitchName=small-t3-n0 Nodes=small-d[0-2]-s0"
+        "SwitchName=small-t3-n0 Nodes=small-d[0-2]-s[0]"
     ]
 
 

@@ -1,14 +1,7 @@
 """Debian's slurmctld, with a slurmd for each server on loopback, reads what is exported and places jobs by it."""
 
-import getpass
-import re
-import shutil
-import socket
-import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,110 +9,9 @@ import pytest
 import exporting
 from conftest import Databases, Run
 from exporting import exported
-from trninv.exporters.hostlist import expanded
+from slurms import slurm
 
 pytestmark = pytest.mark.slow
-
-CONF = """
-ClusterName=lab
-SlurmctldHost=localhost(127.0.0.1)
-SlurmctldPort={port}
-SlurmUser={user}
-SlurmdUser={user}
-AuthType=auth/none
-CredType=cred/none
-StateSaveLocation={work}/state
-SlurmdSpoolDir={work}/spool-%n
-SlurmctldPidFile={work}/ctld.pid
-SlurmdPidFile={work}/%n.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-MpiDefault=none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SlurmdParameters=config_overrides
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
-ReturnToService=2
-SchedulerType=sched/backfill
-TopologyPlugin=topology/tree
-GresTypes=neuron
-{nodes}
-PartitionName=trn Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-"""
-COMPLAINTS = re.compile(r"fatal|lack access|Invalid hostnames|Ignoring children|no switch can reach")
-"""What slurmctld logs of a topology that it reads otherwise than it is meant, and starts all the same."""
-
-Srun = Callable[..., list[str]]
-
-
-def _ports(number: int) -> list[int]:
-    with ExitStack() as stack:
-        opened = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for each in opened:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in opened]
-
-
-@contextmanager
-def _started(log: Path, *command: str, conf: Path) -> Iterator[None]:
-    with log.open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, env={"SLURM_CONF": str(conf), "PATH": _PATH})
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-@contextmanager
-def slurm(work: Path, topology: str, nodes: str) -> Iterator[Srun]:
-    """A cluster of what was exported; yields what runs a job and says on which nodes."""
-    if missing := [name for name in ("slurmctld", "slurmd", "srun") if not shutil.which(name, path=_PATH)]:
-        pytest.fail(
-            f"no {', '.join(missing)}: apt-get install --no-install-recommends slurmctld slurmd slurm-client "
-            "slurm-wlm-basic-plugins"
-        )
-    lines = [line for line in nodes.splitlines() if line.startswith("NodeName=")]
-    names = [name for line in lines for name in expanded(line.split()[0].removeprefix("NodeName="))]
-    port, *ports = _ports(len(names) + 1)
-    written = "\n".join(_at_home(lines, ports))
-    (work / "state").mkdir()
-    conf = work / "slurm.conf"
-    conf.write_text(CONF.format(port=port, user=getpass.getuser(), work=work, nodes=written))
-    (work / "gres.conf").write_text("Name=neuron Type=trainium2 Count=16\n")
-    (work / "topology.conf").write_text(topology)
-
-    def ask(*command: str) -> list[str]:
-        environment = {"SLURM_CONF": str(conf), "PATH": _PATH}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split()
-
-    with ExitStack() as stack:
-        log = work / "ctld.log"
-        stack.enter_context(_started(log, "slurmctld", "-D", "-c", conf=conf))
-        for name in names:
-            (work / f"spool-{name}").mkdir()
-            stack.enter_context(_started(work / f"{name}.log", "slurmd", "-D", "-N", name, conf=conf))
-        for _ in range(240):
-            if not set(names) - set(ask("sinfo", "-h", "-N", "-t", "idle,drain", "-o", "%N")):
-                break
-            time.sleep(0.25)
-        assert not COMPLAINTS.findall(log.read_text()), log.read_text()
-        yield lambda *options: sorted(ask("srun", *options, "sh", "-c", "echo $SLURMD_NODENAME"))
-        assert not COMPLAINTS.findall(log.read_text())
-
-
-def _at_home(lines: Sequence[str], ports: list[int]) -> Iterator[str]:
-    """Lines of NodeName, their nodes being here."""
-    for line in lines:
-        here = [ports.pop() for _ in expanded(line.split()[0].removeprefix("NodeName="))]
-        yield f"{line} NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{','.join(map(str, sorted(here)))}]"
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
 import pytest
-from fleet_outputs import FAULTS, NEW, Machine, Outputs, machines, outputs, renumbered, stand
 from sqlalchemy import Engine
 
 import trninv
 from conftest import Databases, Run, both_ways
+from fleet_outputs import FAULTS, NEW, Machine, Outputs, machines, outputs, renumbered, stand
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.importers.observation import File, observe
@@ -239,6 +239,18 @@ def test_two_listings_of_different_instances_do_not_call_each_other_gone(alive: 
     assert rules(found(alive, START + 6 * MINUTES)) == ["instance-unplaced"]
 
 
+def test_a_machine_that_gives_itself_the_name_of_another_speaks_for_itself_alone(alive: Engine) -> None:
+    liar, other = machines()[13], machines()[12]
+    devices = outputs(machines()).devices[liar.instance]
+    del devices[5]
+    line = json.dumps({"host": other.host, "neuron_ls": devices}).encode()
+    with writing(alive) as connection:
+        observe(connection, "neuron-ls", [File("liar.json", BytesIO(line))], taken_at=START + 5 * MINUTES)
+    made = found(alive, START + 6 * MINUTES, apply=True)
+    assert [each.address for each in made.findings] == ["trn2-16.48xlarge/d1/s0/c5"]
+    assert [change.address for change in made.applied] == ["trn2-16.48xlarge/d1/s0/c5"]
+
+
 @pytest.mark.parametrize(
     ("scope", "count"),
     [("u-trn2x64", 1), ("u-trn2x64/d0", 1), ("u-trn2x64/d0/s2", 0), ("u-trn2x64/r0", 1), ("u-trn2x64/d1", 0)],
@@ -268,6 +280,20 @@ def test_the_command_tells_and_fails_where_asked(alive: Engine, run: Run) -> Non
     assert finding["firstSeen"] <= finding["lastSeen"]
     assert run("drift", "trn1.32xlarge", "--fail-on", "info", database=url)[0] == 0
     assert run("drift", "nowhere", database=url)[0] == 1
+
+
+def test_openmetrics_counts_findings(alive: Engine, run: Run) -> None:
+    faulty(alive, "numa-wrong", START + 10 * MINUTES)
+    found(alive, START + 11 * MINUTES)
+    url = alive.url.render_as_string(hide_password=False)
+    words = ("topology", "trn2-16.48xlarge", "--as", "openmetrics")
+    _, out, _ = run(*words, database=url)
+    counted = [line.rpartition(" ") for line in out.splitlines() if line.startswith("trninv_findings{")]
+    assert len(counted) == len(RULES)
+    assert [name for name, _, number in counted if number != "0"] == [
+        'trninv_findings{scope="trn2-16.48xlarge",rule="numa-wrong",severity="medium"}'
+    ]
+    assert run(*words, "--check", database=url)[0] == 0
 
 
 def test_graphql_python_and_sql_tell_what_was_found(alive: Engine) -> None:

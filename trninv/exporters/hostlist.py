@@ -14,6 +14,7 @@ _LAST = re.compile(r"(.*?)(\d+)(\D*)", re.ASCII)
 """Head, last number and tail of a name."""
 _BEFORE = re.compile(r"(.*?)(\d+)([^\d\[]+(?:\d+|\[[^\]]*\])[^\d\[]*)", re.ASCII)
 """The same of the number before the last, or before a bracket."""
+_AT_END = re.compile(r"(\d+)$", re.ASCII)
 _PIECE = re.compile(r"(?:[^\[\],]|\[[^\[\]]*\])+")
 _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
@@ -25,14 +26,19 @@ def folded(names: Sequence[str]) -> str:
 
 
 def _fold(names: Sequence[str], number_of: re.Pattern[str]) -> list[str]:
-    """Neighbours that differ only in a certain number become one, with a bracket for that number."""
+    """Neighbours that differ only in a certain number become one, with a bracket for that number.
+
+    A list must end with a bracket that is in it: Slurm refuses what goes on with text.
+    """
     split = [number_of.fullmatch(name) for name in names]
     parts = [(at[1], at[2], at[3]) if at else (name, "", "") for name, at in zip(names, split, strict=True)]
     found = []
     for (head, _, tail), group in groupby(parts, lambda part: (part[0], _width(part[1]), part[2])):
-        numbers = [number for _, number, _ in group]
-        ranges = ",".join(_ranges(numbers))
-        found.append(f"{head}[{ranges}]{tail}" if len(numbers) > 1 else f"{head}{ranges}{tail}")
+        numbers, end = [number for _, number, _ in group], _AT_END.sub(r"[\1]", tail)
+        if len(numbers) > 1 and (not end or end.endswith("]")):
+            found.append(f"{head}[{','.join(_ranges(numbers))}]{end}")
+        else:
+            found += (f"{head}{number}{tail}" for number in numbers)
     return found
 
 

@@ -157,19 +157,20 @@ class Query(Questions):
         _ABOUT,
     )
 
-    bindings = paged(
-        bindings.Binding,
-        "Which instances stand in which slots, in the order of the slots.",
-        bindings.found,
-        bindings.cursor,
-        bindings.OFFERED,
-    )
     drift = paged(
         drift.Finding,
         "Where what machines reported differs from the design, as trninv drift last found it, the worst first.",
         drift.found,
         lambda finding: str(finding.id),
         drift.OFFERED,
+    )
+
+    bindings = paged(
+        bindings.Binding,
+        "Which instances stand in which slots, in the order of the slots.",
+        bindings.found,
+        bindings.cursor,
+        bindings.OFFERED,
     )
 
     @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")

@@ -1,6 +1,7 @@
-"""OpenMetrics: how many servers, nodes and links are in which state, and which of them are not up."""
+"""OpenMetrics: how many servers, nodes and links are in which state, which of them are not up, and drift by rule."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Final
@@ -11,7 +12,9 @@ from trninv.exporters import graph
 from trninv.exporters.format import Format, Record
 from trninv.exporters.source import Source
 from trninv.inventory.address import node_addresses, nodes_of
+from trninv.inventory.rules import RULES
 from trninv.inventory.schema import LINK_SCOPES, NODE_KINDS, STATES, TABLES, is_not_up
+from trninv.live.findings import findings
 
 _NODE = TABLES["node"]
 _SAMPLE: Final = re.compile(r'(\w+)(?:\{((?:\w+="[^"\\]*",?)*)\})? (\d+)')
@@ -21,6 +24,7 @@ _HELP: Final = {
     "trninv_servers": "Servers by state.",
     "trninv_nodes": "Chips, switches, NICs and network nodes by kind and state, which a server hands down.",
     "trninv_links": "Links by scope and state.",
+    "trninv_findings": "Where what machines reported differs from the design, by rule, as trninv drift last found it.",
     "trninv_not_up": "A server, or a node by a state of its own, that is not up.",
 }
 _LABELS: Final = {
@@ -28,6 +32,7 @@ _LABELS: Final = {
     "trninv_servers": ("scope", "state"),
     "trninv_nodes": ("scope", "kind", "state"),
     "trninv_links": ("scope", "joins", "state"),
+    "trninv_findings": ("scope", "rule", "severity"),
     "trninv_not_up": ("address", "kind", "state"),
 }
 
@@ -63,6 +68,8 @@ def _records(source: Source) -> Iterator[Record]:
     counted = graph.counted_links(source)
     for pair in product(LINK_SCOPES, STATES):
         yield "trninv_links", scope, *pair, counted.get(pair, 0)
+    found = Counter(each.rule for each in findings(source.connection, scope))
+    yield from (("trninv_findings", scope, name, rule.severity, found[name]) for name, rule in RULES.items())
     yield from (("trninv_not_up", *each, 1) for each in _not_up(source))
 
 
@@ -79,7 +86,7 @@ def _not_up(source: Source) -> Iterator[tuple[str, str, str]]:
 FORMAT = Format(
     name="openmetrics",
     suffix=".txt",
-    says="OpenMetrics of states: how many of each kind, and each that is not up; for Prometheus' textfile collector",
+    says="OpenMetrics of states and drift: how many of each, and what is not up; for Prometheus' textfile collector",
     write=_write,
     read=_read,
     records=_records,

@@ -54,7 +54,7 @@ def chip_missing(slot: Slot, picture: Picture) -> Differences:
     named = {chip: said for chip, said in missing.items() if said}
     for chip, views in named.items():
         place = f"{slot.address}/c{chip}"
-        yield Difference(place, slot.instance, "a chip", "none", _ids(*views), broken=(place,))
+        yield Difference(place, slot.instance, "a chip", "not there", _ids(*views), broken=(place,))
     for said in picture.current(slot.machine, "chip_count").values():
         if said.source != "neuron-monitor" and said.value < slot.model.chips - len(named):
             expected = counted(slot.model.chips, "chip")
