@@ -19,6 +19,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    delete,
     func,
     insert,
     literal_column,
@@ -33,8 +34,8 @@ from sqlalchemy.sql.functions import FunctionElement
 from trninv.characters import SAYS, refused
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, nodes_of, parse, resolve, resolve_link
-from trninv.inventory.ids import next_id
-from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES, is_not_up
+from trninv.inventory.chain import seal
+from trninv.inventory.schema import CARRYING, EVENT_SOURCES, NODE_KINDS, STATES, TABLES, is_not_up
 
 PPM = 1_000_000
 _PPM: ColumnElement[int] = literal_column(str(PPM), Integer)
@@ -171,19 +172,29 @@ class Change:
 
 
 def set_state(
-    connection: Connection, addresses: Iterable[str], condition: Condition, *, why: str, who: str
+    connection: Connection,
+    addresses: Iterable[str],
+    condition: Condition,
+    *,
+    why: str,
+    who: str,
+    source: str = "command",
 ) -> list[Change]:
     """Give things a condition, and record who did so and why; things that already have it are left alone.
+
+    What changes is one change, however many parts it takes along; the triggers write its events.
 
     Parameters
     ----------
     addresses
         Servers, chips, switches, NICs, network nodes and links (A--B).
+    source
+        Where it comes from: one of EVENT_SOURCES.
 
     Raises
     ------
     LimitError
-        The reason is missing or too long.
+        The reason is missing or too long, or there is no such source.
     WrongLevelError
         An address names something else.
 
@@ -192,36 +203,24 @@ def set_state(
         raise LimitError(f"say who and why in 1 to {MAX_WHY:,} characters")
     if refused([why, who]):
         raise LimitError(f"who or why {SAYS}")
+    if source not in EVENT_SOURCES:
+        raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
     places = [resolve_link(connection, each) if "--" in each else resolve(connection, each) for each in addresses]
     for place in places:
         if place.level not in ("server", "link", *NODE_KINDS):
             have = "servers, chips, switches, NICs, network nodes and links"
             raise WrongLevelError(f"{place.address} is a {place.level}: {have} have a state")
+    said = TABLES["_change"]
+    at = datetime.now(UTC).isoformat(timespec="microseconds")
+    connection.execute(insert(said).values(id=1, at=at, who=who.strip(), why=why.strip(), source=source))
     changes = [_set(connection, place, condition) for place in {place.address: place for place in places}.values()]
-    made = [change for change in changes if change.before != change.after]
-    event, at = TABLES["state_event"], datetime.now(UTC).isoformat(timespec="seconds")
-    first = next_id(connection, event)
-    rows = [
-        {
-            "id": first + number,
-            "at": at,
-            "who": who.strip(),
-            "why": why.strip(),
-            "address": change.address,
-            "before": change.before.state,
-            "factor_ppm_before": change.before.factor_ppm,
-            "state": change.after.state,
-            "factor_ppm": change.after.factor_ppm,
-        }
-        for number, change in enumerate(made)
-    ]
-    if rows:
-        connection.execute(insert(event), rows)
-    return made
+    connection.execute(delete(said))
+    seal(connection)
+    return [change for change in changes if change.before != change.after]
 
 
 def events(connection: Connection, address: str | None, most: int) -> Sequence[Any]:
-    """The latest changes, of one address or of all, newest first.
+    """The latest changes, of one address or of all, newest first; of all, without what a server took along.
 
     Raises
     ------
@@ -231,10 +230,19 @@ def events(connection: Connection, address: str | None, most: int) -> Sequence[A
     """
     event = TABLES["state_event"]
     query = select(event).order_by(event.c.id.desc()).limit(most)
-    if address is not None:
-        ends = [str(parse(end)) for end in address.split("--", 1)]
-        query = query.where(event.c.address.in_(["--".join(ends), "--".join(reversed(ends))]))
+    if address is None:
+        return connection.execute(query.where(~taken_along())).all()
+    ends = [str(parse(end)) for end in address.split("--", 1)]
+    query = query.where(event.c.address.in_(["--".join(ends), "--".join(reversed(ends))]))
     return connection.execute(query).all()
+
+
+def taken_along() -> ColumnElement[bool]:
+    """Whether a row of ``state_event`` is of a part of a server that was changed with it."""
+    event, server = TABLES["state_event"], TABLES["state_event"].alias("of_server")
+    inside = func.substr(event.c.address, 1, func.length(server.c.address) + 1) == server.c.address + "/"
+    with_it = select(server.c.id).where(server.c.batch == event.c.batch, server.c.kind == "server", inside)
+    return and_(event.c.kind.in_(NODE_KINDS), with_it.exists())
 
 
 def _set(connection: Connection, place: Place, condition: Condition) -> Change:
