@@ -21,7 +21,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    false,
     literal_column,
     text,
 )
@@ -501,7 +500,7 @@ Table(
     Column("own_factor_ppm_before", Integer),
     Column("own_state", String(12)),
     Column("own_factor_ppm", Integer),
-    required("clock_went_back", Boolean, server_default=false()),
+    required("clock_went_back", Boolean, server_default=text("false")),
     one_of("source", EVENT_SOURCES, nullable=True),
     one_of("kind", PART_KINDS, nullable=True),
     Index(None, "address"),

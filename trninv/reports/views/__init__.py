@@ -42,7 +42,7 @@ END $$"""
 _GRANT_ON_POSTGRESQL: Final = f"""
 DO $$ BEGIN
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
-        GRANT SELECT ON {", ".join(sorted(READABLE))} TO {ROLE};
+        GRANT SELECT ON {", ".join(sorted(READABLE))}, _change TO {ROLE};
     END IF;
 END $$"""
 _STANDING: Final = {
