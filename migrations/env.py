@@ -1,8 +1,8 @@
 """Alembic environment: the connection is handed over by trninv.inventory.migrate, or made from the settings.
 
-The views of `trninv.reports.views` and the triggers of `trninv.inventory.triggers` are dropped before the first revision
-and, where the last one is the newest, created again: a revision may rebuild any table, and none holds a view or such a
-trigger. Nor does any hold the catalog, so facts that are there are then brought up to date with it.
+The views of `trninv.reports.views` and the triggers of `trninv.inventory.triggers` are dropped before the first
+revision and, where the last one is the newest, created again: a revision may rebuild any table, and none holds a view
+or such a trigger. Nor does any hold the catalog, so facts that are there are then brought up to date with it.
 """
 
 from collections.abc import Collection, Iterable

@@ -10,13 +10,13 @@ from alembic import op
 revision = "0017"
 down_revision = "0014"
 
-STATES = "IN ('up', 'degraded', 'down', 'maintenance')"
-SOURCES = "IN ('command', 'api', 'import', 'drift', 'sql')"
-KINDS = "IN ('server', 'chip', 'switch', 'nic', 'network_node', 'link')"
+SOURCES = "('command', 'api', 'import', 'drift', 'sql')"
+KINDS = "('server', 'chip', 'switch', 'nic', 'network_node', 'link')"
+CHECK = "CONSTRAINT ck_state_event_{0} CHECK ({0} IS NULL OR {0} IN {1})"
 COLUMNS = (
     ("state_event", "batch", "INTEGER"),
-    ("state_event", "source", f"VARCHAR(8){{c}} CONSTRAINT ck_state_event_source CHECK (source IS NULL OR source {SOURCES})"),
-    ("state_event", "kind", f"VARCHAR(12){{c}} CONSTRAINT ck_state_event_kind CHECK (kind IS NULL OR kind {KINDS})"),
+    ("state_event", "source", "VARCHAR(8){c} " + CHECK.format("source", SOURCES)),
+    ("state_event", "kind", "VARCHAR(12){c} " + CHECK.format("kind", KINDS)),
     ("state_event", "part_id", "INTEGER"),
     ("state_event", "previous_id", "INTEGER"),
     ("state_event", "own_before", "VARCHAR(12){c}"),

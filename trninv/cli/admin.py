@@ -12,8 +12,8 @@ from trninv.catalog.models import systems as known_systems
 from trninv.cli.output import Progress, format_option, rows, show
 from trninv.cli.status import clusters_in
 from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
-from trninv.inventory import migrate as migrations
 from trninv.inventory import chain, stamp, triggers
+from trninv.inventory import migrate as migrations
 from trninv.inventory.address import Place, cluster_name, resolve
 from trninv.inventory.chain import Chain
 from trninv.inventory.database import connect, display, reading, writing
@@ -237,8 +237,8 @@ def verify(database: str, cluster: str | None, style: str) -> None:
 def _told(history: Chain) -> str:
     """What can be said of a history that nobody edited."""
     sealed = f", sealed up to {history.sealed} by {history.sha256}" if history.sha256 else ""
-    tail = f"; {counted(history.unsealed, 'event')} of plain SQL, which the next change seals" if history.unsealed else ""
-    return f"history: {counted(history.events, 'event')}{sealed}{tail}"
+    tail = f"; {counted(history.unsealed, 'event')} of plain SQL, which the next change seals"
+    return f"history: {counted(history.events, 'event')}{sealed}{tail if history.unsealed else ''}"
 
 
 def _seed(engine: Engine, wanted: Iterable[System], name: str | None = None) -> None:

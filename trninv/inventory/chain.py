@@ -1,7 +1,7 @@
 """The chain of digests over the events: whoever edits history by hand breaks it.
 
-A seal is the SHA-256 of the seal before it and of every event since, each as a line of JSON. `seal` is called by whatever
-changes states through trninv, in the transaction of the change; events that plain SQL left are sealed by the next one,
+A seal is the SHA-256 of the seal before it and of every event since, each as a line of JSON. Whatever changes states
+through trninv calls `seal` in the transaction of the change; events that plain SQL left are sealed by the next one,
 since SQLite's triggers can't hash. Until then they are the unsealed tail, which `trninv verify` tells.
 
 Somebody who may write the database can make a whole new chain: keep the last seal elsewhere to notice that.
@@ -62,12 +62,12 @@ def seal(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
     last = connection.execute(select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)).first()
-    end, digest = (last.id, last.sha256) if last else (0, "")
-    for end, line in _lines(connection, end):  # noqa: B007 # the last one counts
+    sealed, digest = (last.id, last.sha256) if last else (0, "")
+    end = sealed
+    for end, line in _lines(connection, sealed):  # noqa: B007 # that of the last one is sealed
         digest = _next(digest, line)
-    if last is None or end > last.id:
-        if digest:
-            connection.execute(insert(_SEAL).values(id=end, sha256=digest))
+    if end > sealed:
+        connection.execute(insert(_SEAL).values(id=end, sha256=digest))
 
 
 def check(connection: Connection) -> Chain:

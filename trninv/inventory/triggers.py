@@ -1,7 +1,7 @@
 """Triggers that keep an event of every change of a state, whoever makes it: nothing else writes ``state_event``.
 
 Who, why and from where stand in the one row of ``_change`` while trninv makes a change. A statement of SQL has none:
-PostgreSQL then tells the login; SQLite knows no users, and its file's owner is written ``sqlite3``. PostgreSQL keeps the
+PostgreSQL then tells the login; SQLite knows no users, and whoever it is is written ``sqlite3``. PostgreSQL keeps the
 events of a statement as one change. SQLite's triggers see one row at a time: each is a change of its own.
 
 On PostgreSQL whoever changes states holds a lock until the end of the transaction, taken before any row's, so that the
@@ -71,7 +71,7 @@ _FIRST: Final = """
 CREATE TRIGGER {table}_one_state_writer BEFORE UPDATE OF {columns} ON {table}
 FOR EACH STATEMENT EXECUTE FUNCTION one_state_writer()"""
 _STANDING: Final = {
-    "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE '%\\_state\\_event' ESCAPE '\\'",
+    "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND substr(name, -12) = '_state_event'",
     "postgresql": """
         SELECT tgname AS name, prosrc AS sql FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
         JOIN pg_class ON pg_class.oid = tgrelid
@@ -116,7 +116,11 @@ def outdated(connection: Connection) -> list[str]:
 def check(connection: Connection) -> str | None:
     """What is wrong with the triggers of a database, in one line, else None."""
     names = outdated(connection)
-    return f"changes of state leave no events: {', '.join(names)} not as trninv makes them: run trninv migrate" if names else None
+    return (
+        f"changes of state leave no events: {', '.join(names)} not as trninv makes them: run trninv migrate"
+        if names
+        else None
+    )
 
 
 def _body(function: str) -> str:
@@ -153,7 +157,7 @@ def _function(table: str) -> str:
 def _part(table: str, was: str, became: str, dialect: str) -> str:
     """What part a row is, and its condition before and after, in the order of `_WRITTEN`."""
     kind = f"{became}.kind" if table == "node" else f"'{table}'"
-    previous = f"(SELECT max(id) FROM state_event WHERE kind = {kind} AND part_id = {became}.id)"
+    previous = f"(SELECT max(id) FROM state_event WHERE kind = {kind} AND part_id = {became}.id)"  # noqa: S608 # names of ours
     own = [f"{row}.{column}" if table == "node" else "NULL" for row in (was, became) for column in _OWN]
     conditions = [f"{row}.{column}" for row in (was, became) for column in _CONDITION]
     found: Sequence[str] = (kind, f"{became}.id", previous, _address(table, became, dialect), *conditions, *own)

@@ -57,6 +57,8 @@ class Outline:
         Response keys and nodes, in the order of the response.
     plain
         Keys of the fields that are compiled.
+    then, now
+        The roots that are of other moments, and those of the document's own.
 
     """
 
@@ -73,6 +75,8 @@ class Outline:
         runtime = self._query if of_query else schema.mutation_type
         assert runtime is not None
         self.roots = Selections(schema, fragments, variables).within(runtime, [operation.selection_set])
+        self.then = {key: nodes for key, nodes in self.roots.items() if nodes[0].name.value == "asOf"}
+        self.now = {key: nodes for key, nodes in self.roots.items() if key not in self.then}
         plain = {"__typename", *_LISTS, *_EVERY, *_SINGLE} if of_query else set()
         self.plain = tuple(key for key, nodes in self.roots.items() if nodes[0].name.value in plain)
         self._plans: dict[Hashable, tuple[Plan, list[Callable[[Variables], Bound]]]] = {}
