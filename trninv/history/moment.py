@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, func, select, text
 
 from trninv.errors import MomentError
 from trninv.inventory.database import reading
@@ -112,9 +112,9 @@ def _numbered(connection: Connection, number: int) -> Moment:
 
 def _last_by(connection: Connection, at: str) -> int:
     """The last event that was recorded by a time: numbers count where a clock went back between two of them."""
-    back = select(_EVENT.c.id).where(_EVENT.c.clock_went_back).order_by(_EVENT.c.id)
-    first = connection.scalar(back.where(_EVENT.c.at <= at).order_by(None).order_by(_EVENT.c.id.desc()).limit(1)) or 0
-    until = connection.scalar(back.where(_EVENT.c.id > first).limit(1))
+    back = select(_EVENT.c.id).where(text("clock_went_back"))  # as its index says it
+    first = connection.scalar(back.where(_EVENT.c.at <= at).order_by(_EVENT.c.id.desc()).limit(1)) or 0
+    until = connection.scalar(back.where(_EVENT.c.id > first).order_by(_EVENT.c.id).limit(1))
     query = select(_EVENT.c.id).where(_EVENT.c.at <= at, _EVENT.c.id >= first)
     if until:
         query = query.where(_EVENT.c.id < until)

@@ -109,10 +109,10 @@ def _part(name: str, prefix: str, at: str) -> str:
 
 
 def _lost(name: str, prefix: str, at: str) -> str:
-    """Ids of what is not up now, and of what was not before its first event since."""
+    """Ids of what is not up now, and of what was not before its first event since; by the index of events, not of parts."""
     kinds = ", ".join(f"'{kind}'" for kind in (NODE_KINDS if name == "node" else (name,)))
     return (
         f"SELECT part_id AS id FROM {prefix}state_event "  # noqa: S608 # names of ours
-        f"WHERE id > {at} AND before <> 'up' AND coalesce(previous_id, 0) <= {at} AND kind IN ({kinds}) "
+        f"WHERE id > {at} AND before <> 'up' AND coalesce(previous_id, 0) <= {at} AND kind || '' IN ({kinds}) "
         f"UNION ALL SELECT id FROM {prefix}{name} WHERE state <> 'up'"
     )
