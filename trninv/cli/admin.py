@@ -209,6 +209,8 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
 def verify(database: str, cluster: str | None, style: str) -> None:
     """Compare the database with the catalog: facts, models, every row and link, documented totals.
 
+    And the history with its seals: a hand that edited it, or changed a state without an event, is noticed.
+
     \b
     trninv verify
     trninv verify u-trn2x64

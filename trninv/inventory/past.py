@@ -109,7 +109,7 @@ def _part(name: str, prefix: str, at: str) -> str:
 
 
 def _lost(name: str, prefix: str, at: str) -> str:
-    """Ids of what is not up now, and of what was not before its first event since; by the index of events, not of parts."""
+    """Ids of what is not up now, and of what was not before its first event since; read in the order of events."""
     kinds = ", ".join(f"'{kind}'" for kind in (NODE_KINDS if name == "node" else (name,)))
     return (
         f"SELECT part_id AS id FROM {prefix}state_event "  # noqa: S608 # names of ours

@@ -4,7 +4,7 @@ A server takes its chips, NICs and switches with it. ``node.state`` is what hold
 state while its server is not up, so that it can be restored.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -33,7 +33,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.characters import SAYS, refused
 from trninv.errors import LimitError, WrongLevelError
-from trninv.inventory.address import Place, nodes_of, parse, resolve, resolve_link
+from trninv.inventory.address import Place, nodes_of, resolve, resolve_link
 from trninv.inventory.chain import seal
 from trninv.inventory.schema import CARRYING, EVENT_SOURCES, NODE_KINDS, STATES, TABLES, is_not_up
 
@@ -217,24 +217,6 @@ def set_state(
     connection.execute(delete(said))
     seal(connection)
     return [change for change in changes if change.before != change.after]
-
-
-def events(connection: Connection, address: str | None, most: int) -> Sequence[Any]:
-    """The latest changes, of one address or of all, newest first; of all, without what a server took along.
-
-    Raises
-    ------
-    AddressError
-        It is not an address. Something that no longer exists still has its changes.
-
-    """
-    event = TABLES["state_event"]
-    query = select(event).order_by(event.c.id.desc()).limit(most)
-    if address is None:
-        return connection.execute(query.where(~taken_along())).all()
-    ends = [str(parse(end)) for end in address.split("--", 1)]
-    query = query.where(event.c.address.in_(["--".join(ends), "--".join(reversed(ends))]))
-    return connection.execute(query).all()
 
 
 def taken_along() -> ColumnElement[bool]:
