@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
-from trninv.history.moment import Time, instant
+from trninv.history.moment import instant
 from trninv.inventory.address import Address, nodes_of, parse, resolve
 from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.inventory.state import Condition, condition_of, taken_along
@@ -45,8 +46,8 @@ def events(
     connection: Connection,
     scope: str | None = None,
     *,
-    since: Time | None = None,
-    until: Time | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
     most: int = 50,
 ) -> Iterator[Event]:
     """The latest events of a place, of all it holds and of the links that end there; of everything without one.

@@ -16,6 +16,7 @@ Time = str | int | datetime
 """An ISO time with its zone, or the number of an event."""
 
 _EVENT, _CLUSTER = TABLES["state_event"], TABLES["cluster"]
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _LEAP = re.compile(r"(:\d\d):60(?=\D|$)")
 
 
@@ -61,7 +62,7 @@ def moment(connection: Connection, given: Time) -> Moment:
         It is no time with a zone, it is yet to come, or the history does not reach back so far.
 
     """
-    if isinstance(given, int) or (isinstance(given, str) and given.strip().isdecimal() and given.isascii()):
+    if isinstance(given, int) or (isinstance(given, str) and _NUMBER.fullmatch(given.strip())):
         return _numbered(connection, int(given))
     time = instant(given)
     found = Moment(_last_by(connection, _text(time)), time)
@@ -84,15 +85,14 @@ def instant(given: str | datetime) -> datetime:
     try:
         time = datetime.fromisoformat(written) if isinstance(written, str) else written
         if time.tzinfo is None:
-            raise MomentError(
-                f"{given}: a time needs its zone, such as {time.isoformat()}Z or {time.isoformat()}-08:00"
-            )
+            said = time.isoformat()
+            raise MomentError(f"{said}: a time needs its zone, such as {said}Z or {said}-08:00")
         time = time.astimezone(UTC) + timedelta(seconds=leap)
     except (ValueError, OverflowError):
         says = "write a time with its zone, such as 2026-11-22T02:00:00Z, or the number of an event"
         raise MomentError(f"{str(given)[:60]!r}: {says}") from None
     if time > datetime.now(UTC):
-        raise MomentError(f"{given} is yet to come: nothing is known of it")
+        raise MomentError(f"{given!s:.60} is yet to come: nothing is known of it")
     return time
 
 

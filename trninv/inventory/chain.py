@@ -83,10 +83,10 @@ def _broken(connection: Connection, seals: list[tuple[int, str]]) -> str | None:
     digest, before, left = "", 0, iter(seals)
     end, wanted = next(left, (0, ""))
     for key, line in _lines(connection, 0):
-        while end and key > end:  # the event that it ends with is gone
-            return f"event {end} is gone"
         if not end:
             return None
+        if key > end:
+            return f"event {end} is gone"
         digest = _next(digest, line)
         if key == end:
             if digest != wanted:

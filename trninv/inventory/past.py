@@ -105,7 +105,8 @@ def _part(name: str, prefix: str, at: str) -> str:
             return f"coalesce({before}, part.state) AS state"
         return f"CASE WHEN EXISTS (SELECT 1 {first}) THEN {before} ELSE part.{column} END AS {column}"
 
-    return f"SELECT {', '.join(read(each.name) for each in TABLES[name].c)} FROM {prefix}{name} AS part"  # noqa: S608 # names of ours
+    columns = ", ".join(read(each.name) for each in TABLES[name].c)
+    return f"SELECT {columns} FROM {prefix}{name} AS part"  # noqa: S608 # names of ours
 
 
 def _lost(name: str, prefix: str, at: str) -> str:
