@@ -1,8 +1,8 @@
 """Alembic environment: the connection is handed over by trninv.inventory.migrate, or made from the settings.
 
-The views of `trninv.reports.views` are dropped before the first revision and, where the last one is the newest, created
-again: a revision may rebuild any table, and no revision holds a view. Nor does any hold the catalog, so facts that are
-there are then brought up to date with it.
+The views of `trninv.reports.views` and the triggers of `trninv.inventory.triggers` are dropped before the first
+revision and, where the last one is the newest, created again: a revision may rebuild any table, and none holds a view
+or such a trigger. Nor does any hold the catalog, so facts that are there are then brought up to date with it.
 """
 
 from collections.abc import Collection, Iterable
@@ -12,6 +12,7 @@ from alembic import context
 from sqlalchemy import Connection, make_url, select, text
 
 from trninv.catalog.facts import catalog
+from trninv.inventory import chain, triggers
 from trninv.inventory.database import connect, make_directory
 from trninv.inventory.record import record_facts
 from trninv.inventory.schema import METADATA
@@ -50,10 +51,12 @@ def run(connection: Connection | None) -> None:
             context.run_migrations()
             return
         dialect = context.get_context().dialect.name
-        execute(views.dropping(dialect, connection))
+        execute([*triggers.dropping(dialect), *views.dropping(dialect, connection)])
         context.run_migrations()
         if reached == set(context.script.get_heads()):
-            execute(views.creating(dialect))
+            execute([*views.creating(dialect), *triggers.creating(dialect)])
+            if connection is not None:
+                chain.seal(connection)
             if connection is not None and connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
                 record_facts(connection, catalog())
 
@@ -64,7 +67,9 @@ def is_nothing_to_do(connection: Connection | None, at: set[str]) -> bool:
         to = context.get_revision_argument()
     except KeyError:
         return True
-    return connection is not None and at == {to} == set(context.script.get_heads()) and not views.outdated(connection)
+    if connection is None or not at == {to} == set(context.script.get_heads()):
+        return False
+    return not (views.outdated(connection) or triggers.outdated(connection))
 
 
 def execute(statements: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ TrninvError
 │   ├── WrongLevelError       WRONG_LEVEL
 │   ├── SamePlaceError        SAME_PLACE
 │   ├── LimitError            BAD_LIMIT
+│   ├── MomentError           BAD_TIME
 │   ├── FilterError           BAD_FILTER
 │   ├── DocumentError         BAD_DOCUMENT
 │   ├── VariablesError        BAD_VARIABLES
@@ -62,6 +63,7 @@ __all__ = [
     "InternalError",
     "LimitError",
     "MethodError",
+    "MomentError",
     "NotExpressibleError",
     "NotFoundError",
     "NotMigratedError",
@@ -138,6 +140,12 @@ class LimitError(UsageError):
     """A value beyond the limits of its parameter."""
 
     code = "BAD_LIMIT"
+
+
+class MomentError(UsageError):
+    """A time without a zone, yet to come, or before history is known."""
+
+    code = "BAD_TIME"
 
 
 class FilterError(UsageError):

@@ -158,4 +158,4 @@ def test_a_mutation_without_tokens_takes_who(databases: Databases) -> None:
         assert change["thing"]["state"] == "MAINTENANCE"
         assert change["thing"]["chips"]["nodes"] == [{"state": "MAINTENANCE"}]
         with reading(fleet.engine) as connection:
-            assert connection.execute(text("SELECT who FROM state_event")).scalar_one() == "anna"
+            assert connection.execute(text("SELECT DISTINCT who FROM state_event")).scalar_one() == "anna"

@@ -84,7 +84,7 @@ def test_a_token_of_scope_sql_survives_the_migration_that_knows_none(engine: Eng
 def test_a_token_of_scope_observe_is_gone_with_the_migration_that_knows_it(engine: Engine) -> None:
     with writing(engine) as connection:
         other, _ = (access.create(connection, name, scope, None) for name, scope in (("a", "read"), ("b", "observe")))
-    migrate.migrate(engine, "0016")
+    migrate.migrate(engine, "0017")
     migrate.migrate(engine)
     with reading(engine) as connection:
         assert access.holder(connection, other) == access.Holder("a", "read")

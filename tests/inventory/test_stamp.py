@@ -19,9 +19,15 @@ from trninv.inventory.verify import verify
 
 
 def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
+    """Every row, without the time at which a cluster was seeded."""
     with engine.connect() as connection:
         return {
-            name: [tuple(row) for row in connection.execute(select(table).order_by(table.c.id))]
+            name: [
+                tuple(row)
+                for row in connection.execute(
+                    select(*(column for column in table.c if column.name != "known_since")).order_by(table.c.id)
+                )
+            ]
             for name, table in TABLES.items()
         }
 

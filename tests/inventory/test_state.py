@@ -8,6 +8,7 @@ from sqlalchemy.exc import DBAPIError
 
 import trninv
 from trninv.errors import LimitError, UnknownAddressError, WrongLevelError
+from trninv.history.events import events
 from trninv.inventory import stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
@@ -18,7 +19,6 @@ from trninv.inventory.state import (
     Condition,
     carried,
     carried_in_sql,
-    events,
     searched_in_sql,
     set_state,
     worst,
@@ -105,13 +105,11 @@ def test_every_change_is_kept_and_only_changes(engine: Engine) -> None:
     assert _set(engine, [f"{U}/s0/c1--{U}/s0/c0"], "degraded", 0.5) == []
     assert _set(engine, [link, f"{U}/s0/c9"], "down") == [f"{link}: degraded to 0.5 → down", f"{U}/s0/c9: up → down"]
     with reading(engine) as connection:
-        found = events(connection, f"{U}/s0/c1--{U}/s0/c0", 10)
-        assert [(row.before, row.factor_ppm_before, row.state, row.factor_ppm) for row in found] == [
-            ("degraded", PPM // 2, "down", None),
-            ("up", None, "degraded", PPM // 2),
-        ]
-        assert {(row.who, row.why) for row in found} == {("tester", "a test")}
-        assert len(events(connection, None, 2)) == 2
+        found = list(events(connection, f"{U}/s0/c1--{U}/s0/c0"))
+        half = Condition("degraded", PPM // 2)
+        assert [(one.before, one.after) for one in found] == [(half, Condition("down")), (UP, half)]
+        assert {(one.who, one.why) for one in found} == {("tester", "a test")}
+        assert len(list(events(connection, most=2))) == 2
     for statement in ("UPDATE state_event SET who = 'nobody'", "DELETE FROM state_event"):
         with pytest.raises(DBAPIError, match="append only"), engine.begin() as connection:
             connection.execute(text(statement))
@@ -142,7 +140,7 @@ def test_a_cluster_with_a_state_can_be_removed_and_its_events_stay(seeded: str) 
         with writing(engine) as connection:
             stamp.unseed(connection, resolve(connection, "u-trn2x64").id)
         with reading(engine) as connection:
-            assert [row.address for row in events(connection, f"{U}/s0", 5)] == [f"{U}/s0"]
+            assert [one.address for one in events(connection, f"{U}/s0")] == [f"{U}/s0"]
 
 
 def test_of_two_states_the_worse_holds() -> None:

@@ -13,11 +13,12 @@ from conftest import Databases, Run, both_ways
 from fleet_outputs import FAULTS, NEW, Machine, Outputs, machines, outputs, renumbered, stand
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
+from trninv.history.events import events
 from trninv.importers.observation import File, observe
 from trninv.inventory import migrate, stamp
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.rules import RULES
-from trninv.inventory.state import Condition, events, set_state
+from trninv.inventory.state import Condition, set_state
 from trninv.live.drift import Drift, drift
 from trninv.live.findings import findings
 from trninv.live.rules import CHIP, COMPARES, DOMAIN, FLEET, SERVER
@@ -175,7 +176,7 @@ def test_states_are_set_where_asked_by_what_does_not_work(
     assert {change.address: str(change.after) for change in made.applied} == parts
     assert found(alive, START + 13 * MINUTES, apply=True).applied == ()
     with reading(alive) as connection:
-        written = events(connection, None, 100)
+        written = list(events(connection, most=100))
     assert {row.who for row in written} <= who
     assert {row.why for row in written} == {
         f"finding {each.id}: {rule}: {each.found}" for each in made.findings if parts and each.rule == rule

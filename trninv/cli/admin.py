@@ -12,11 +12,13 @@ from trninv.catalog.models import systems as known_systems
 from trninv.cli.output import Progress, format_option, rows, show
 from trninv.cli.status import clusters_in
 from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
+from trninv.inventory import chain, stamp, triggers
 from trninv.inventory import migrate as migrations
-from trninv.inventory import stamp
 from trninv.inventory.address import Place, cluster_name, resolve
 from trninv.inventory.binding import bindings
+from trninv.inventory.chain import Chain
 from trninv.inventory.database import connect, display, reading, writing
+from trninv.inventory.verify import kept
 from trninv.inventory.verify import verify as differences
 from trninv.reports import views
 from trninv.reports.postgresql_reader import make_login
@@ -94,7 +96,7 @@ def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
             click.echo(migrations.sql(engine, to))
         elif check:
             with reading(engine) as connection:
-                wrong = migrations.check(engine) or views.check(connection)
+                wrong = migrations.check(engine) or views.check(connection) or triggers.check(connection)
             click.echo(wrong or "the schema is up to date")
             if wrong:
                 raise click.exceptions.Exit(1)
@@ -213,6 +215,8 @@ def _also(does: str, bound: int) -> str:
 def verify(database: str, cluster: str | None, style: str) -> None:
     """Compare the database with the catalog: facts, models, every row and link, documented totals.
 
+    And the history with its seals: a hand that edited it, or changed a state without an event, is noticed.
+
     \b
     trninv verify
     trninv verify u-trn2x64
@@ -221,16 +225,28 @@ def verify(database: str, cluster: str | None, style: str) -> None:
         slug = _cluster(connection, cluster, "verified").address if cluster else None
         found = list(differences(connection, catalog(), known_systems(), slug))
         checked = [slug] if slug else [str(row["slug"]) for row in clusters_in(connection)]
+        history = None if slug else chain.check(connection)
+        found += () if history is None else kept(connection, history)
 
     def table() -> None:
         for one in found:
             click.echo(f"{one.cluster or 'catalog'}: {one.table}: {one.what} {one.detail}")
         if not found:
             click.echo(f"as the catalog says: {', '.join(checked) or 'facts (no cluster is seeded)'}")
+        if history:
+            click.echo(_told(history))
 
-    show(style, {"checked": checked, "differences": found}, table)
+    of_history = {"history": history} if history else {}
+    show(style, {"checked": checked, "differences": found} | of_history, table)
     if found:
         raise click.exceptions.Exit(1)
+
+
+def _told(history: Chain) -> str:
+    """What can be said of a history that nobody edited."""
+    sealed = f", sealed up to {history.sealed} by {history.sha256}" if history.sha256 else ""
+    tail = f"; {counted(history.unsealed, 'event')} of plain SQL, which the next change seals"
+    return f"history: {counted(history.events, 'event')}{sealed}{tail if history.unsealed else ''}"
 
 
 def _seed(engine: Engine, wanted: Iterable[System], name: str | None = None) -> None:

@@ -43,6 +43,7 @@ def draw(  # one parameter an option
     colour: str | None,
     down: tuple[str, ...],
     derate: tuple[str, ...],
+    at: str | None,
 ) -> None:
     """A picture of SCOPE: the wiring of a domain or of a part of one, a rack, a fleet, or CLUSTER/fabric.
 
@@ -58,7 +59,7 @@ def draw(  # one parameter an option
         raise UsageError("--path, --widest, --cut and --bisection are pictures of their own: choose one")
     if output != "-" and Path(output).suffix.lower() != ".svg":
         raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
-    with asking(database, down, derate) as asked:
+    with asking(database, down, derate, at) as asked:
         made = _place(asked, scope, colour, plain=not (any(marked) or down or derate))
         made = made or _wiring(asked, scope, ends, widest, parted, halved=halved)
     if output == "-":

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
+from trninv.cli.moment import at_option, looking
 from trninv.errors import UsageError
 from trninv.exporters.format import Format
 from trninv.exporters.register import format_of, names
 from trninv.exporters.source import Source
 from trninv.files import whole
 from trninv.inventory.address import resolve
-from trninv.inventory.database import connect, reading
 from trninv.inventory.hostnames import TEMPLATE
 
 
@@ -33,9 +33,18 @@ from trninv.inventory.hostnames import TEMPLATE
     help="What servers are called; {server:02} fills up with zeros.",
 )
 @click.option("--coarse", is_flag=True, help="Of trees: network nodes are the leaves, not domains.")
+@at_option
 @click.pass_obj
 def topology_(  # one parameter an option
-    database: str, scope: str, name: str, output: str, check: bool, include_down: bool, template: str, coarse: bool
+    database: str,
+    scope: str,
+    name: str,
+    output: str,
+    check: bool,
+    include_down: bool,
+    template: str,
+    coarse: bool,
+    at: str | None,
 ) -> None:
     """SCOPE in another program's format: schedulers, graph tools, simulators.
 
@@ -47,7 +56,7 @@ def topology_(  # one parameter an option
     trninv topology u-trn2x64 --as kubernetes --hostname 'node-{domain:03}-{server}'
     """
     form = format_of(name)
-    with connect(database) as engine, reading(engine) as connection:
+    with looking(database, at) as connection:
         place = resolve(connection, scope)
         source = Source(connection, place, template, include_down=include_down, coarse=coarse)
         if output == "-":

@@ -17,8 +17,10 @@ def command_of(file: str) -> click.Command:
     question = find(file)
 
     @click.pass_obj
-    def run(database: str, /, down: tuple[str, ...], derate: tuple[str, ...], style: str, **given: Any) -> None:
-        with asking(database, down, derate) as fleet, fleet.in_one_state() as one:
+    def run(
+        database: str, /, down: tuple[str, ...], derate: tuple[str, ...], at: str | None, style: str, **given: Any
+    ) -> None:
+        with asking(database, down, derate, at) as fleet, fleet.in_one_state() as one:
             answer = one.ask(question, **values(question, given))
             standing = one.standing(servers_in(answer)) if style == "table" else {}
             tell_state(one.as_of())

@@ -11,9 +11,9 @@ import click
 from sqlalchemy import Engine
 
 from trninv.characters import plain
+from trninv.cli.moment import at_option, connected
 from trninv.cli.output import MOST, Progress, rows, tell_state, text_of
 from trninv.errors import LimitError, UsageError
-from trninv.inventory.database import connect
 from trninv.inventory.pinned import stamped
 from trninv.inventory.revision import Revision
 from trninv.reports.asked import asked
@@ -61,6 +61,7 @@ _folder = click.option(
 @click.argument("name", required=False)
 @click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the report; repeatable.")
 @_folder
+@at_option
 @_format
 @_limit
 @_seconds
@@ -70,6 +71,7 @@ def report(  # an option each
     name: str | None,
     given: tuple[str, ...],
     folder: Path | None,
+    at: str | None,
     style: str,
     limit: int,
     seconds: float,
@@ -86,7 +88,7 @@ def report(  # an option each
         return
     wanted = named(name, folder)
     values = {key: value for each in given for key, _, value in [_pair(each)]}
-    with connect(database) as engine:
+    with connected(database, at) as engine:
         run = partial(find, engine, seconds=seconds, most=limit)
         found = _told(engine, partial(asked, wanted, values, engine.dialect.name, run))
     if style == "table":
@@ -119,18 +121,19 @@ def _list(folder: Path | None, style: str) -> None:
 
 @click.command()
 @click.argument("query")
+@at_option
 @_format
 @_limit
 @_seconds
 @click.pass_obj
-def sql(database: str, query: str, style: str, limit: int, seconds: float) -> None:
+def sql(database: str, query: str, at: str | None, style: str, limit: int, seconds: float) -> None:
     """Run one SELECT over the tables and the v_ views, guaranteed read only; - reads it from stdin.
 
     \b
     trninv sql "SELECT cluster, count(*) AS chips FROM v_chip WHERE state <> 'up' GROUP BY cluster"
     """
     text = text_of(query)
-    with connect(database) as engine:
+    with connected(database, at) as engine:
         found = _told(engine, partial(find, engine, checked(text, engine.dialect.name), seconds=seconds, most=limit))
     _print(found, style)
 
@@ -159,8 +162,9 @@ def _print(found: Found, style: str) -> None:
     show_default=True,
     help="Of the files.",
 )
+@at_option
 @click.pass_obj
-def export(database: str, directory: Path, style: str) -> None:
+def export(database: str, directory: Path, style: str, at: str | None) -> None:
     """Write every table and view to a file, and the schema as a property graph (SQL/PGQ).
 
     \b
@@ -172,6 +176,6 @@ def export(database: str, directory: Path, style: str) -> None:
             for name, number in exported(engine, directory, style, progress):
                 click.echo(f"{directory / name}.{style}: {number:,} rows")
 
-    with connect(database) as engine:
+    with connected(database, at) as engine:
         _told(engine, partial(write, engine))
     click.echo(f"{directory / 'property_graph.sql'}")

@@ -13,6 +13,7 @@ from uvicorn.supervisors import Multiprocess
 
 import trninv
 from trninv.cli.importing import importing
+from trninv.cli.moment import at_option
 from trninv.cli.output import json_text, text_of
 from trninv.errors import UsageError
 from trninv.graphql.api import Api, Request
@@ -115,8 +116,9 @@ def schema() -> None:
 @click.option(
     "--variables", default="{}", show_default=True, metavar="JSON", help="Values of the document's variables."
 )
+@at_option
 @click.pass_obj
-def query(database: str, document: str, variables: str) -> None:
+def query(database: str, document: str, variables: str, at: str | None) -> None:
     """Run a GraphQL document against the database, no server needed; - reads it from stdin.
 
     \b
@@ -135,7 +137,7 @@ def query(database: str, document: str, variables: str) -> None:
         with reading(fleet.engine):
             pass
         settings = replace(Settings.load(), database_url=database)
-        answer = asyncio.run(Api(fleet, settings).run(Request(source, values)))
+        answer = asyncio.run(Api(fleet, settings).run(Request(source, values, at=at)))
     for failure in answer.failures:
         raise failure
     result = json.loads(answer.body)

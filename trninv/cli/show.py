@@ -9,11 +9,11 @@ import click
 from trninv.catalog.audit import audit as findings
 from trninv.catalog.facts import Fact, catalog, difference
 from trninv.catalog.models import systems
+from trninv.cli.moment import at_option, looking
 from trninv.cli.output import format_option, rows
 from trninv.cli.output import show as put
 from trninv.errors import UnknownFactError, nearest
 from trninv.inventory.address import locate
-from trninv.inventory.database import connect, reading
 from trninv.inventory.describe import Description, describe
 
 T = TypeVar("T")
@@ -21,16 +21,17 @@ T = TypeVar("T")
 
 @click.command()
 @click.argument("address")
+@at_option
 @format_option
 @click.pass_obj
-def show(database: str, address: str, style: str) -> None:
+def show(database: str, address: str, at: str | None, style: str) -> None:
     """One thing: what it is, its parts, its links, its facts.
 
     \b
     trninv show u-trn2x64/d0/s0/c0
     trninv show trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1
     """
-    with connect(database) as engine, reading(engine) as connection:
+    with looking(database, at) as connection:
         place = locate(connection, address)
         found = describe(connection, catalog(), place)
     shown = {

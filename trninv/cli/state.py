@@ -6,10 +6,10 @@ import click
 
 from trninv.cli.output import MOST, format_option, rows, show
 from trninv.errors import LimitError, UsageError
+from trninv.history.events import events as listed
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import STATES
-from trninv.inventory.state import Condition, condition_of, set_state
-from trninv.inventory.state import events as listed
+from trninv.inventory.state import Condition, set_state
 
 
 def you() -> str:
@@ -62,28 +62,35 @@ def set_(  # one parameter an option
 
 
 @click.command()
-@click.argument("address", required=False)
+@click.argument("scope", required=False)
+@click.option("--since", metavar="TIME", help="None before: an ISO time with its zone.")
+@click.option("--until", metavar="TIME", help="None after.")
 @click.option("--last", default=50, show_default=True, metavar="N", help="How many, newest first.")
 @format_option
 @click.pass_obj
-def events(database: str, address: str | None, last: int, style: str) -> None:
+def events(database: str, scope: str | None, since: str | None, until: str | None, last: int, style: str) -> None:
     """Who set what to which state, when and why; newest first.
 
+    Of a place, with all that it holds and the links that end there. The number of an event is a time for --at.
+
     \b
-    trninv events u-trn2x64/d0/s1/c5
+    trninv events u-trn2x64/d0/s1 --since 2026-11-22T00:00:00Z
     """
     if not 1 <= last <= MOST:
         raise LimitError(f"--last {last}: ask for 1 to {MOST:,}")
     with connect(database) as engine, reading(engine) as connection:
         found = [
             {
-                "at": row.at,
-                "who": row.who,
-                "address": row.address,
-                "before": str(Condition(row.before, row.factor_ppm_before)),
-                "after": str(condition_of(row)),
-                "why": row.why,
+                "event": one.number,
+                "at": f"{one.at} (the clock had gone back)" if one.clock_went_back else one.at,
+                "who": one.who,
+                "source": one.source,
+                "address": one.address,
+                "before": str(one.before),
+                "after": str(one.after),
+                "why": one.why,
             }
-            for row in listed(connection, address, last)
+            for one in listed(connection, scope, since=since, until=until, most=last)
         ]
-    show(style, found, lambda: rows(["at", "who", "address", "before", "after", "why"], (e.values() for e in found)))
+    headers = ["event", "at", "who", "source", "address", "before", "after", "why"]
+    show(style, found, lambda: rows(headers, (each.values() for each in found)))

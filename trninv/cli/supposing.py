@@ -1,4 +1,4 @@
-"""What if: the options that suppose things down or carrying a part, and the fleet as it would be."""
+"""What if, and what was: options that suppose things down or name a time, and the fleet as it would be or was."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import click
 
 import trninv
+from trninv.cli.moment import AT
 from trninv.errors import LimitError
 from trninv.routing.fleet import Fleet
 
@@ -17,6 +18,7 @@ _OPTIONS = (
         metavar="ADDRESS=F",
         help="Suppose that it carries this part, as ADDRESS=0.5; repeatable.",
     ),
+    click.Option(["--at"], **AT),
 )
 
 
@@ -27,9 +29,10 @@ def supposing(command: click.Command) -> click.Command:
 
 
 @contextmanager
-def asking(database: str, down: Sequence[str], derate: Sequence[str]) -> Iterator[Fleet]:
-    """Open the fleet, or the scenario that the options describe."""
-    with trninv.open(database) as fleet:
+def asking(database: str, down: Sequence[str], derate: Sequence[str], at: str | None) -> Iterator[Fleet]:
+    """Open the fleet, now or at a time, or the scenario that the options describe."""
+    with trninv.open(database) as present:
+        fleet = present if at is None else present.at(at)
         if not (down or derate):
             yield fleet
             return

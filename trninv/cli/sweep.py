@@ -23,6 +23,7 @@ def _run(  # an option each
     /,
     down: tuple[str, ...],
     derate: tuple[str, ...],
+    at: str | None,
     style: str,
     top: int,
     journal: Path | None,
@@ -30,7 +31,7 @@ def _run(  # an option each
     **given: Any,  # as the question declares
 ) -> None:
     with (
-        asking(database, down, derate) as fleet,
+        asking(database, down, derate, at) as fleet,
         _executor(scheduler) as executor,
         Progress(given["of"]) as progress,
     ):

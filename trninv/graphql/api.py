@@ -1,6 +1,6 @@
 """Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,8 +12,10 @@ from anyio import CancelScope, fail_after, to_thread
 from graphql import (
     DocumentNode,
     ExecutionResult,
+    FieldNode,
     GraphQLError,
     OperationDefinitionNode,
+    SelectionNode,
     SelectionSetNode,
     execute,
 )
@@ -25,6 +27,7 @@ from trninv.errors import (
     DatabaseError,
     ForbiddenError,
     MethodError,
+    MomentError,
     RequestError,
     TimeLimitError,
     TrninvError,
@@ -63,6 +66,7 @@ class Request:
     variables: dict[str, Any] = field(default_factory=dict)
     operation: str | None = None
     document: str | None = None
+    at: str | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "Request":
@@ -74,7 +78,14 @@ class Request:
             One is of another type, or there is no document.
 
         """
-        kinds = {"query": str, "operationName": str, "documentId": str, "variables": dict, "extensions": dict}
+        kinds = {
+            "query": str,
+            "operationName": str,
+            "documentId": str,
+            "variables": dict,
+            "extensions": dict,
+            "at": str,
+        }
         for name, kind in kinds.items():
             if given.get(name) is not None and not isinstance(given[name], kind):
                 raise RequestError(f"{name} is not {'a string' if kind is str else 'a map'}")
@@ -83,7 +94,11 @@ class Request:
                 'the request has no query: send {"query": "{ clusters { nodes { slug } } }"} or a documentId'
             )
         return cls(
-            given.get("query"), given.get("variables") or {}, given.get("operationName"), given.get("documentId")
+            given.get("query"),
+            given.get("variables") or {},
+            given.get("operationName"),
+            given.get("documentId"),
+            given.get("at"),
         )
 
 
@@ -186,6 +201,8 @@ class Api:
     def _operation(self, request: Request, scope: str, reads_only: bool) -> tuple[Operation, VariableValues]:
         text = self.documents.named(request.document) if request.document is not None else request.query or ""
         operation = self.documents.operation(text, request.operation)
+        if not operation.reads and request.at is not None:
+            raise RequestError("what was can't be changed: send a mutation without at")
         if not operation.reads and reads_only:
             raise MethodError("GET only reads: send a mutation by POST")
         if not operation.reads and "operate" not in TOKEN_SCOPES_ALLOWED[scope]:
@@ -210,31 +227,33 @@ class Api:
         return response
 
     async def _answer(self, asked: "_Asked", request: Request, who: tuple[str, str], reference: str) -> Response:
-        outline = asked.outline
+        outline, given = asked.outline, request.at
         compiles = self.settings.compiled and bool(outline.plain)
-        if compiles and len(outline.plain) == len(outline.roots):
+        if compiles and given is None and len(outline.plain) == len(outline.roots):
             compiled = await self._compiled(asked, None)
             if compiled:
                 return Response(_merged(outline, compiled[0], {}), as_of=compiled[1])
             compiles = False
-        if (
-            self.settings.compiled
-            and outline.asked
-            and (answer := await self._answered(outline.asked, asked.variables))
-        ):
+        asks = outline.asked if self.settings.compiled and given is None else None
+        if asks and (answer := await self._answered(asks, asked.variables)):
             return answer
         plain: dict[str, str] = {}
-        fleet = self.fleet.in_one_state()
+        present = self.fleet if given is None else await self.threads.reading.run(self.fleet.at, given)
+        fleet = present.in_one_state()
         async with self._one_state(fleet):
             if compiles:
                 plain, _ = await self._compiled(asked, fleet) or ({}, None)
-            context = Context(fleet, self.settings, self.threads, *who)
-            context.login = self._readers.logins.get(self.fleet.engine)
-            rest = await self._executed(asked, plain, request, context)
-        errors = [self._masked(error, reference) for error in rest.errors or ()]
-        failures = tuple(filter(None, map(cause, rest.errors or ())))
+            left = [node for key, nodes in outline.now.items() if key not in plain for node in nodes]
+            rest = await self._executed(asked, left, request, self._context(fleet, who))
+        found, raised = rest.data, list(rest.errors or ())
+        if found is not None:
+            for key, nodes in outline.then.items():
+                found[key], faults = await self._then(asked, nodes, request, who)
+                raised += [_below(key, fault) for fault in faults]
+        errors = [self._masked(error, reference) for error in raised]
+        failures = tuple(filter(None, map(cause, raised)))
         tail = b',"errors":' + orjson.dumps(errors) if errors else b""
-        data = b'{"data":null' if rest.data is None else _merged(outline, plain, rest.data)[:-1]
+        data = b'{"data":null' if found is None else _merged(outline, plain, found)[:-1]
         code = errors[0]["extensions"]["code"] if errors else None
         return Response(data + tail + b"}", code=code, as_of=fleet.as_of(), failures=failures)
 
@@ -248,6 +267,26 @@ class Api:
         with suppress(TrninvError, GraphQLError):
             return await self.threads.routing.run(tell)
         return None
+
+    def _context(self, fleet: Fleet, who: tuple[str, str]) -> Context:
+        context = Context(fleet, self.settings, self.threads, *who)
+        context.login = self._readers.logins.get(self.fleet.engine)
+        return context
+
+    async def _then(
+        self, asked: "_Asked", nodes: Sequence[FieldNode], request: Request, who: tuple[str, str]
+    ) -> tuple[Any, list[GraphQLError]]:
+        """What a field asOf finds of its moment, and what went wrong there."""
+        time = asked.operation.argument(nodes[0], "time", asked.variables)
+        try:
+            past = await self.threads.reading.run(self.fleet.at, str(time))
+        except MomentError as error:
+            return None, [GraphQLError(str(error), nodes, original_error=error)]
+        fleet = past.in_one_state()
+        left = [node for each in nodes if each.selection_set for node in each.selection_set.selections]
+        async with self._one_state(fleet):
+            found = await self._executed(asked, left, request, self._context(fleet, who))
+        return found.data, list(found.errors or ())
 
     @asynccontextmanager
     async def _one_state(self, fleet: Fleet) -> AsyncIterator[None]:
@@ -285,11 +324,10 @@ class Api:
         return dict(zip(plan.keys, row, strict=True)), AsOf.now(revision)
 
     async def _executed(
-        self, asked: "_Asked", plain: Mapping[str, str], request: Request, context: Context
+        self, asked: "_Asked", left: Sequence[SelectionNode], request: Request, context: Context
     ) -> ExecutionResult:
-        """What the executor makes of the fields that are not compiled."""
+        """What the executor makes of some selections of the operation's type."""
         operation = asked.operation
-        left = [node for key, nodes in asked.outline.roots.items() if key not in plain for node in nodes]
         node = operation.node
         rest = OperationDefinitionNode(
             operation=node.operation,
@@ -323,6 +361,12 @@ def _in_one_state(plan: Plan, parameters: Mapping[str, Any], fleet: Fleet) -> tu
         bound = dict(zip(parameters, values_of(connection, parameters.values()), strict=True))
         found = connection.exec_driver_sql(plan.sql, bound).one()
         return dict(zip(plan.keys, found, strict=True)), fleet.as_of()
+
+
+def _below(key: str, error: GraphQLError) -> GraphQLError:
+    """An error of a field within another."""
+    path = [key, *(error.path or ())]
+    return GraphQLError(error.message, error.nodes, path=path, original_error=error.original_error)
 
 
 def _merged(outline: Outline, plain: Mapping[str, str], rest: Mapping[str, Any]) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from graphql import (
     DocumentNode,
+    FieldNode,
     FragmentDefinitionNode,
     GraphQLError,
     GraphQLSchema,
@@ -24,7 +25,7 @@ from graphql import (
     specified_rules,
     validate,
 )
-from graphql.execution.values import VariableValues, get_variable_values
+from graphql.execution.values import VariableValues, get_argument_values, get_variable_values
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from trninv import characters
@@ -95,6 +96,12 @@ class Operation:
         """What it costs with these variables, of which only numbers and lengths count."""
         find = partial(cost, self.schema, self.node, self.fragments, variables)
         return _remembered(self._costs, _sizes(variables), find)
+
+    def argument(self, node: FieldNode, name: str, variables: VariableValues) -> Any:
+        """The value of an argument of one of its root fields."""
+        assert self.schema.query_type is not None
+        definition = self.schema.query_type.fields[node.name.value]
+        return get_argument_values(definition, node, variables)[name]
 
     def outline(self, variables: VariableValues) -> Outline:
         """What its fields are; Boolean variables may be those of directives."""

@@ -116,6 +116,6 @@ def _who(holder: str, said: str | None) -> str:
 
 def _changed(engine: Engine, addresses: list[Address], condition: Condition, why: str, who: str) -> list[StateChange]:
     with writing(engine) as connection:
-        changes = set_state(connection, addresses, condition, why=why, who=who)
+        changes = set_state(connection, addresses, condition, why=why, who=who, source="api")
         things = at_addresses(connection, (change.address for change in changes))
     return [StateChange(change=change, thing=thing) for change, thing in zip(changes, things, strict=True)]

@@ -40,6 +40,10 @@ class Viewer:
     scope: Any = strawberry.field(description="What they may do.", graphql_type=TokenScope)
 
 
+Time = Annotated[
+    str, strawberry.argument(description="An ISO time with its zone (2026-11-22T02:00:00Z), or the number of an event.")
+]
+
 LISTS = {
     "clusters": "cluster",
     "servers": "server",
@@ -128,6 +132,13 @@ class Query(Questions):
     )
     switches, nics, network_nodes, links = map(_list, ("switches", "nics", "network_nodes", "links"))
     facts = _list("facts")
+
+    @strawberry.field(
+        description="Everything as it was at a time: states of parts and links, and what follows from them.",
+        graphql_type=Annotated["Query", strawberry.lazy("trninv.graphql.queries")] | None,
+    )
+    def as_of(self, time: Time) -> Any:  # noqa: ARG002 # the field of a document's root is answered by the API
+        raise LimitError("asOf stands at the root of a document: name each time once")
 
     @strawberry.field(description="The same questions on a changed wiring; nothing is written.")
     def what_if(

@@ -20,6 +20,7 @@ from trninv.errors import (
     UsageError,
 )
 from trninv.inventory import sqlite
+from trninv.inventory.past import enter
 from trninv.inventory.postgresql import compile_nothing, know_server
 from trninv.inventory.schema import narrow_on_postgresql
 from trninv.inventory.urls import parsed, written
@@ -56,6 +57,7 @@ def engine_of(url: str | URL, seconds: float | None = None) -> Engine:
             engine = create_engine(there, pool_pre_ping=True, connect_args=waits)
             event.listen(engine, "connect", know_server)
             event.listen(engine, "connect", compile_nothing)
+            event.listen(engine, "begin", enter)
             if seconds is not None:
                 event.listen(engine, "connect", partial(_limit_statements, seconds))
             return engine

@@ -16,7 +16,7 @@ from trninv.inventory.fields import rows as rows_of
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.record import compute_column
 from trninv.inventory.schema import CARRYING, NODE_KINDS, TABLES, is_not_up
-from trninv.inventory.state import condition_of, events
+from trninv.inventory.state import condition_of, taken_along
 from trninv.inventory.totals import totals
 from trninv.topology.register import pattern
 from trninv.units import Bandwidth, Capacity, Compute
@@ -60,8 +60,11 @@ class Description:
 def describe(connection: Connection, catalog: Catalog, place: Place) -> Description:
     """Everything that the tables and the catalog say about a place."""
     attributes, subjects = _DESCRIBERS[place.level](connection, catalog, place)
-    for event in events(connection, place.address, 1):
-        attributes["last set"] = f"{condition_of(event)} at {event.at} by {event.who}: {event.why}"
+    event = TABLES["state_event"]
+    latest = select(event).where(event.c.address == place.address, ~taken_along()).order_by(event.c.id.desc()).limit(1)
+    if last := connection.execute(latest).first():
+        now = condition_of(last, "own_" if last.own_state else "")
+        attributes["last set"] = f"{now} at {last.at} by {last.who}: {last.why}"
     return Description(
         place.address,
         place.level,

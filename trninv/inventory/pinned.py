@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from trninv import deadline
 from trninv.errors import DatabaseError
 from trninv.inventory.database import failing
+from trninv.inventory.past import time_of
 from trninv.inventory.revision import Revision, name_of
 
 A = TypeVar("A")
@@ -38,9 +39,9 @@ class AsOf:
     revision: str | None
 
     @classmethod
-    def now(cls, revision: Hashable | None) -> "AsOf":
-        """A state that was just found."""
-        return cls(datetime.now(UTC), name_of(revision))
+    def now(cls, revision: Hashable | None, time: datetime | None = None) -> "AsOf":
+        """A state that was just found: the newest, or that of a time."""
+        return cls(time or datetime.now(UTC), name_of(revision))
 
     def fields(self) -> dict[str, str | None]:
         """Both as texts, the time to the millisecond."""
@@ -51,7 +52,7 @@ def stamped(source: Revision, read: Callable[[], A]) -> tuple[A, AsOf]:
     """What is found on connections of its own, and of which state if that was the same throughout."""
     before = source.current()
     found = read()
-    return found, AsOf.now(before if before == source.current() else None)
+    return found, AsOf.now(before if before == source.current() else None, time_of(source.engine))
 
 
 class State:
@@ -115,7 +116,7 @@ class State:
                 if self.as_of and (revision is None or revision != self._revision):
                     self._let_go()
                     raise DatabaseError("a statement failed, and the database has changed since: ask again")
-                self._revision, self.as_of = revision, self.as_of or AsOf.now(revision)
+                self._revision, self.as_of = revision, self.as_of or AsOf.now(revision, time_of(self._source.engine))
             return self._connection
 
     def beside(self, read: Callable[[], A]) -> A:

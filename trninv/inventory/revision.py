@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from trninv.inventory.database import file_of, reading
+from trninv.inventory.past import moment
 from trninv.inventory.postgresql import SNAPSHOT
 from trninv.inventory.sqlite import place
 
@@ -34,6 +35,7 @@ class Revision:
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self._lock, self._file = engine, Lock(), file_of(engine)
+        self._moment = moment(engine)
         self._lite = engine.dialect.name == "sqlite"
         self._connection: Any = None  # the driver's
         self._born: Any = None  # what was noted at its birth
@@ -44,7 +46,7 @@ class Revision:
             return None
         with self._lock:
             try:
-                return self._ask()
+                return self._at_moment(self._ask())
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                     self._close()
@@ -59,7 +61,8 @@ class Revision:
         before = self.current() if self._lite else None
         with reading(self.engine) as connection:
             if not self._lite:
-                yield connection, of_snapshot(connection.info, connection.exec_driver_sql(SNAPSHOT).scalar())
+                found = of_snapshot(connection.info, connection.exec_driver_sql(SNAPSHOT).scalar())
+                yield connection, self._at_moment(found)
                 return
             for _ in range(_AGAIN):
                 # nothing changed while the connection's state was fixed, so that is the state of this revision
@@ -71,6 +74,10 @@ class Revision:
             else:
                 before = None
             yield connection, before
+
+    def _at_moment(self, found: Hashable | None) -> Hashable | None:
+        """A state's revision, told apart from those of the same state at other moments."""
+        return found if found is None or self._moment is None else (found, self._moment)
 
     def _ask(self) -> Hashable:
         if self._file and self._connection and place(self._file) != self._born[1]:

@@ -74,6 +74,16 @@ TOKEN_SCOPES_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
 """What wants one of these scopes is allowed to a token of which."""
 
 NODE_KINDS = ("chip", "switch", "nic", "network_node")
+PART_KINDS = ("server", *NODE_KINDS, "link")
+EVENT_SOURCE_MEANINGS: Final[Mapping[str, str]] = {
+    "command": "The command line.",
+    "api": "The GraphQL API.",
+    "import": "What a machine or its manager reported.",
+    "drift": "A difference between the design and what was observed.",
+    "sql": "A statement of SQL.",
+}
+EVENT_SOURCES = tuple(EVENT_SOURCE_MEANINGS)
+"""Where a change of state came from."""
 LINK_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
     "server": "Joins chips and switches of one server.",
     "rack": "Joins chips and switches of one rack.",
@@ -325,6 +335,8 @@ Table(
     required("first_node_id", Integer),
     required("first_core_id", Integer),
     required("first_link_id", Integer),
+    Column("known_from", Integer),
+    Column("known_since", Text),
     positive("domains"),
     UniqueConstraint("slug"),
     Index(None, "domain_model_id"),
@@ -492,7 +504,11 @@ Table(
     not_up("link"),
 )
 
-# A recorded change of state, by whom and why; rows are only ever added.
+# A recorded change of a part's state, by whom and why; rows are only ever added, by the triggers of
+# trninv.inventory.triggers. What is null was not recorded before revision 0017.
+#
+# ``batch``: the first event of the change that it belongs to. ``previous_id``: the event of this part before it.
+# ``own_…``: as in node. ``clock_went_back``: the event before it has a later time.
 Table(
     "state_event",
     METADATA,
@@ -505,7 +521,39 @@ Table(
     Column("factor_ppm_before", Integer),
     *condition(),
     one_of("before", STATES),
+    Column("batch", Integer),
+    Column("source", String(8)),
+    Column("kind", String(12)),
+    Column("part_id", Integer),
+    Column("previous_id", Integer),
+    Column("own_before", String(12)),
+    Column("own_factor_ppm_before", Integer),
+    Column("own_state", String(12)),
+    Column("own_factor_ppm", Integer),
+    required("clock_went_back", Boolean, server_default=text("false")),
+    one_of("source", EVENT_SOURCES, nullable=True),
+    one_of("kind", PART_KINDS, nullable=True),
     Index(None, "address"),
+    Index(None, "batch"),
+    Index("ix_state_event_part", "kind", "part_id", "id"),
+    Index("ix_state_event_at", "at", "id"),
+    Index("ix_state_event_lost", "id", "previous_id", "kind", "part_id", sqlite_where=text("before <> 'up'")),
+    Index("ix_state_event_back", "id", "at", sqlite_where=text("clock_went_back")),
+)
+
+# The digest of all events up to this one, trninv.inventory.chain; rows are only ever added.
+Table("event_seal", METADATA, key(), required("sha256", String(64)))
+
+# Who changes states in this transaction, and why: what the triggers write beside them. Empty outside of transactions.
+Table(
+    "_change",
+    METADATA,
+    key(),
+    required("at", Text),
+    required("who", Text),
+    required("why", Text),
+    required("source", Text),
+    Column("batch", Integer),
 )
 
 # A file that was imported: what of, when it was written and read, and when the same content was last written
@@ -634,7 +682,16 @@ Table(
     Index("ix_finding_open", "rule", sqlite_where=text("cleared_at IS NULL")),
 )
 
-KEPT = ("state_event", "observation", "observed_server", "observed_chip", "observed_link", "binding", "finding")
+KEPT = (
+    "state_event",
+    "event_seal",
+    "observation",
+    "observed_server",
+    "observed_chip",
+    "observed_link",
+    "binding",
+    "finding",
+)
 """Tables whose rows are kept for ever: triggers refuse to remove them, and to change what must not change."""
 
 # A bearer token: whose, and what for.
@@ -654,5 +711,5 @@ Table(
 # What a token is known by. A table with such a name is not listed by Datasette and the like.
 Table("_token_digest", METADATA, key("token"), required("sha256", String(64)), UniqueConstraint("sha256"))
 
-CLOSED = frozenset({"token", "_token_digest"})
+CLOSED = frozenset({"token", "_token_digest", "_change"})
 """Tables that no user's query may read."""

@@ -17,6 +17,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.deadline import is_over
+from trninv.inventory.past import enter
 
 WAIT = 60_000
 """Milliseconds that a writer waits for another."""
@@ -90,6 +91,7 @@ def _begin(connection: Connection) -> None:
     if writes:
         keep_log(_driver(connection))
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    enter(connection)
 
 
 def keep_log(driver: Any) -> None:

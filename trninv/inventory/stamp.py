@@ -1,6 +1,7 @@
 """Stamping: a cluster is created by one INSERT … SELECT per table, and removed by one DELETE per table."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Select, delete, func, insert, select
@@ -137,4 +138,6 @@ def _row(connection: Connection, plan: Plan, slug: str) -> dict[str, Any]:
         "domain_model_id": model_ids(connection, TABLES["domain_model"])[models.pop()] if len(models) == 1 else None,
         "domains": plan.domains,
         **{f"first_{name}_id": next_id(connection, TABLES[name]) for name in BLOCKS},
+        "known_from": next_id(connection, TABLES["state_event"]) - 1,
+        "known_since": datetime.now(UTC).isoformat(timespec="microseconds"),
     }

@@ -4,7 +4,7 @@ A server takes its chips, NICs and switches with it. ``node.state`` is what hold
 state while its server is not up, so that it can be restored.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -19,6 +19,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    delete,
     func,
     insert,
     literal_column,
@@ -32,10 +33,9 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.characters import SAYS, refused
 from trninv.errors import LimitError, WrongLevelError
-from trninv.inventory.address import Place, locate, nodes_of, read
-from trninv.inventory.ids import next_id
-from trninv.inventory.named import ends
-from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES, is_not_up
+from trninv.inventory.address import Place, locate, nodes_of
+from trninv.inventory.chain import seal
+from trninv.inventory.schema import CARRYING, EVENT_SOURCES, NODE_KINDS, STATES, TABLES, is_not_up
 
 PPM = 1_000_000
 _PPM: ColumnElement[int] = literal_column(str(PPM), Integer)
@@ -179,8 +179,11 @@ def set_state(
     why: str,
     who: str,
     only_carrying: bool = False,
+    source: str = "command",
 ) -> list[Change]:
     """Give things a condition, and record who did so and why; things that already have it are left alone.
+
+    What changes is one change, however many parts it takes along; the triggers write its events.
 
     Parameters
     ----------
@@ -188,11 +191,13 @@ def set_state(
         Servers, chips, switches, NICs, network nodes and links (A--B).
     only_carrying
         Whether to leave alone what is down or in maintenance, for whatever reason.
+    source
+        Where it comes from: one of EVENT_SOURCES.
 
     Raises
     ------
     LimitError
-        The reason is missing or too long.
+        The reason is missing or too long, or there is no such source.
     WrongLevelError
         An address names something else.
 
@@ -201,50 +206,29 @@ def set_state(
         raise LimitError(f"say who and why in 1 to {MAX_WHY:,} characters")
     if refused([why, who]):
         raise LimitError(f"who or why {SAYS}")
+    if source not in EVENT_SOURCES:
+        raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
     places = [locate(connection, each) for each in addresses]
     for place in places:
         if place.level not in ("server", "link", *NODE_KINDS):
             have = "servers, chips, switches, NICs, network nodes and links"
             raise WrongLevelError(f"{place.address} is a {place.level}: {have} have a state")
+    said = TABLES["_change"]
+    at = datetime.now(UTC).isoformat(timespec="microseconds")
+    connection.execute(insert(said).values(id=1, at=at, who=who.strip(), why=why.strip(), source=source))
     once = {place.address: place for place in places}.values()
     changes = [_set(connection, place, condition, only_carrying=only_carrying) for place in once]
-    made = [change for change in changes if change.before != change.after]
-    event, at = TABLES["state_event"], datetime.now(UTC).isoformat(timespec="seconds")
-    first = next_id(connection, event)
-    rows = [
-        {
-            "id": first + number,
-            "at": at,
-            "who": who.strip(),
-            "why": why.strip(),
-            "address": change.address,
-            "before": change.before.state,
-            "factor_ppm_before": change.before.factor_ppm,
-            "state": change.after.state,
-            "factor_ppm": change.after.factor_ppm,
-        }
-        for number, change in enumerate(made)
-    ]
-    if rows:
-        connection.execute(insert(event), rows)
-    return made
+    connection.execute(delete(said))
+    seal(connection)
+    return [change for change in changes if change.before != change.after]
 
 
-def events(connection: Connection, address: str | None, most: int) -> Sequence[Any]:
-    """The latest changes, of one address or of all, newest first.
-
-    Raises
-    ------
-    AddressError
-        It is not an address. Something that no longer exists still has its changes.
-
-    """
-    event = TABLES["state_event"]
-    query = select(event).order_by(event.c.id.desc()).limit(most)
-    if address is not None:
-        given = [str(read(connection, end)) for end in ends(address)]
-        query = query.where(event.c.address.in_(["--".join(given), "--".join(reversed(given))]))
-    return connection.execute(query).all()
+def taken_along() -> ColumnElement[bool]:
+    """Whether a row of ``state_event`` is of a part of a server that was changed with it."""
+    event, server = TABLES["state_event"], TABLES["state_event"].alias("of_server")
+    inside = func.substr(event.c.address, 1, func.length(server.c.address) + 1) == server.c.address + "/"
+    with_it = select(server.c.id).where(server.c.batch == event.c.batch, server.c.kind == "server", inside)
+    return and_(event.c.kind.in_(NODE_KINDS), with_it.exists())
 
 
 def _set(connection: Connection, place: Place, condition: Condition, *, only_carrying: bool) -> Change:

@@ -5,16 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, and_, func, select
+from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, and_, func, or_, select
 
 from trninv.catalog.facts import Catalog, Fact, render
 from trninv.catalog.models import System, Systems
 from trninv.errors import AddressError
+from trninv.inventory import triggers
 from trninv.inventory.address import cluster_name
+from trninv.inventory.chain import Chain
 from trninv.inventory.layout import wanted
 from trninv.inventory.plan import Plan, plan_of
 from trninv.inventory.record import fact_rows, model_ids, model_rows, recorded
-from trninv.inventory.schema import ORDER, TABLES
+from trninv.inventory.schema import NODE_KINDS, ORDER, TABLES
 from trninv.inventory.stamp import rows_of
 from trninv.inventory.totals import totals
 from trninv.topology.tree import Tree
@@ -57,6 +59,26 @@ def verify(connection: Connection, catalog: Catalog, systems: Systems, slug: str
             yield from _documented(connection, catalog, systems, cluster)
     if slug is None and not alike:
         yield from _strays(connection, clusters)
+
+
+def kept(connection: Connection, history: Chain) -> Iterator[Difference]:
+    """What is wrong with the history: events that were edited, triggers that do not run, states without their event."""
+    if history.broken:
+        yield Difference("", "state_event", "changed", history.broken)
+    if wrong := triggers.check(connection):
+        yield Difference("", "state_event", "missing", wrong)
+    event, later, cluster = TABLES["state_event"], TABLES["state_event"].alias("later"), TABLES["cluster"]
+    same = later.c.kind == event.c.kind, later.c.part_id == event.c.part_id, later.c.id > event.c.id
+    is_inside = func.substr(event.c.address, 1, func.length(cluster.c.slug) + 1) == cluster.c.slug + "/"
+    latest = event.join(cluster, and_(is_inside, event.c.id > cluster.c.known_from))
+    for name, kinds in (("server", ("server",)), ("node", NODE_KINDS), ("link", ("link",))):
+        part = TABLES[name]
+        is_other = or_(event.c.state != part.c.state, event.c.factor_ppm.is_distinct_from(part.c.factor_ppm))
+        query = select(event.c.address, part.c.state, event.c.state.label("recorded"))
+        query = query.select_from(latest.join(part, part.c.id == event.c.part_id))
+        query = query.where(event.c.kind.in_(kinds), is_other, ~select(later.c.id).where(*same).exists())
+        if rows := connection.execute(query.order_by(event.c.id)).mappings().all():
+            yield _difference("", name, "changed", len(rows), rows)
 
 
 def _is_all_there(connection: Connection, catalog: Catalog, clusters: Sequence[tuple[Plan | None, RowMapping]]) -> bool:
@@ -197,7 +219,7 @@ def _except(
         yield _difference(cluster, table, what, size, [dict(row) for row in rows])
 
 
-def _difference(cluster: str, table: str, what: str, size: int, rows: Sequence[Mapping[str, Any]]) -> Difference:
+def _difference(cluster: str, table: str, what: str, size: int, rows: Sequence[Mapping[Any, Any]]) -> Difference:
     listed = "; ".join(", ".join(f"{key}={value}" for key, value in row.items()) for row in rows[:_SHOWN])
     more = "; …" if size > _SHOWN else ""
     return Difference(cluster, table, what, f"{size} row{'s' * (size > 1)}: {listed}{more}")

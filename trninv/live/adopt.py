@@ -109,7 +109,7 @@ def adopt(
         slots = _slots(connection, slug)
         put(connection, [_standing(*slots[slot], machine, ordered=o) for slot, machine, o in plan.slots], who=WHO)
         empty = [slots[slot][1] for slot in plan.empty]
-        set_state(connection, empty, Condition("down"), why=NO_INSTANCE, who=WHO)
+        set_state(connection, empty, Condition("down"), why=NO_INSTANCE, who=WHO, source="import")
     return _told(slug, plan)
 
 
@@ -127,7 +127,7 @@ def _again(connection: Connection, systems: Systems, slug: str, *, dry_run: bool
             "slots, trninv adopt makes them a cluster of another name, and after trninv unseed it adopts all anew"
         )
     if not dry_run:
-        set_state(connection, filled, UP, why="an instance stands there now", who=WHO)
+        set_state(connection, filled, UP, why="an instance stands there now", who=WHO, source="import")
     return Adopted(slug, (), (), (), is_known=True, filled=tuple(filled))
 
 

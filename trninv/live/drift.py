@@ -127,7 +127,9 @@ def _apply(connection: Connection, broken: Mapping[int, Difference], found: list
             parts, state, evidence = broken[each.id].broken, broken[each.id].state, broken[each.id].evidence
             who = ", ".join(sorted({sources[number] for number in evidence}))
             why = f"finding {each.id}: {each.rule}: {each.found}"[:MAX_WHY]
-            yield from set_state(connection, parts, Condition(state), why=why, who=who, only_carrying=True)
+            yield from set_state(
+                connection, parts, Condition(state), why=why, who=who, only_carrying=True, source="drift"
+            )
 
 
 def compare(connection: Connection, now: datetime, stale_after: timedelta = STALE_AFTER) -> list[Found]:

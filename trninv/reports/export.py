@@ -67,6 +67,7 @@ def kind_of(name: str, column: str) -> Kind:
 
 _WHOLE = frozenset(
     {"ordinal", "domains", "servers", "chips", "cores", "cables", "lanes", "tray", "vcpus", "facts", "exact", "tier"}
+    | {"event", "batch"}
 )
 _WHOLE_ENDS = ("_ordinal", "_gib", "_exact", "_units", "_bytes_per_s")
 

@@ -6,7 +6,7 @@ cancelled, then this side hangs up and terminates it. The session is never used 
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
@@ -48,7 +48,13 @@ class _Truth(Loader):
 
 @contextmanager
 def opened(
-    engine: Engine, seconds: float, over: threading.Event, *, is_login: bool = False, within: Reading | None = None
+    engine: Engine,
+    seconds: float,
+    over: threading.Event,
+    *,
+    is_login: bool = False,
+    within: Reading | None = None,
+    entering: Iterable[str] = (),
 ) -> Iterator[Any]:
     """A cursor; `over` is set once the time is up, and what it does then fails.
 
@@ -56,6 +62,8 @@ def opened(
     ----------
     within
         Gives a connection whose state of the database is the one to read.
+    entering
+        Statements of ours with which the transaction reads another time.
 
     Raises
     ------
@@ -79,6 +87,8 @@ def opened(
             _check_harmless(driver)
         _take_role(driver)
         driver.execute(_SETTINGS.format(milliseconds=int(seconds * 1000) + 1000))
+        for statement in entering:
+            driver.execute(statement.encode())
         threading.Thread(target=_watch, args=(driver, seconds, over, ended), daemon=True).start()
         with driver.cursor(name="trninv_read") as cursor:
             yield _Named(cursor)

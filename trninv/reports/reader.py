@@ -20,6 +20,7 @@ from trninv.inventory.database import kind_of, reading
 from trninv.reports import postgresql_reader, sqlite_reader
 from trninv.reports.names import LONGEST
 from trninv.reports.postgresql_reader import Reading
+from trninv.reports.views import entering
 
 MOST_ROWS = 10_000
 """Rows at most in an answer that is not streamed."""
@@ -84,7 +85,9 @@ def find(
     if engine.dialect.name == "sqlite":
         opened: AbstractContextManager[Any] = sqlite_reader.apart(engine, seconds, over)
     else:
-        opened = postgresql_reader.opened(login or engine, seconds, over, is_login=login is not None, within=within)
+        opened = postgresql_reader.opened(
+            login or engine, seconds, over, within=within, entering=entering(engine), is_login=login is not None
+        )
     with _run(opened, over, sql, _FEW, seconds) as found:
         names = len(orjson.dumps(found.columns))
         for row in islice(found.rows, most + 1):
@@ -116,8 +119,12 @@ def _bytes(row: tuple[Any, ...]) -> int:
 def stream(engine: Engine, sql: str, *, seconds: float) -> Iterator[Stream]:
     """The rows of a checked query of trninv's own, while the context lasts."""
     _check(engine)
-    over, of = Event(), sqlite_reader if engine.dialect.name == "sqlite" else postgresql_reader
-    with _run(of.opened(engine, seconds, over), over, sql, _CHUNK, seconds) as found:
+    over = Event()
+    if engine.dialect.name == "sqlite":
+        opened: AbstractContextManager[Any] = sqlite_reader.opened(engine, seconds, over)
+    else:
+        opened = postgresql_reader.opened(engine, seconds, over, entering=entering(engine))
+    with _run(opened, over, sql, _CHUNK, seconds) as found:
         yield found
 
 

@@ -1,8 +1,8 @@
 """A process that runs one statement on an SQLite file and can be killed: it is started by its path and imports nothing
 but the standard library, so it begins at once.
 
-It takes {"uri": …, "sql": …, "readable": […]} from stdin, and gives a line of JSON each for the names of the columns,
-for some rows at a time, and for no rows at the end; or the text of an error.
+It takes {"uri": …, "sql": …, "readable": […], "entering": […]} from stdin, and gives a line of JSON each for the names
+of the columns, for some rows at a time, and for no rows at the end; or the text of an error.
 """
 
 import json
@@ -22,9 +22,14 @@ _EXPONENT = 10**15
 _KEPT = 1_000_000
 
 
-def opened(uri: str, readable: Iterable[str]) -> sqlite3.Connection:
-    """A connection that can only read these tables and views, has PostgreSQL's functions, and takes small steps."""
+def opened(uri: str, readable: Iterable[str], entering: Iterable[str] = ()) -> sqlite3.Connection:
+    """A connection that can only read these tables and views, has PostgreSQL's functions, and takes small steps.
+
+    Statements of ours may come before: they make the views of another time.
+    """
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=60)
+    for statement in entering:
+        connection.execute(statement)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA case_sensitive_like = ON")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LENGTH)
@@ -163,8 +168,8 @@ def _send(value: object) -> None:
     sys.stdout.write(json.dumps(value) + "\n")
 
 
-def _run(uri: str, sql: str, readable: Iterable[str]) -> None:
-    connection = opened(uri, readable)
+def _run(uri: str, sql: str, readable: Iterable[str], entering: Iterable[str]) -> None:
+    connection = opened(uri, readable, entering)
     cursor = connection.execute(sql)
     _send([column[0] for column in cursor.description])
     while rows := cursor.fetchmany(_CHUNK):

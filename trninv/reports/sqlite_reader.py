@@ -20,7 +20,7 @@ from sqlalchemy import Engine
 from trninv.errors import SqlError
 from trninv.inventory.database import file_of
 from trninv.reports import sqlite_process
-from trninv.reports.views import READABLE
+from trninv.reports.views import READABLE, entering
 
 _COMMAND: Final = ["-I", "-S", str(Path(sqlite_process.__file__))]
 """What the interpreter is told, to be a process for one statement."""
@@ -36,7 +36,7 @@ def _uri(engine: Engine) -> str:
 @contextmanager
 def opened(engine: Engine, seconds: float, over: threading.Event) -> Iterator[sqlite3.Cursor]:
     """A cursor in this process; `over` is set once the time is up, and what it does then fails."""
-    connection = sqlite_process.opened(_uri(engine), READABLE)
+    connection = sqlite_process.opened(_uri(engine), READABLE, entering(engine))
 
     def stop() -> None:
         over.set()
@@ -63,14 +63,15 @@ def _after(seconds: float, stop: Any) -> Iterator[None]:
 class Apart:
     """A cursor in a process of its own, for one statement; only what SQLite says of it is known here."""
 
-    def __init__(self, out: IO[bytes], into: IO[bytes], uri: str) -> None:
-        self._out, self._into, self._uri = out, into, uri
+    def __init__(self, out: IO[bytes], into: IO[bytes], engine: Engine) -> None:
+        self._out, self._into = out, into
+        self._said = {"uri": _uri(engine), "readable": sorted(READABLE), "entering": entering(engine)}
         self.description: list[tuple[str]] = []
 
     def execute(self, sql: str) -> None:
         """Run a statement."""
         with suppress(BrokenPipeError), self._into as given:
-            given.write(json.dumps({"uri": self._uri, "sql": sql, "readable": sorted(READABLE)}).encode())
+            given.write(json.dumps(self._said | {"sql": sql}).encode())
         self.description = [(name,) for name in self._next()]
 
     def fetchmany(self, _size: int) -> list[tuple[Any, ...]]:
@@ -105,6 +106,6 @@ def apart(engine: Engine, seconds: float, over: threading.Event) -> Iterator[Apa
         try:
             assert process.stdin is not None
             assert process.stdout is not None
-            yield Apart(process.stdout, process.stdin, _uri(engine))
+            yield Apart(process.stdout, process.stdin, engine)
         finally:
             process.kill()

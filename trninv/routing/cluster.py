@@ -14,6 +14,7 @@ from sqlalchemy import Connection, func, select
 from trninv import solvers
 from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import address_of, node_addresses
+from trninv.inventory.past import among_lost
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.inventory.state import PPM, carried, condition_of
 from trninv.routing.answer import LinkRef
@@ -274,9 +275,11 @@ def _patterns(connection: Connection, cluster_id: int) -> dict[int, Pattern]:
     """The damage of every domain of which something is not up."""
     node, link = _T["node"], _T["link"]
     ours = node.c.cluster_id + 0 == cluster_id  # not by the cluster's index: the few that are not up come first
-    nodes = select(node.c.id, node.c.domain_id, node.c.state, node.c.factor_ppm).where(is_not_up(node), ours)
+    nodes = select(node.c.id, node.c.domain_id, node.c.state, node.c.factor_ppm).where(
+        is_not_up(node), among_lost(connection, node), ours
+    )
     links = select(link.c.id, link.c.domain_id, link.c.state, link.c.factor_ppm)
-    links = links.join(node, node.c.id == link.c.a_id).where(is_not_up(link), ours)
+    links = links.join(node, node.c.id == link.c.a_id).where(is_not_up(link), among_lost(connection, link), ours)
     found: dict[int, list[tuple[str, int, int]]] = {}
     for table, query in (("node", nodes), ("link", links)):
         rows = [row for row in connection.execute(query) if row.domain_id is not None]

@@ -1,5 +1,6 @@
 """The questions, asked of a database: `Fleet` gives frozen answers for notebooks, the command line and GraphQL."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection, Engine
 
 from trninv import solvers
+from trninv.history.moment import Moment, Time, moment
 from trninv.inventory import binding
 from trninv.inventory.address import chips_of, resolve
 from trninv.inventory.binding import Binding, Bound
 from trninv.inventory.database import writing
+from trninv.inventory.past import past as as_it_was
 from trninv.inventory.pinned import AsOf, State, stamped
 from trninv.inventory.revision import Revision
 from trninv.live.findings import Finding, findings
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 
 
 A = TypeVar("A")
+MOST_MOMENTS = 16
+"""Moments of which it is remembered what was found."""
 
 
 class Fleet:
@@ -58,6 +63,8 @@ class Fleet:
         self._cache = FabricCache(self._wirings)
         self._scenario: Scenario | None = None
         self._state: State | None = None
+        self._present: Fleet | None = None
+        self._past = OrderedDict[Moment, Fleet]()
 
     def __enter__(self) -> Self:
         return self
@@ -83,6 +90,7 @@ class Fleet:
         """
         pinned = copy(self)
         pinned._state = State(self._wirings.revision)  # noqa: SLF001 # its own
+        pinned._present = self._present or self  # noqa: SLF001
         pinned._wirings = self._wirings.within(pinned._state)  # noqa: SLF001
         pinned._cache = self._cache.within(pinned._wirings)  # noqa: SLF001
         return pinned
@@ -111,13 +119,14 @@ class Fleet:
             yield reader.connection
 
     def close(self) -> None:
-        """Close the database; that of a scenario or of one state is its fleet's, and stays open."""
+        """Close the database; that of a scenario, of one state or of a moment is its fleet's, and stays open."""
         if self._state:
             self._state.close()
             return
-        if self._scenario is not None:
+        if self._scenario is not None or self._present is not None:
             return
-        self._wirings.close()
+        for each in (self, *self._past.values()):
+            each._wirings.close()  # noqa: SLF001 # its own
         self.engine.dispose()
 
     def what_if(self, down: Sequence[str] | str = (), derate: Mapping[str, float | Fraction] | None = None) -> "Fleet":
@@ -140,6 +149,39 @@ class Fleet:
         """
         changed = copy(self)
         changed._scenario = Scenario.of(down, derate).beside(self._scenario)  # noqa: SLF001 # its own
+        return changed
+
+    def at(self, time: Time) -> "Fleet":
+        """The same questions of the fleet as it was: the states of its parts at a time, or after an event.
+
+        What was found of a moment is remembered for the next ones who ask of it. The database stays open when the
+        result is closed.
+
+        Parameters
+        ----------
+        time
+            An ISO time with its zone ("2026-11-22T02:00:00Z"), a datetime that has one, or the number of an event.
+
+        Raises
+        ------
+        MomentError
+            It is none, or yet to come, or history is not known for so long.
+
+        """
+        present = self._present or self
+        with present.reading() as connection:
+            found = moment(connection, time)
+        known = present._past  # noqa: SLF001 # its own
+        if (past := known.pop(found, None)) is None:
+            past = Fleet(as_it_was(self.engine, found.event, found.time))
+            past._present = present
+        known[found] = past
+        if len(known) > MOST_MOMENTS:
+            known.popitem(last=False)[1]._wirings.close()  # noqa: SLF001
+        if self._scenario is None:
+            return past
+        changed = copy(past)
+        changed._scenario = self._scenario  # noqa: SLF001
         return changed
 
     def ask(self, question: Question, *arguments: Any, **named: Any) -> Any:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, select
 
 from trninv import solvers
 from trninv.inventory.address import resolve
+from trninv.inventory.past import among_lost
 from trninv.inventory.schema import CARRYING, STATES, TABLES, is_not_up
 
 _T = TABLES
@@ -161,8 +162,12 @@ def _parts(connection: Connection, cluster: int) -> Iterator[Part]:
 def _worn(connection: Connection, cluster: int) -> list[int]:
     """Ids of the domains in which a node or link is not up."""
     ours = _NODE.c.cluster_id + 0 == cluster  # not by the cluster's index: the few that are not up come first
-    nodes = select(_NODE.c.domain_id).where(is_not_up(_NODE), ours)
-    links = select(_LINK.c.domain_id).join(_NODE, _NODE.c.id == _LINK.c.a_id).where(is_not_up(_LINK), ours)
+    nodes = select(_NODE.c.domain_id).where(is_not_up(_NODE), among_lost(connection, _NODE), ours)
+    links = (
+        select(_LINK.c.domain_id)
+        .join(_NODE, _NODE.c.id == _LINK.c.a_id)
+        .where(is_not_up(_LINK), among_lost(connection, _LINK), ours)
+    )
     return sorted({*connection.scalars(nodes), *connection.scalars(links)} - {None})
 
 

@@ -18,13 +18,18 @@ async def chips(request: Request) -> Response:
     """Two bytes a chip, as `trninv.routing.overview.Overview.packed` says; the ETag lasts as long as the state."""
     who = await holder(request, "read")
     at, cluster = shared(request), request.path_params["cluster"]
-    revision = await at.read(at.fleet.revision)
+    time = request.query_params.get("at")
+
+    def then(fleet: Fleet) -> Fleet:
+        return fleet if time is None else fleet.at(time)
+
+    revision = await at.read(lambda: then(at.fleet).revision())
     etag = wire.etag_of(DocumentRequest(cluster), revision, at.process, who.name, graphql=False)
     if not_modified := wire.not_modified(request, etag):
         return not_modified
 
     def read(fleet: Fleet) -> tuple[bytes, AsOf | None]:
-        with fleet.in_one_state() as one, one.reading() as connection:
+        with then(fleet).in_one_state() as one, one.reading() as connection:
             return overview(connection, cluster).packed(), one.as_of()
 
     body, state = await at.read(at.readers.read, read)

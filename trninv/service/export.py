@@ -24,7 +24,7 @@ IDLE_SECONDS: Final = 30.0
 
 
 async def export(request: Request) -> Response:
-    """NAME.csv or NAME.ndjson, or some columns of it (columns), or a cluster's part (cluster)."""
+    """NAME.csv or NAME.ndjson, at a time (at), or some columns of it (columns), or a cluster's part (cluster)."""
     await holder(request, "read")
     at, asked = shared(request), request.query_params
     name, _, style = request.path_params["name"].rpartition(".")
@@ -36,7 +36,8 @@ async def export(request: Request) -> Response:
         raise BusyError(f"{at.exports.max_value} exports run already: ask again later") from None
     spool = Spool(name, style, asked.get("columns", "*"), asked.get("cluster"))
 
-    def begin(fleet: Fleet) -> AsOf:
+    def begin(present: Fleet) -> AsOf:
+        fleet = present.at(asked["at"]) if "at" in asked else present
         return fleet.stamped(partial(spool.open, fleet.engine))[1]
 
     try:

@@ -18,8 +18,8 @@ from trninv.service.stamped import as_of
 MEDIA: Final = {"json": "application/json", "csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 
-async def found(at: Shared, read: Callable[[Find], Found], style: object) -> Response:
-    """What is read by checked queries, in one of the formats of `MEDIA`.
+async def found(at: Shared, read: Callable[[Find], Found], style: object, time: str | None = None) -> Response:
+    """What is read by checked queries, now or as of a time, in one of the formats of `MEDIA`.
 
     Raises
     ------
@@ -29,13 +29,16 @@ async def found(at: Shared, read: Callable[[Find], Found], style: object) -> Res
     """
     if style not in MEDIA:
         raise RequestError(f"the format is one of {', '.join(MEDIA)}, not {str(style)[:20]!r}")
-    (body, truncated), state = await at.read(at.readers.read, partial(_body, at, read, str(style)))
+    (body, truncated), state = await at.read(at.readers.read, partial(_body, at, read, str(style), time))
     headers = {"X-Truncated": str(truncated).lower()} | as_of(state)
     return Response(body, headers=headers, media_type=MEDIA[str(style)])
 
 
-def _body(at: Shared, read: Callable[[Find], Found], style: str, fleet: Fleet) -> tuple[tuple[bytes, bool], AsOf]:
-    seconds, most, login = at.settings.request_seconds, at.settings.answer_bytes, at.readers.logins.get(fleet.engine)
+def _body(
+    at: Shared, read: Callable[[Find], Found], style: str, time: str | None, present: Fleet
+) -> tuple[tuple[bytes, bool], AsOf]:
+    seconds, most, login = at.settings.request_seconds, at.settings.answer_bytes, at.readers.logins.get(present.engine)
+    fleet = present if time is None else present.at(time)
     run = partial(find, fleet.engine, seconds=seconds, most_bytes=most, login=login)
     rows, state = fleet.stamped(partial(read, run))
     return (as_json(rows) if style == "json" else as_text(rows, style).encode(), rows.truncated), state

@@ -20,17 +20,18 @@ async def reports(request: Request) -> Response:
 
 
 async def one(request: Request) -> Response:
-    """NAME.json, NAME.csv or NAME.ndjson; the report's parameters are those of the query."""
+    """NAME.json, NAME.csv or NAME.ndjson, at a time; the report's parameters are the others of the query."""
     await holder(request, "read")
     at = shared(request)
     name, _, style = request.path_params["name"].rpartition(".")
     wanted = report(name or style, at.settings.reports)
     given, dialect = dict(request.query_params), at.fleet.engine.dialect.name
+    time = given.pop("at", None)
 
     def read(find: Find) -> Found:
         return asked(wanted, given, dialect, find)
 
-    return await found(at, read, style if name else "")
+    return await found(at, read, style if name else "", time)
 
 
 def _described(each: Report) -> dict[str, object]:

@@ -16,7 +16,7 @@ _EXAMPLE = '{"sql": "SELECT count(*) FROM v_chip"}'
 
 
 async def sql(request: Request) -> Response:
-    """The rows of {"sql": "…", "format": "json"}."""
+    """The rows of {"sql": "…", "format": "json", "at": "…"}; at may be a parameter of the path as well."""
     await holder(request, "sql")
     at, given = shared(request), wire.json_object(request, await request.body(), _EXAMPLE)
     if not isinstance(given.get("sql"), str):
@@ -25,7 +25,10 @@ async def sql(request: Request) -> Response:
     if dialect == "postgresql" and not at.readers.logins:
         raise SqlError(_NO_LOGIN)
     query = await at.read(checked, given["sql"], dialect)
-    return await found(at, lambda find: find(query), given.get("format", "json"))
+    time = given.get("at", request.query_params.get("at"))
+    if not isinstance(time, str | None):
+        raise RequestError('at is a time as text, such as "2026-11-22T02:00:00Z", or the number of an event as text')
+    return await found(at, lambda find: find(query), given.get("format", "json"), time)
 
 
 _NO_LOGIN = (

@@ -44,9 +44,8 @@ async def asked(request: Request) -> DocumentRequest:
     """
     if request.method == "GET":
         return DocumentRequest.of({name: _parameter(name, value) for name, value in request.query_params.items()})
-    return DocumentRequest.of(
-        json_object(request, await request.body(), '{"query": "{ clusters { nodes { slug } } }"}')
-    )
+    given = json_object(request, await request.body(), '{"query": "{ clusters { nodes { slug } } }"}')
+    return DocumentRequest.of({"at": request.query_params["at"]} | given if "at" in request.query_params else given)
 
 
 def json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:
@@ -146,6 +145,7 @@ def etag_of(
         request.variables,
         request.operation,
         request.document,
+        request.at,
         str(revision),
         process,
         who,

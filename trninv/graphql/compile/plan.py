@@ -61,6 +61,8 @@ class Outline:
         Keys of the fields that are compiled.
     asked
         The question that it is, if it is one that shows only what the answer holds.
+    then, now
+        The roots that are of other moments, and those of the document's own.
 
     """
 
@@ -79,6 +81,8 @@ class Outline:
         selections = Selections(schema, fragments, variables)
         self.roots = selections.within(runtime, [operation.selection_set])
         self.asked = Asked.of(schema, selections, self.roots) if of_query else None
+        self.then = {key: nodes for key, nodes in self.roots.items() if nodes[0].name.value == "asOf"}
+        self.now = {key: nodes for key, nodes in self.roots.items() if key not in self.then}
         plain = {"__typename", *_LISTS, *_EVERY, *_SINGLE} if of_query else set()
         self.plain = tuple(key for key, nodes in self.roots.items() if nodes[0].name.value in plain)
         self._plans: dict[Hashable, tuple[Plan, list[Callable[[Variables], Bound]]]] = {}

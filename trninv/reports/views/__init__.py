@@ -16,8 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, literal_column, make_url, text
+from sqlalchemy import ColumnElement, Connection, Engine, literal_column, make_url, text
 
+from trninv.inventory import past
 from trninv.inventory.address import LEVELS, address_of, address_of_node
 from trninv.inventory.schema import CLOSED, METADATA, TABLES
 from trninv.inventory.state import carried_in_sql
@@ -39,10 +40,13 @@ DO $$ DECLARE named text; BEGIN
         EXECUTE 'DROP VIEW ' || named;
     END IF;
 END $$"""
+_PATH: Final = "DO $$ BEGIN PERFORM set_config('search_path', {}, true); END $$"
 _GRANT_ON_POSTGRESQL: Final = f"""
 DO $$ BEGIN
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN
-        GRANT SELECT ON {", ".join(sorted(READABLE))} TO {ROLE};
+        GRANT SELECT ON {", ".join(sorted(READABLE))}, _change TO {ROLE};
+        GRANT USAGE ON SCHEMA {past.SCHEMA} TO {ROLE};
+        GRANT SELECT ON ALL TABLES IN SCHEMA {past.SCHEMA} TO {ROLE};
     END IF;
 END $$"""
 _STANDING: Final = {
@@ -60,6 +64,7 @@ def dropping(dialect: str, connection: Connection | None = None) -> Iterator[str
     Without a connection, SQLite can't tell which there are: those that have a file.
     """
     if dialect == "postgresql":
+        yield f"DROP SCHEMA IF EXISTS {past.SCHEMA} CASCADE"
         yield _DROP_ON_POSTGRESQL
         return
     for name in sorted({*VIEWS, *(_standing(connection) if connection else ())}):
@@ -73,7 +78,21 @@ def creating(dialect: str) -> Iterator[str]:
         if dialect == "postgresql":
             yield f"COMMENT ON VIEW {name} IS '{_comment(name)}'"
     if dialect == "postgresql":
+        yield from past.creating()
+        yield _PATH.format(f"'{past.SCHEMA}, ' || current_setting('search_path')")
+        yield from (definition(name, dialect) for name in VIEWS)
+        yield _PATH.format(f"replace(current_setting('search_path'), '{past.SCHEMA}, ', '')")
         yield _GRANT_ON_POSTGRESQL
+
+
+def entering(engine: Engine) -> list[str]:
+    """Statements with which a transaction reads tables and views as they were, if the engine has a moment."""
+    event, dialect = past.moment(engine), engine.dialect.name
+    if event is None:
+        return []
+    views = VIEWS if dialect == "sqlite" else ()
+    made = (definition(name, dialect).replace("CREATE VIEW", "CREATE TEMP VIEW", 1) for name in views)
+    return [*past.entering(dialect, event), *made]
 
 
 def definition(name: str, dialect: str) -> str:

@@ -1,0 +1,86 @@
+"""The fleet as it was, beside the fleet as it is: in the middle of a history, with as much that is not up."""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from sqlalchemy import Engine, func, select, text
+
+import postgres
+import trninv
+from bench.measure import NAME, Row, pairs, seconds, seeded
+from trninv.inventory import triggers
+from trninv.inventory.database import reading
+from trninv.inventory.schema import TABLES
+from trninv.routing.fleet import Fleet
+from trninv.routing.overview import overview
+
+_ROUNDS, _PART = 125, 200
+"""Rounds in which every 200th node goes down and comes up again: at Project Rainier, a million events."""
+
+
+def history_rows(directory: Path, domains: int) -> Iterator[Row]:
+    yield from _rows("SQLite", f"sqlite:///{directory}/history.db", domains)
+    with (
+        tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as place,
+        postgres.server(Path(place)) as pg,
+    ):
+        yield from _rows("PostgreSQL", pg.format("postgres"), domains)
+
+
+def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
+    seeded(url, domains)
+    with trninv.open(url) as fleet:
+        _run(fleet.engine, triggers.dropping(fleet.engine.dialect.name))
+        bare = seconds(lambda: _live(fleet.engine), 1)
+        _run(fleet.engine, triggers.creating(fleet.engine.dialect.name))
+        lived = seconds(lambda: _live(fleet.engine), 1)
+        with reading(fleet.engine) as connection:
+            events = connection.scalar(select(func.count()).select_from(TABLES["state_event"])) or 0
+        yield Row(f"{events:,} changes with their events, {name}", lived, bare, "the changes without triggers")
+        past = fleet.at(events // 2)
+        asked: dict[str, Callable[[Fleet], object]] = {
+            "path, remembered": _paths,
+            "/chips": _chips,
+            "all states": _states,
+        }
+        for what, ask in asked.items():
+            then, now = (_warm(ask, of) for of in (past, fleet))
+            yield Row(f"{what} in the middle of the history, {name}", then, now, "the fleet as it is")
+        found = seconds(lambda: fleet.at(events // 3), 5)
+        yield Row(f"which state a moment means, {name}", found, seconds(lambda: _chips(fleet), 1), "/chips")
+
+
+def _run(engine: Engine, statements: Iterable[str]) -> None:
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+
+
+def _warm(ask: Callable[[Fleet], object], of: Fleet) -> float:
+    ask(of)
+    return seconds(lambda: ask(of), 3)
+
+
+def _live(engine: Engine) -> None:
+    """What goes down stays so until the next does."""
+    for turn in range(_ROUNDS):
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))
+            connection.execute(text(f"UPDATE node SET state = 'down' WHERE id % {_PART} = {turn}"))  # noqa: S608
+
+
+def _paths(fleet: Fleet) -> None:
+    for one, other in pairs(40, 20):
+        fleet.path(one, other)
+
+
+def _chips(fleet: Fleet) -> None:
+    with fleet.reading() as connection:
+        overview(connection, NAME).packed()
+
+
+def _states(fleet: Fleet) -> None:
+    with fleet.reading() as connection:
+        for table in ("server", "node", "link"):
+            connection.execute(select(TABLES[table].c.id, TABLES[table].c.state)).all()

@@ -1,0 +1,91 @@
+"""What happened to a place and to what it holds, in which order, and by whom."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from conftest import Run
+from trninv.errors import MomentError, UnknownAddressError
+from trninv.history.events import events
+from trninv.inventory.database import reading, writing
+from trninv.inventory.state import Condition, set_state
+
+U = "u-trn2x64/d0"
+LINK = f"{U}/s0/c0--{U}/s1/c0"
+
+
+def _set(engine: Engine, address: str, state: str) -> datetime:
+    with writing(engine) as connection:
+        set_state(connection, [address], Condition.of(state), why=f"{state} it goes", who="tester")
+    return datetime.now(UTC)
+
+
+@pytest.fixture
+def lived(engine: Engine) -> tuple[Engine, list[datetime]]:
+    """Server 1, a link between servers 0 and 1, a chip of server 1 while it is down; and when each was."""
+    changes = (f"{U}/s1", "down"), (LINK, "down"), (f"{U}/s1/c5", "maintenance"), ("trn1.2xlarge/d0/s0/c0", "down")
+    return engine, [_set(engine, *change) for change in changes]
+
+
+def _of(engine: Engine, scope: str | None = None, **when: Any) -> list[str]:
+    with reading(engine) as connection:
+        return [one.address for one in events(connection, scope, **when)]
+
+
+def test_a_place_has_the_events_of_all_it_holds(lived: tuple[Engine, list[datetime]]) -> None:
+    engine, _ = lived
+    of_domain = [f"{U}/s1/c5", LINK, f"{U}/s1"]
+    assert _of(engine) == ["trn1.2xlarge/d0/s0/c0", *of_domain]
+    assert _of(engine, "u-trn2x64") == _of(engine, U) == _of(engine, f"{U}/s1") == of_domain
+    assert _of(engine, "u-trn2x64/r0") == of_domain
+    assert _of(engine, f"{U}/s0") == _of(engine, f"{U}/s0/c0") == [LINK]
+    assert _of(engine, f"{U}/s1/c0") == [LINK, f"{U}/s1/c0"]  # its server took it along
+    assert _of(engine, f"{U}/s1/c5") == [f"{U}/s1/c5", f"{U}/s1/c5"]
+    assert _of(engine, f"{U}/s1/c1") == [f"{U}/s1/c1"]  # not those of c10 to c15
+    assert _of(engine, "--".join(reversed(LINK.split("--")))) == [LINK]
+    with pytest.raises(UnknownAddressError):
+        _of(engine, "u-trn2x64/r7")
+
+
+def test_from_when_to_when(lived: tuple[Engine, list[datetime]]) -> None:
+    engine, at = lived
+    assert _of(engine, since=at[1]) == ["trn1.2xlarge/d0/s0/c0", f"{U}/s1/c5"]
+    assert _of(engine, U, until=at[1]) == [LINK, f"{U}/s1"]
+    assert _of(engine, U, since=at[0], until=at[1]) == [LINK]
+    with pytest.raises(MomentError):
+        _of(engine, since=datetime.now())  # noqa: DTZ005 # that is what is refused
+
+
+def test_what_changes_beneath_a_server_that_is_down_is_told_as_its_own(lived: tuple[Engine, list[datetime]]) -> None:
+    engine, _ = lived
+    with reading(engine) as connection:
+        found = {one.number: one for one in events(connection, f"{U}/s1/c5")}
+    assert [(str(one.before), str(one.after)) for one in found.values()] == [("up", "maintenance"), ("up", "down")]
+
+
+def test_what_is_gone_still_has_its_events(lived: tuple[Engine, list[datetime]], run: Run) -> None:
+    engine, _ = lived
+    url = engine.url.render_as_string(hide_password=False)
+    assert run("unseed", "trn1.2xlarge", "--yes", database=url)[0] == 0
+    assert _of(engine, "trn1.2xlarge") == _of(engine, "trn1.2xlarge/d0/s0") == ["trn1.2xlarge/d0/s0/c0"]
+
+
+def test_the_command_says_number_source_and_a_clock_that_went_back(
+    lived: tuple[Engine, list[datetime]], run: Run
+) -> None:
+    engine, at = lived
+    url = engine.url.render_as_string(hide_password=False)
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO _change VALUES (1, '2020-01-01', 'a', 'b', 'sql', NULL)"))
+        connection.execute(text("UPDATE server SET state = 'down' WHERE id = 1"))
+        connection.execute(text("DELETE FROM _change"))
+    _, out, _ = run("events", "--last", "1", "--format", "json", database=url)
+    (one,) = json.loads(out)
+    assert one["at"] == "2020-01-01 (the clock had gone back)"
+    assert (one["event"], one["source"], one["before"], one["after"]) == (37, "sql", "up", "down")
+    _, out, _ = run("events", U, "--since", at[0].isoformat(), "--until", at[1].isoformat(), database=url)
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["34"]
+    assert run("events", "--since", "2026-01-01", database=url)[0] == 2

@@ -1,0 +1,221 @@
+"""The fleet at a moment is the fleet as it stood: answers of then, kept, equal those of now about then."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, select, text
+
+import trninv
+from conftest import Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import MomentError
+from trninv.history.moment import instant, moment
+from trninv.inventory import stamp
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.migrate import migrate
+from trninv.inventory.past import among_lost
+from trninv.inventory.schema import STATES, TABLES, is_not_up
+from trninv.inventory.state import Condition, set_state
+from trninv.routing.fleet import Fleet
+from trninv.routing.overview import overview
+
+U = "u-trn2x64/d0"
+T = "trn2-16.48xlarge/d0"
+CHANGES = 8
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def two(request: pytest.FixtureRequest, databases: Databases) -> str:
+    """URL of a database with two small clusters, one of them of several domains with a fabric."""
+    url = databases.empty(request.param)
+    known = systems()
+    with connect(url) as engine:
+        migrate(engine)
+        for system in (known.get("u-trn2x64"), replace(known.get("trn2-16.48xlarge"), domains=3)):
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), system)
+    return url
+
+
+def _states(connection: Connection) -> dict[str, Any]:
+    """The states of everything, whichever way they are asked for."""
+    columns = ("id", "state", "factor_ppm")
+    found: dict[str, Any] = {}
+    for name in ("server", "node", "link"):
+        table = TABLES[name]
+        own = ("own_state", "own_factor_ppm") if name == "node" else ()
+        query = select(*(table.c[column] for column in (*columns, *own))).order_by(table.c.id)
+        found[name] = [tuple(row) for row in connection.execute(query)]
+        lost = select(table.c.id).where(is_not_up(table), among_lost(connection, table)).order_by(table.c.id)
+        found[f"lost {name}"] = connection.scalars(lost).all()
+        assert found[f"lost {name}"] == [key for key, state, *_ in found[name] if state != "up"]
+    found["events"] = [row.id for row in connection.execute(select(TABLES["state_event"].c.id).order_by(text("id")))]
+    for cluster in ("u-trn2x64", "trn2-16.48xlarge"):
+        found[cluster] = overview(connection, cluster).packed()
+    return found
+
+
+def _answers(fleet: Fleet) -> dict[str, Any]:
+    """What follows from the states, question by question."""
+    ask: dict[str, Callable[[Fleet], Any]] = {
+        "path": lambda of: of.path(f"{U}/s0/c0", f"{U}/s2/c9"),
+        "path over the fabric": lambda of: of.path(f"{T}/s0/c0", "trn2-16.48xlarge/d2/s0/c3"),
+        "widest": lambda of: of.path(f"{U}/s0/c0", f"{U}/s2/c9", by="bandwidth"),
+        "bandwidth": lambda of: of.bandwidth(f"{U}/s0", f"{U}/s1"),
+        "pool": lambda of: of.memory_pool(f"{U}/s0/c0"),
+        "bisection": lambda of: of.bisection("trn2-16.48xlarge"),
+        "profile": lambda of: of.profile(f"{U}/s1", 1),
+        "distances": lambda of: of.distances(U),
+        "collectives": lambda of: of.collectives(f"{T}/s0"),
+        "what if": lambda of: of.what_if([f"{U}/s1/c1"]).memory_pool(f"{U}/s0/c0"),
+        "graph": lambda of: sorted(map(str, of.graph(f"{U}/s0").edges(data=True))),
+    }
+    found = {name: _said(fleet, question) for name, question in ask.items()}
+    with fleet.reading() as connection:
+        return found | _states(connection)
+
+
+def _said(fleet: Fleet, question: Callable[[Fleet], Any]) -> Any:
+    try:
+        return question(fleet)
+    except trninv.errors.TrninvError as error:
+        return str(error)
+
+
+def _change(engine: Engine, dice: random.Random) -> None:
+    """One change of something, by trninv or in plain SQL."""
+    state = dice.choice(STATES)
+    condition = Condition.of(state, dice.choice([0.5, 0.25]) if state == "degraded" else None)
+    server = dice.choice([f"{U}/s0", f"{U}/s1", f"{U}/s2", f"{T}/s0", "trn2-16.48xlarge/d2/s0"])
+    if dice.random() < 0.3:
+        with engine.begin() as connection:
+            table = dice.choice(["node", "link", "server"])
+            factor = dice.choice(["NULL", "300000"])
+            few = f"id % {dice.choice([7, 50, 97])} = {dice.randrange(7)}"
+            connection.execute(text(f"UPDATE {table} SET state = '{state}', factor_ppm = {factor} WHERE {few}"))
+        return
+    parts = [server, f"{server}/c{dice.randrange(16)}", f"{server}/efa3", f"{server}/c0--{server}/c1"]
+    with writing(engine) as connection:
+        set_state(connection, dice.sample(parts, dice.choice([1, 1, 2])), condition, why="chance", who="dice")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_past_is_what_a_database_that_stopped_then_would_say(two: str, seed: int) -> None:
+    dice = random.Random(seed)
+    with trninv.open(two) as fleet:
+        kept = []
+        for _ in range(CHANGES):
+            _change(fleet.engine, dice)
+            answers = _answers(fleet)
+            kept.append((answers["events"][-1] if answers["events"] else 0, datetime.now(UTC), answers))
+        for event, time, answers in dice.sample(kept, 4):
+            for asked in (event, time):
+                then = _answers(fleet.at(asked))
+                assert then.keys() == answers.keys()
+                assert {name: then[name] == answers[name] for name in then} == dict.fromkeys(then, True)
+        assert _answers(fleet) == kept[-1][2]
+        first = fleet.at(0)
+        assert first.memory_pool(f"{U}/s0/c0").chips == 64
+        assert fleet.at(kept[2][0]).at(0).memory_pool(f"{U}/s0/c0").chips == 64
+
+
+def _set(fleet: Fleet, address: str, state: str) -> None:
+    with writing(fleet.engine) as connection:
+        set_state(connection, [address], Condition.of(state), why="a test", who="tester")
+
+
+def test_a_change_is_seen_whole(two: str) -> None:
+    """Whichever of the events of one server is named, the server is down with all that it took along."""
+    with trninv.open(two) as fleet:
+        _set(fleet, f"{U}/s1", "down")
+        _set(fleet, f"{U}/s1", "up")
+        assert [fleet.at(event).memory_pool(f"{U}/s0/c0").chips for event in (0, 1, 7, 33, 34)] == [64, 48, 48, 48, 64]
+
+
+def test_what_is_remembered_of_a_moment_goes_with_what_is_written(two: str) -> None:
+    """And asking of the past leaves the present what it is."""
+    with trninv.open(two) as fleet:
+        _set(fleet, f"{U}/s1/c0", "down")
+        past = fleet.at(1)
+        assert past is fleet.at(1)
+        assert (past.memory_pool(f"{U}/s0/c0").chips, fleet.memory_pool(f"{U}/s0/c0").chips) == (63, 63)
+        with fleet.engine.begin() as connection:  # a whole link more is down, in both
+            connection.execute(text("UPDATE link_model SET bandwidth_bytes_per_s = 1"))
+        _set(fleet, f"{U}/s1/c0", "up")
+        assert (past.memory_pool(f"{U}/s0/c0").chips, fleet.memory_pool(f"{U}/s0/c0").chips) == (63, 64)
+        with past.in_one_state() as one, fleet.in_one_state() as now:
+            assert one.revision() != now.revision()
+            one.memory_pool(f"{U}/s0/c0")
+            assert one.as_of() != now.as_of()
+        past.close()
+        assert fleet.memory_pool(f"{U}/s0/c0").chips == 64
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("2026-01-01T00:00:00", "a time needs its zone, such as 2026-01-01T00:00:00Z or 2026-01-01T00:00:00-08:00"),
+        ("2999-01-01T00:00:00Z", "is yet to come"),
+        ("2020-01-01T00:00:00Z", r"the history of .* is known since 20\d\d-"),
+        ("yesterday", "write a time with its zone"),
+        ("2026-02-30T00:00:00Z", "write a time with its zone"),
+        ("2026-01-01T23:59:61Z", "write a time with its zone"),
+        ("", "write a time with its zone"),
+        ("9" * 5_000, "write a time with its zone"),
+        ("7", "there is no event 7: the last one is 0"),
+        (-1, "no event"),
+        ("0001-01-01T00:00:00+14:00", "write a time with its zone"),
+        ("٣", "write a time with its zone"),
+    ],
+)
+def test_bad_times_are_refused(lite_fleet: Fleet, given: str | int, told: str) -> None:
+    with pytest.raises(MomentError, match=told):
+        lite_fleet.at(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "means"),
+    [
+        ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00+00:00"),  # a leap second
+        ("2025-11-02T01:30:00-04:00", "2025-11-02T05:30:00+00:00"),  # an hour that there is twice: the zone tells which
+        ("2025-11-02T01:30:00-05:00", "2025-11-02T06:30:00+00:00"),
+        ("20251102T013000.5+0530", "2025-11-01T20:00:00.500000+00:00"),
+    ],
+)
+def test_times_as_people_write_them(given: str, means: str) -> None:
+    assert instant(given) == datetime.fromisoformat(means)
+
+
+def test_a_moment_before_a_cluster_was_there_is_refused(two: str) -> None:
+    with trninv.open(two) as fleet:
+        _set(fleet, f"{U}/s1", "down")
+        before = datetime.now(UTC)
+        with writing(fleet.engine) as connection:
+            stamp.seed(connection, catalog(), systems().get("trn1.2xlarge"))
+        with pytest.raises(MomentError, match=r"the history of trn1\.2xlarge is known since"):
+            fleet.at(before)
+        with pytest.raises(MomentError, match=r"the history of trn1\.2xlarge is known from event 33 on"):
+            fleet.at(0)
+        assert fleet.at(33).memory_pool(f"{U}/s0/c0").chips == 48
+
+
+def test_where_a_clock_went_back_numbers_count(two: str) -> None:
+    """Event 2 has an earlier time than event 1: at that time, event 1 had happened."""
+    now = datetime.now(UTC)
+    with connect(two) as engine:
+        with engine.begin() as connection:
+            for hours, state in ((-1, "down"), (-3, "up"), (-2, "down"), (-1, "up")):
+                at = (now + timedelta(hours=hours)).isoformat(timespec="microseconds")
+                said = {"id": 1, "at": at, "who": "a", "why": "b", "source": "sql"}
+                connection.execute(TABLES["_change"].insert().values(**said))
+                connection.execute(text(f"UPDATE node SET state = '{state}' WHERE id = 1"))
+                connection.execute(text("DELETE FROM _change"))
+            connection.execute(text("UPDATE cluster SET known_since = '2020-01-01T00:00:00.000000+00:00'"))
+        with reading(engine) as connection:
+            asked = {hours: moment(connection, now + timedelta(hours=hours)).event for hours in (-4, -2.5, -1.5, -0.5)}
+    assert asked == {-4: 0, -2.5: 2, -1.5: 3, -0.5: 4}

@@ -1,0 +1,1 @@
+"""What was so at another time."""

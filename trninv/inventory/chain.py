@@ -1,0 +1,111 @@
+"""The chain of digests over the events: whoever edits history by hand breaks it.
+
+A seal is the SHA-256 of the seal before it and of every event since, each as a line of JSON. Whatever changes states
+through trninv calls `seal` in the transaction of the change; events that plain SQL left are sealed by the next one,
+since SQLite's triggers can't hash. Until then they are the unsealed tail, which `trninv verify` tells.
+
+Somebody who may write the database can make a whole new chain: keep the last seal elsewhere to notice that.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from sqlalchemy import Connection, func, insert, select, text
+
+from trninv.inventory.schema import TABLES
+from trninv.inventory.triggers import LOCK
+
+_EVENT, _SEAL = TABLES["state_event"], TABLES["event_seal"]
+_SEALED: Final = tuple(
+    _EVENT.c[name]
+    for name in (
+        *("id", "batch", "at", "source", "who", "why", "kind", "part_id", "previous_id", "address", "before"),
+        *("factor_ppm_before", "state", "factor_ppm", "own_before", "own_factor_ppm_before", "own_state"),
+        *("own_factor_ppm", "clock_went_back"),
+    )
+)
+"""Columns in the order in which they are hashed."""
+_BATCH: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What became of the chain.
+
+    Attributes
+    ----------
+    events
+        How many there are.
+    sealed
+        The number of the last event that is sealed; 0 where none is.
+    sha256
+        The last seal; empty where there is none.
+    unsealed
+        Events after it.
+    broken
+        What is not as it was sealed, in a few words; None where all is.
+
+    """
+
+    events: int
+    sealed: int
+    sha256: str
+    unsealed: int
+    broken: str | None = None
+
+
+def seal(connection: Connection) -> None:
+    """Seal every event that is not sealed yet, within the caller's transaction."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+    last = connection.execute(select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)).first()
+    sealed, digest = (last.id, last.sha256) if last else (0, "")
+    end = sealed
+    for end, line in _lines(connection, sealed):  # noqa: B007 # that of the last one is sealed
+        digest = _next(digest, line)
+    if end > sealed:
+        connection.execute(insert(_SEAL).values(id=end, sha256=digest))
+
+
+def check(connection: Connection) -> Chain:
+    """Compute every seal anew and compare."""
+    seals = [(row.id, row.sha256) for row in connection.execute(select(_SEAL).order_by(_SEAL.c.id))]
+    events = connection.scalar(select(func.count()).select_from(_EVENT)) or 0
+    sealed, last = seals[-1] if seals else (0, "")
+    unsealed = connection.scalar(select(func.count()).select_from(_EVENT).where(_EVENT.c.id > sealed)) or 0
+    return Chain(events, sealed, last, unsealed, _broken(connection, seals))
+
+
+def _broken(connection: Connection, seals: list[tuple[int, str]]) -> str | None:
+    digest, before, left = "", 0, iter(seals)
+    end, wanted = next(left, (0, ""))
+    for key, line in _lines(connection, 0):
+        if not end:
+            return None
+        if key > end:
+            return f"event {end} is gone"
+        digest = _next(digest, line)
+        if key == end:
+            if digest != wanted:
+                return f"events {before + 1} to {end} are not as they were sealed"
+            before, (end, wanted) = end, next(left, (0, ""))
+    return f"event {end} is gone" if end else None
+
+
+def _lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
+    """Number and text of every event after one."""
+    query = select(*_SEALED).where(_EVENT.c.id > after).order_by(_EVENT.c.id)
+    with connection.execute(query, execution_options={"yield_per": _BATCH}) as found:
+        for row in found:
+            yield row.id, _line(tuple(row))
+
+
+def _line(values: tuple[Any, ...]) -> bytes:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _next(digest: str, line: bytes) -> str:
+    return sha256(f"{digest}\n".encode() + line).hexdigest()
