@@ -217,7 +217,7 @@ def both_ways(fleet: Fleet) -> Ask:
         request = Request(document, dict(variables))
         compiled, executed = (asyncio.run(service.run(request)) for service in ways)
         unnamed = [re.sub(rb',"asOf":{[^}]*}|[0-9a-f]{16}', b"", answer.body) for answer in (compiled, executed)]
-        if not _fail_elsewhere(*map(json.loads, unnamed)):
+        if not _fail_elsewhere(*(json.loads(answer.body) for answer in (compiled, executed))):
             assert unnamed[0] == unnamed[1]
         return {"data": None, "errors": [], **json.loads(compiled.body)}
 
