@@ -124,6 +124,23 @@ def test_a_block_for_two_ultraservers_is_no_domain() -> None:
     }
 
 
+def test_two_halves_of_a_block_are_not_one_domain() -> None:
+    of = slots("u-trn2x64", "u-trn2x64")
+    machines = [
+        *elected("ab", {"i-a0": 0, "i-a1": 1}, capacity_block="cb"),
+        *elected("cd", {"i-c0": 0, "i-c1": 1}, capacity_block="cb"),
+    ]
+    found = matched(of, [bound(of[0], "i-a0"), bound(of[4], "i-c0")], seen(machines))
+    assert given_to(found) == {"i-a1": "d0/s1", "i-c1": "d1/s1"}
+
+
+def test_two_ultraservers_do_not_both_take_the_last_domain() -> None:
+    machines = [*elected("ab", {"i-a0": 0, "i-a1": 1}), *elected("cd", {"i-c0": 0})]
+    found = matched(slots("u-trn2x64"), [], seen(machines))
+    assert found.standings == ()
+    assert {each.name: each.count for each in found.unplaced} == {"i-a0": 4, "i-a1": 4, "i-c0": 4}
+
+
 def test_hosts_that_are_called_after_slots_stand_there_and_take_the_others_along() -> None:
     of = slots("u-trn2x64", "u-trn2x64")
     machines = elected("ab", {"i-1": 1, "i-2": 2, "i-3": 3})
@@ -145,6 +162,8 @@ def test_the_network_node_above_it_tells_the_domain() -> None:
     found = matched(of, [bound(of[0], "i-0")], seen(machines))
     assert given_to(found) == {"i-1": "d1/s0", "i-2": "d2/s0"}
     assert found.standings[0].how == "network-node"
+    other = matched(of, [bound(of[0], "i-0")], seen([machines[0], machines[2]]))  # not below the node of another
+    assert given_to(other) == {"i-2": "d2/s0"}
 
 
 def test_what_cannot_be_is_said() -> None:

@@ -92,7 +92,6 @@ _VALUES: Final[Mapping[str, Callable[[Sighting], Any]]] = {
     "condition": lambda seen: seen.state and Condition(seen.state, seen.reason),
     "chips": lambda seen: Chips(seen.id, seen.is_partial) if seen.has_chips else None,
 }
-FACTS: Final = tuple(_VALUES)
 """What may be known of a machine: columns of ``observed_server`` and the tuples above; network nodes have blanks
 between, the top one first."""
 
