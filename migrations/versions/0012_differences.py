@@ -1,4 +1,4 @@
-"""Facts say what they differ in and what others say; switches have a model.
+"""Facts say what they differ in and what others say, once the catalog is read anew; switches have a model.
 
 Revision ID: 0012
 Revises: 0010
@@ -11,20 +11,6 @@ revision = "0012"
 down_revision = "0010"
 
 DIFFERENCES = "('value', 'rounding', 'unit')"
-SAID = "said.subject = fact.subject AND said.attribute = fact.attribute"
-DIFFER = f"""
-UPDATE fact SET differs_in = CASE
-    WHEN (SELECT count(DISTINCT coalesce(CAST(value AS TEXT), written)) FROM fact AS said WHERE {SAID}) > 1
-    THEN 'value' ELSE 'unit' END
-WHERE in_conflict"""
-"""Of facts that are there already; which of them are rounded, and what follows from them, the next seed says."""
-OTHERS = f"""
-UPDATE fact SET others = (
-    SELECT {{joined}}(shown, '; ') FROM (
-        SELECT shown FROM fact AS said WHERE {SAID} AND said.shown <> fact.shown
-        GROUP BY shown ORDER BY min(preference)
-    ) AS listed
-)"""
 
 OURS = """
 SELECT switch.id FROM switch JOIN node ON node.id = switch.id JOIN domain ON domain.id = node.domain_id
@@ -38,10 +24,7 @@ def upgrade() -> None:
     check = f"CONSTRAINT ck_fact_differs_in CHECK (differs_in IS NULL OR differs_in IN {DIFFERENCES})"
     op.execute(f"ALTER TABLE fact ADD COLUMN differs_in {text} {check}")
     op.execute(f"ALTER TABLE fact ADD COLUMN others {text}")
-    op.execute(DIFFER)
-    op.execute(OTHERS.format(joined="string_agg" if is_postgresql else "group_concat"))
     op.execute(f"ALTER TABLE fact ADD COLUMN dispute {text}")
-    op.execute("UPDATE fact SET dispute = shown || ', elsewhere ' || others WHERE others IS NOT NULL")
     op.execute("ALTER TABLE fact DROP COLUMN in_conflict")
     op.create_table(
         "switch_model",

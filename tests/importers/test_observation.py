@@ -101,6 +101,25 @@ def test_a_file_that_names_no_instance_wants_to_be_trusted(engine: Engine) -> No
         assert connection.execute(select(TABLES["observed_server"].c.host)).scalar_one() == "f0"
 
 
+def test_two_hosts_that_print_the_same_are_two(engine: Engine) -> None:
+    def files_of(*hosts: str) -> list[File]:
+        return [File(f"{host}.json", BytesIO(text(neuron_ls(None)))) for host in hosts]
+
+    for hosts, known in ((("a", "b"), [False, False]), (("b", "c"), [True, False])):
+        with writing(engine) as connection:
+            made = observe(connection, "neuron-ls", files_of(*hosts), trust_host_names=True)
+        assert [each.is_known for each in made] == known
+    with reading(engine) as connection:
+        assert set(connection.scalars(select(TABLES["observed_server"].c.host))) == {"a", "b", "c"}
+
+
+def test_a_file_that_names_its_instance_is_the_same_by_any_name(engine: Engine) -> None:
+    keep(engine, "neuron-ls", neuron_ls("i-a"))
+    with writing(engine) as connection:
+        other = [File("moved.json", BytesIO(text(neuron_ls("i-a"))))]
+        assert observe(connection, "neuron-ls", other, trust_host_names=True)[0].is_known
+
+
 def test_a_whole_listing_without_an_instance_is_refused_unless_allowed(engine: Engine) -> None:
     with pytest.raises(FileError) as told:
         keep(engine, "ec2", instances())

@@ -115,9 +115,7 @@ def test_a_terminated_instance_is_none() -> None:
 def test_ec2_reservations_and_blocks() -> None:
     reserved = {"CapacityReservations": [{"CapacityReservationId": "cr-0", "NetworkNodes": ["nn-a"]}]}
     status = [{"CapacityBlockId": "cb-0", "InterconnectStatus": "impaired"}]
-    assert read("ec2", reserved, {"CapacityBlockStatuses": status}) == [
-        Block("file:2.CapacityBlockStatuses[0]", "cb-0", "impaired")
-    ]
+    assert read("ec2", reserved, {"CapacityBlockStatuses": status}) == [Block("cb-0", "impaired")]
 
 
 def test_kubernetes_nodes() -> None:

@@ -68,13 +68,13 @@ def test_names_are_addresses_in_documents(bound: Fleet) -> None:
     document = """query ($a: Address!) { resolve(address: $a) { address ... on Chip { ordinal server { host } } }
         link: resolve(address: "@n2/c5--@n2/c6") { address }
         path(from: $a, to: "@i-0b/c5") { source target paths { hops } }
-        chips(filter: {server: {eq: "@n0"}}) { totalCount }
+        chips(first: 1, filter: {server: {eq: "@n2"}}) { totalCount nodes { server { host } } }
         down: whatIf(down: ["@n2"]) { path(from: "@n0/c0", to: "@n2/c0") { reachable } } }"""
     found = both_ways(bound)(document, a="@n0/c5")["data"]
     assert found["resolve"] == {"address": f"{S.format(0)}/c5", "ordinal": 5, "server": {"host": "n0.ec2.internal"}}
     assert found["link"]["address"] == f"{S.format(2)}/c5--{S.format(2)}/c6"
     assert (found["path"]["source"], found["path"]["paths"][0]["hops"]) == (f"{S.format(0)}/c5", 1)
-    assert found["chips"]["totalCount"] == 16
+    assert found["chips"] == {"totalCount": 16, "nodes": [{"server": {"host": "n2"}}]}
     assert found["down"]["path"]["reachable"] is False
     wrong = both_ways(bound)('{ resolve(address: "@n7") { address } }')["errors"][0]
     assert wrong["extensions"]["code"] == "UNKNOWN_ADDRESS"
@@ -177,5 +177,5 @@ def test_files_of_other_programs_have_the_hosts_that_are_bound(run: Run, databas
 def test_no_name_is_given_twice() -> None:
     slots = [Slot("lab", 0, server) for server in range(3)]
     assert hostnames(slots, "n{server}", [None, "x", None]) == ["n0", "x", "n2"]
-    with pytest.raises(UsageError, match="lab/d0/s0 and lab/d0/s1 are both n0"):
+    with pytest.raises(UsageError, match="or what is bound, calls lab/d0/s0 and lab/d0/s1 both n0"):
         hostnames(slots, "n{server}", [None, "n0", None])

@@ -1,8 +1,5 @@
 """topology: the fleet in the formats of schedulers, graph tools and simulators."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -11,6 +8,7 @@ from trninv.errors import UsageError
 from trninv.exporters.format import Format
 from trninv.exporters.register import format_of, names
 from trninv.exporters.source import Source
+from trninv.files import whole
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading
 from trninv.inventory.hostnames import TEMPLATE
@@ -67,7 +65,7 @@ def _print(form: Format, source: Source, *, check: bool) -> None:
 
 def _save(form: Format, source: Source, file: Path, *, check: bool) -> None:
     try:
-        with _whole(file) as part:
+        with whole(file) as part:
             with part.open("w", encoding="utf-8", newline="\n") as out:
                 out.writelines(f"{line}\n" for line in form.lines(source))
             if check:
@@ -75,14 +73,3 @@ def _save(form: Format, source: Source, file: Path, *, check: bool) -> None:
                     form.check(source, (line.rstrip("\n") for line in written))
     except OSError as error:
         raise UsageError(f"can't write {file}: {error.strerror}") from None
-
-
-@contextmanager
-def _whole(file: Path) -> Iterator[Path]:
-    """What a file is called until it is complete."""
-    part = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        yield part
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)

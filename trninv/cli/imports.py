@@ -1,10 +1,9 @@
 """import, collect: what machines and their managers report."""
 
 import json
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +17,10 @@ from trninv.errors import FileError, UsageError
 from trninv.importers.collect import collect as collected
 from trninv.importers.kinds import READERS
 from trninv.importers.observation import File, Imported, observe
+from trninv.importers.reading import MAX_FILE
 from trninv.inventory.database import connect, writing
+
+_PIECE = 1 << 20
 
 
 @click.command("import")
@@ -48,11 +50,14 @@ def import_(  # one parameter an option
     any fault in one, none, and every fault is told. The same file again only counts as seen once more.
 
     \b
-    neuron-ls -j | ssh admin trninv import neuron-ls --trust-host-names -
+    trninv import neuron-ls --trust-host-names node-*.json
     trninv import ec2 instances.json topology.json
     trninv import kubernetes nodes.json --dry-run
     """
+    if trust_host_names and "-" in files:
+        raise UsageError("stdin has no name that could be a host's: give --trust-host-names a file NODE.json")
     with ExitStack() as stack:
+        copies = {name: stack.enter_context(_copy(name)) for name in files if not Path(name).is_file()}
         engine, progress = stack.enter_context(connect(database)), stack.enter_context(Progress("import"))
         connection = stack.enter_context(writing(engine))
         kept = connection.begin_nested()
@@ -60,7 +65,7 @@ def import_(  # one parameter an option
             found = observe(
                 connection,
                 kind,
-                opened(files),
+                _opened(files, copies),
                 taken_at=_time(taken_at),
                 trust_host_names=trust_host_names,
                 allow_empty=allow_empty,
@@ -103,20 +108,24 @@ def _time(given: str | None) -> datetime | None:
         raise UsageError(f"--taken-at {given!r}: write it as 2026-11-22T02:10:00Z") from None
 
 
-def opened(names: Sequence[str]) -> Iterator[File]:
-    """Files by their names, each open while it is read; - is stdin."""
-    for name in names:
-        with _content(name) as content:
-            yield File("stdin" if name == "-" else Path(name).name, content)
-
-
 @contextmanager
-def _content(name: str) -> Iterator[IO[bytes]]:
-    if name != "-":
-        with Path(name).open("rb") as file:
-            yield file
-        return
-    with tempfile.TemporaryFile() as copy:  # it is read twice: for its digest, and for what it says
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-        copy.seek(0)
+def _copy(name: str) -> Iterator[IO[bytes]]:
+    """What a stream says: all of it comes before the database is locked, and it is read twice."""
+    left = MAX_FILE + 1
+    with tempfile.TemporaryFile() as copy:
+        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as stream:
+            while piece := stream.read(min(left, _PIECE)):
+                left -= copy.write(piece)
         yield copy
+
+
+def _opened(names: Sequence[str], copies: Mapping[str, IO[bytes]]) -> Iterator[File]:
+    """Files by their names, each open while it is read."""
+    for name in names:
+        called = "stdin" if name == "-" else Path(name).name
+        if name in copies:
+            copies[name].seek(0)
+            yield File(called, copies[name])
+        else:
+            with Path(name).open("rb") as content:
+                yield File(called, content)

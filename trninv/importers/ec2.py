@@ -10,8 +10,6 @@ from trninv.importers.observed import Block, Seen, Server, Whole
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
-HELP = "aws ec2 describe-instances, -instance-topology, -capacity-reservation-topology, -capacity-block-status."
-
 _STATES = {"pending": "maintenance", "running": "up", "stopping": "down", "shutting-down": "down", "stopped": "down"}
 """Of DescribeInstances; a terminated instance is none any more."""
 
@@ -77,7 +75,7 @@ def _blocks(statuses: Value) -> Iterator[Seen]:
         if status not in (None, "ok", "impaired", "insufficient-data"):
             each.get("InterconnectStatus").fault("is not ok, impaired or insufficient-data")
         elif block and status:
-            yield Block(each.where, block, status)
+            yield Block(block, status)
 
 
 def _required(each: Value, name: str) -> str | None:

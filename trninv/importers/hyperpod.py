@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from trninv.importers.observed import Seen, Server
 from trninv.importers.reading import Source
 
-HELP = "aws sagemaker list-cluster-nodes."
-
 _STATES = {
     "Running": "up",
     "Pending": "maintenance",

@@ -11,8 +11,6 @@ from trninv.importers.observed import Chip, Seen, Server, Side, Whole
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
-HELP = "kubectl get nodes,resourceslices,neuronultraservers -o json."
-
 _PROVIDER = re.compile(r"aws:///[a-z0-9-]+/(i-[0-9a-z]+)")
 _ULTRASERVER = "neuron.amazonaws.com/ultraserver-"
 _LAYERS = [f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3, 4)]
@@ -162,4 +160,4 @@ def _ultraserver(each: Value) -> Iterator[Seen]:
             if status not in (None, "up", "down"):
                 member.get(name).fault("is not up or down")
             elif status:
-                yield Side(member.where, host, side, status == "up")
+                yield Side(host, side, status == "up")

@@ -12,7 +12,6 @@ from trninv.importers.observed import Chip, Seen, Server
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
-HELP = "neuron-ls -j: one instance a file, or one a line."
 MAX_CHIPS = 128
 _BUSES = "cc b5 b6 cb 6f 58 59 6e 9b 84 85 9a f8 e1 e2 f7"
 CHIP_AT = {f"0000:{bus}:00.0": ordinal for ordinal, bus in enumerate(_BUSES.split())}

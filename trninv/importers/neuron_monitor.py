@@ -6,8 +6,6 @@ from trninv.importers.observed import Chip, Seen, Server
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
-HELP = "neuron-monitor: the last whole line of its stream."
-
 _UNCORRECTED = ("mem_ecc_uncorrected", "sram_ecc_uncorrected")
 
 

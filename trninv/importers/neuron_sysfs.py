@@ -11,8 +11,6 @@ from trninv.importers.observed import Chip, Seen, Server
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
-HELP = "grep -r . /sys/class/neuron_device /sys/devices/virtual/neuron_device."
-
 CLASS = "/sys/class/neuron_device/"
 DEVICES = "/sys/devices/virtual/neuron_device/"
 _LINE = re.compile(r"(/sys/[\w./-]+?)[:=](.*)")

@@ -103,9 +103,12 @@ class _Given:
 
 
 def _file(connection: Connection, given: _Given, file: File, faults: Faults, progress: Progress) -> Imported:
-    digest = _sha256(file.content)
+    content = _sha256(file.content)
+    of_host = content.copy()
+    of_host.update(f"\0{_host(file.name)}".encode())
     now, taken = (time.isoformat(timespec="seconds") for time in (given.at, given.taken_at))
-    same = (_OBSERVATION.c.source == given.kind) & (_OBSERVATION.c.sha256 == digest)
+    digests = [content.hexdigest(), *([of_host.hexdigest()] if given.trust_host_names else [])]
+    same = (_OBSERVATION.c.source == given.kind) & _OBSERVATION.c.sha256.in_(digests)
     if known := connection.execute(select(_OBSERVATION).where(same)).first():
         connection.execute(update(_OBSERVATION).where(same).values(seen_at=max(known.seen_at, taken)))
         return Imported(file.name, known.servers, known.chips, is_known=True)
@@ -117,7 +120,7 @@ def _file(connection: Connection, given: _Given, file: File, faults: Faults, pro
             at=now,
             source=given.kind,
             name=file.name[-MAX_NAME:],
-            sha256=digest,
+            sha256=(of_host if rows.is_of_host else content).hexdigest(),
             taken_at=taken,
             seen_at=taken,
             is_whole=rows.is_whole,
@@ -128,12 +131,17 @@ def _file(connection: Connection, given: _Given, file: File, faults: Faults, pro
     return Imported(file.name, rows.servers, rows.chips, is_known=False)
 
 
-def _sha256(content: IO[bytes]) -> str:
+def _host(name: str) -> str:
+    """The host that a file's name gives."""
+    return PurePath(name).stem
+
+
+def _sha256(content: IO[bytes]) -> "hashlib._Hash":
     digest = hashlib.sha256()
     while piece := content.read(_PIECE):
         digest.update(piece)
     content.seek(0)
-    return digest.hexdigest()
+    return digest
 
 
 class _Rows:
@@ -142,7 +150,7 @@ class _Rows:
     def __init__(self, connection: Connection, given: _Given, name: str, faults: Faults, progress: Progress) -> None:
         self._connection, self._given, self._name = connection, given, name
         self._faults, self._progress = faults, progress
-        self.is_whole, self.servers, self.chips = False, 0, 0
+        self.is_whole, self.is_of_host, self.servers, self.chips = False, False, 0, 0
 
     def take(self, observation: int, seen: Iterator[Seen]) -> None:
         before = self._faults.count
@@ -160,7 +168,7 @@ class _Rows:
     def _named(self, server: Server) -> Server | None:
         """A server that says which it is."""
         if not (server.instance or server.host) and self._given.trust_host_names:
-            server = replace(server, host=PurePath(self._name).stem)
+            self.is_of_host, server = True, replace(server, host=_host(self._name))
         if not (server.instance or server.host):
             hint = "--trust-host-names takes the host from the name of its file"
             self._faults.add(server.where, f"names no instance and no host: {hint}")

@@ -78,7 +78,6 @@ class Server:
 class Side:
     """The links of a server towards one neighbour in its UltraServer: H goes to another rack, V stays in the rack."""
 
-    where: str
     host: str
     side: str
     is_up: bool
@@ -88,7 +87,6 @@ class Side:
 class Block:
     """What EC2 says of the links that join the servers of a capacity block: ok, impaired or insufficient-data."""
 
-    where: str
     capacity_block: str
     interconnect: str
 

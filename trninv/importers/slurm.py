@@ -7,8 +7,6 @@ from trninv.importers.observed import Seen, Server
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
-HELP = "scontrol show nodes --json, sinfo --json, or scontrol -o show node."
-
 _DOWN = {"DOWN", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND", "POWERED_DOWN", "POWER_DOWN"}
 _OUT = {"DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE"}
 _CHIPS = re.compile(r"\bneuron(?::[a-z0-9_]+)?:(\d{1,4})\b")

@@ -49,9 +49,8 @@ def hostnames(slots: Sequence[Slot], template: str = TEMPLATE, bound: Sequence[s
                 "give another --hostname, such as 'node-d{domain}-s{server}', or bind the instance without its host"
             )
         if (other := taken.setdefault(name, slot)) is not slot:
-            raise UsageError(
-                f"{_address(other)} and {_address(slot)} are both {name}: by --hostname {template!r} or what is bound"
-            )
+            by = f"--hostname {template!r}{', or what is bound,' if any(bound) else ''}"
+            raise UsageError(f"{by} calls {_address(other)} and {_address(slot)} both {name}")
     return names
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from sqlalchemy import FromClause, Integer, and_, func, literal_column, select, union_all
+from sqlalchemy import FromClause, Integer, func, literal_column, select, union_all
 
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import COMPUTE, systems
@@ -110,6 +110,13 @@ _TO_DOMAIN = One("domain", ("domain",), _domain.c.id, "The scale-up domain it be
 _TO_RACK = One("rack", ("rack",), _rack.c.id, "The rack it stands in.")
 _TO_SERVER = One("server", ("server",), _server.c.id, "The server it belongs to.")
 _IN_SERVER = (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK, _TO_SERVER)
+
+
+def _bound(column: str) -> Sql:
+    """What an open binding says of the instance in a server; a thing within the server may ask it too."""
+    open_ = _binding.alias("open_binding")
+    said = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.until.is_(None))
+    return said.correlate_except(open_).scalar_subquery()
 
 
 def _links_of(table: FromClause) -> Many:
@@ -215,11 +222,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "Server",
             "A server: an EC2 instance of a rack.",
             _server,
-            {
-                **_SERVER,
-                _chips: (_chips.c.id == _servers.c.chip_model_id, False),
-                _binding: (and_(_binding.c.server_id == _server.c.id, _binding.c.until.is_(None)), True),
-            },
+            {**_SERVER, _chips: (_chips.c.id == _servers.c.chip_model_id, False)},
             (
                 _id(_server),
                 _address(address_of("server")),
@@ -232,8 +235,8 @@ KINDS: Final[Mapping[str, Kind]] = {
                     "Its model, the subject of its facts.",
                     known=_known("server"),
                 ),
-                Field("instance", Form.TEXT, _binding.c.instance, "Id of the instance that stands there.", null=True),
-                Field("host", Form.TEXT, _binding.c.host, "Name of the host that stands there.", null=True),
+                Field("instance", Form.TEXT, _bound("instance"), "Id of the instance that stands there.", null=True),
+                Field("host", Form.TEXT, _bound("host"), "Name of the host that stands there.", null=True),
                 Field("vcpus", Form.WHOLE, _servers.c.vcpus, "Virtual CPUs of the host."),
                 Field(
                     "host_memory",

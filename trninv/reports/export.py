@@ -3,15 +3,14 @@
 Rows go from the database to the file in pieces, so any fleet fits any memory. A file gets its name once it is complete.
 """
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from sqlalchemy import Boolean, Engine, Integer
 
 from trninv.errors import NotReachableError
+from trninv.files import whole
 from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.reports.guard import checked
 from trninv.reports.output import Kind, lines, parquet
@@ -35,7 +34,7 @@ def export(engine: Engine, directory: Path, style: str, progress: Progress | Non
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        with _whole(directory / "property_graph.sql") as part:
+        with whole(directory / "property_graph.sql") as part:
             part.write_text(property_graph(), encoding="utf-8")
         for at, name in enumerate(TABLES_AND_VIEWS):
             if progress:
@@ -47,24 +46,13 @@ def export(engine: Engine, directory: Path, style: str, progress: Progress | Non
 
 def _write(engine: Engine, name: str, file: Path, style: str) -> int:
     query = checked(f"SELECT * FROM {name}", engine.dialect.name)  # noqa: S608 # a name of ours
-    with _whole(file) as part, stream(engine, query, seconds=_NO_LIMIT) as found:
+    with whole(file) as part, stream(engine, query, seconds=_NO_LIMIT) as found:
         if style == "parquet":
             return parquet(found, [kind_of(name, column) for column in found.columns], part)
         rows = _Counted(found.rows)
         with part.open("wb") as out:
             out.writelines(lines(Stream(found.columns, rows), style))
         return rows.number
-
-
-@contextmanager
-def _whole(file: Path) -> Iterator[Path]:
-    """What a file is called until it is complete."""
-    part = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        yield part
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def kind_of(name: str, column: str) -> Kind:
