@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
 import pytest
-from printed import neuron_ls
+from printed import MONITOR, neuron_ls
 from sqlalchemy import Engine
 
 import trninv
@@ -21,6 +21,7 @@ from trninv.inventory.binding import Standing, put
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.rules import RULES
 from trninv.inventory.state import Condition, events, set_state
+from trninv.live.design import slots
 from trninv.live.drift import Drift, drift
 from trninv.live.findings import findings
 from trninv.live.rules import CHIP, COMPARES, DOMAIN, FLEET, SERVER
@@ -233,6 +234,28 @@ def test_counters_that_fell_start_anew(alive: Engine) -> None:
     assert grew == [[("0", "3")], [("0", "3")], [], [("0", "2")], [("0", "2")], [], []]
 
 
+def test_an_instance_that_one_source_no_longer_lists_is_gone(alive: Engine) -> None:
+    changed = outputs(machines())
+    changed.remove(machines()[17].instance)
+    page = dict(changed.files())["ec2/instances.json"]
+    with writing(alive) as connection:
+        files = [File("another-name.json", BytesIO(page.encode()))]
+        observe(connection, "ec2", files, taken_at=START + 5 * MINUTES)
+    (finding,) = found(alive, START + 6 * MINUTES).findings
+    assert (finding.rule, finding.address) == ("instance-gone", "trn1.32xlarge/d1/s0")
+
+
+def test_a_count_in_a_container_is_no_count(alive: Engine) -> None:
+    line = json.loads(json.dumps(MONITOR))
+    line["instance_info"] |= {"instance_id": machines()[13].instance, "instance_type": "trn2.48xlarge"}
+    line["neuron_hardware_info"]["neuron_device_count"] = 4
+    line["system_data"]["neuron_hw_counters"]["neuron_devices"] = []
+    with writing(alive) as connection:
+        files = [File("monitor.json", BytesIO(json.dumps(line).encode() + b"\n"))]
+        observe(connection, "neuron-monitor", files, taken_at=START + 5 * MINUTES)
+    assert found(alive, START + 6 * MINUTES).findings == ()
+
+
 def test_two_listings_of_different_instances_do_not_call_each_other_gone(alive: Engine) -> None:
     elsewhere = outputs([Machine(500, "trn1.32xlarge", 0, 0)])
     page = dict(elsewhere.files())["ec2/instances.json"]
@@ -257,6 +280,7 @@ def test_neighbours_of_switched_chips_are_not_compared(engine: Engine) -> None:
             observe(connection, kind, [File("f", BytesIO(json.dumps(document).encode()))], taken_at=START)
     assert found(engine, START).findings == ()
     with writing(engine) as connection:
+        assert [slot.network_node for slot in slots(connection)] == [None] * 4
         devices[3]["memory_size"] = 96 << 30
         observe(connection, "neuron-ls", [File("f", BytesIO(json.dumps(devices).encode()))], taken_at=START + MINUTES)
     assert rules(found(engine, START + MINUTES)) == ["memory-wrong"]
