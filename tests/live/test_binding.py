@@ -23,7 +23,8 @@ from trninv.inventory.address import is_link, level_of, locate, resolve
 from trninv.inventory.binding import Binding, Standing, bindings, put, take_out
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
-from trninv.live.identity import identify, pin
+from trninv.live.identity import identify
+from trninv.live.pins import pin
 
 SLOT = "u-trn2x64/d0/s{}"
 BINDING = TABLES["binding"]

@@ -13,13 +13,15 @@ from typing import Any, Self
 
 import duckdb
 import pytest
+from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from conftest import Databases, Run, wear
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, NotReachableError, SqlError, UnknownReportError
-from trninv.inventory import stamp, state
+from trninv.inventory import binding, stamp, state
+from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.reports.export import TABLES_AND_VIEWS, export, property_graph
 from trninv.reports.guard import checked
@@ -86,7 +88,19 @@ def two(databases: Databases) -> dict[str, str]:
             wear(url)
         with connect(url) as engine, writing(engine) as connection:
             stamp.seed(connection, catalog(), few, name="few")
+        _stand_there(url)
     return urls
+
+
+def _stand_there(url: str) -> None:
+    """Bind an instance, and find something."""
+    with pytest.MonkeyPatch.context() as patch, connect(url) as engine, writing(engine) as connection:
+        patch.setattr(binding, "datetime", _Then)
+        place = resolve(connection, "few/d0/s0")
+        standing = binding.Standing(place.id, place.address, "i-0a", "n0", "pin", "certain")
+        binding.put(connection, [standing], who="tests")
+        columns = "id, rule, severity, first_seen, last_seen"
+        connection.execute(text(f"INSERT INTO finding ({columns}) VALUES (1, 'stale', 'info', 't', 't')"))
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])

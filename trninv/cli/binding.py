@@ -14,7 +14,8 @@ from trninv.inventory.binding import bindings as listed
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.hostnames import TEMPLATE
 from trninv.live.anchors import Unplaced
-from trninv.live.identity import WITHIN, Identified, identify, pin
+from trninv.live.identity import WITHIN, Identified, identify
+from trninv.live.pins import pin
 
 _HOUR = timedelta(hours=1)
 

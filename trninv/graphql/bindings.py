@@ -13,7 +13,7 @@ from trninv.graphql.scalars import Address
 from trninv.inventory import binding
 from trninv.inventory.address import resolve
 from trninv.inventory.database import writing
-from trninv.live.identity import pin
+from trninv.live.pins import pin
 
 WHO = (
     "Who says so, where the service asks for no token. With a token it is the token's name: leave this out, for any "

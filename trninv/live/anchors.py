@@ -1,7 +1,7 @@
 """Which domain a group of machines fills."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -42,6 +42,10 @@ class Anchor(NamedTuple):
     how: str
     confidence: str
     words: str
+
+
+_Look = tuple[frozenset[str], int, bool, int | None, bool]
+"""What the domains that a group may fill depend on."""
 
 
 class Anchors:
@@ -99,9 +103,7 @@ class Anchors:
             pass
         if in_order:
             self._in_order(left)
-        for group in self._left(left):
-            places = [slot for domain in self._candidates(group) for slot in self.free[domain]]
-            self._leave(group, "nothing tells these apart" if places else "no slot is left for it", places)
+        self._give_up(self._left(left))
         return list(self._found.values())
 
     def _left(self, groups: Iterable[Group]) -> list[Group]:
@@ -122,6 +124,15 @@ class Anchors:
         """Give it none."""
         self.unplaced += [Unplaced.of(member, why, candidates) for member in group.unplaced]
         group.members = group.standing
+
+    def _give_up(self, groups: Iterable[Group]) -> None:
+        """Leave all these, with the slots that they may be in."""
+        known = dict[_Look, list[Slot]]()
+        for group in groups:
+            look = self._look(group)
+            if look not in known:
+                known[look] = [slot for domain in self._candidates(group) for slot in self.free[domain]]
+            self._leave(group, "nothing tells these apart" if known[look] else "no slot is left for it", known[look])
 
     def _is_sound(self, group: Group) -> bool:
         """Whether its machines can be in one domain, without those that others have replaced."""
@@ -185,30 +196,29 @@ class Anchors:
         seen, meant = Counter(node for node, _ in known), Counter(of for _, of in known)
         self._below = {node: of for node, of in known if seen[node] == meant[of] == 1}
 
-    def _look(self, group: Group) -> tuple[frozenset[str], int, bool, int | None, bool]:
-        """What the domains that a group may fill depend on."""
+    def _look(self, group: Group) -> _Look:
         node = group.network_node
         return group.kinds, len(group.unplaced), bool(group.key), self._below.get(node or ""), node is not None
 
-    def _candidates(self, group: Group) -> list[int]:
+    def _candidates(self, group: Group) -> Iterator[int]:
         """Domains that a group may fill: not below a network node that is another than its own."""
         kinds, size, is_keyed, below, is_below = self._look(group)
         others = set(self._below.values()) if is_below else set[int]()
-        return [
+        return (
             domain
             for kind in sorted(kinds)
             for above, domains in self._open[kind].items()
             if above in (None, below) or (below is None and above not in others)
             for domain in domains
             if len(self.free[domain]) - self._reserved[domain] >= size and not (is_keyed and domain in self._taken)
-        ]
+        )
 
     def _only(self, groups: Sequence[Group]) -> bool:
         """Take the domains of groups that may fill one alone, where no other may fill that one alone; if there are."""
-        alike = defaultdict[tuple[frozenset[str], int, bool, int | None, bool], list[Group]](list)
+        alike = defaultdict[_Look, list[Group]](list)
         for group in groups:
             alike[self._look(group)].append(group)
-        domains = {look: self._candidates(same[0]) for look, same in alike.items()}
+        domains = {look: list(self._candidates(same[0])) for look, same in alike.items()}
         single = Counter(found[0] for found in domains.values() if len(found) == 1)
         taken = [
             (alike[look][0], found[0])
@@ -229,14 +239,18 @@ class Anchors:
         for group in sorted(groups, key=_order):
             node, domains = group.network_node, self._candidates(group)
             if node is not None and node not in self._below:
-                room = Counter(self._above[domain] for domain in domains)
-                domains = [domain for domain in domains if room[self._above[domain]] >= waiting[node]]
-            if not domains:
+                domains = self._with_room(list(domains), waiting[node])
+            if (domain := next(domains, None)) is None:
                 continue
-            above = self._above[domains[0]]
+            above = self._above[domain]
             if node is not None and above is not None:
                 self._below[node] = above
-            self._take(group, Anchor(domains[0], "in-order", "interchangeable", "in order"))
+            self._take(group, Anchor(domain, "in-order", "interchangeable", "in order"))
+
+    def _with_room(self, domains: Sequence[int], groups: int) -> Iterator[int]:
+        """Domains below network nodes that have enough of them."""
+        room = Counter(self._above[domain] for domain in domains)
+        return (domain for domain in domains if room[self._above[domain]] >= groups)
 
 
 def slot_named(member: Member, named: Mapping[str, Slot]) -> Slot | None:

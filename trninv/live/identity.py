@@ -12,15 +12,14 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from trninv.errors import UsageError
 from trninv.inventory.address import Place
-from trninv.inventory.binding import Binding, Standing, bindings, server_at
+from trninv.inventory.binding import Binding, Standing, bindings
 from trninv.inventory.hostnames import TEMPLATE
-from trninv.inventory.named import is_host, is_instance
 from trninv.inventory.schema import TABLES
 from trninv.live.anchors import Anchors, Unplaced
 from trninv.live.groups import Slot, grouped, living, slots
 from trninv.live.newest import Machine, Newest, newest
+from trninv.live.pins import host_of, is_named
 from trninv.live.positions import placed
 
 _BINDING = TABLES["binding"]
@@ -95,7 +94,7 @@ def matched(
         Whether there are no other slots, so that every machine should have one of these.
 
     """
-    machines = [each for each in living(seen, within) if _is_named(each)]
+    machines = [each for each in living(seen, within) if is_named(each)]
     groups = grouped(_standing(machines, of, held, seen), {slot.model: slot.servers for slot in of})
     anchors = Anchors(of, {each.server_id for each in held}, template, is_all=is_all)
     made, unplaced = list[Standing](), list[Unplaced]()
@@ -106,40 +105,6 @@ def matched(
     taken = {each.server_id for each in made}
     learnt = [each for each in _learnt(held, of, seen) if each.server_id not in taken]
     return Identified((*learnt, *made), (*anchors.unplaced, *unplaced))
-
-
-def pin(connection: Connection, slot: str, name: str) -> Standing:
-    """That an instance, or the one of a host, stands in a slot because a person says so; nothing is written.
-
-    Raises
-    ------
-    WrongLevelError
-        The slot is no server.
-    UsageError
-        Several instances say that they are that host.
-
-    """
-    place, seen = server_at(connection, slot), newest(connection)
-    instance = name.lower() if is_instance(name.lower()) else None
-    host = None if instance else name
-    machine = seen.machines.get(instance) if instance else seen.hosts.get(name)
-    if instance is None and (several := seen.contested.get(name)):
-        raise UsageError(f"{name} is what {' and '.join(several)} call themselves: name the instance")
-    if machine is not None and _is_named(machine):
-        instance, host = machine.instance, _host(machine)
-    return Standing(place.id, place.address, instance, host, "pin", "certain")
-
-
-def _is_named(machine: Machine) -> bool:
-    """Whether it is called as an instance or a host can be."""
-    if machine.instance is not None:
-        return is_instance(machine.instance)
-    return machine.host is not None and is_host(machine.host)
-
-
-def _host(machine: Machine) -> str | None:
-    host = machine.host
-    return host if host is not None and is_host(host, of=machine.instance) else None
 
 
 def _standing(
@@ -168,9 +133,9 @@ def _learnt(held: Iterable[Binding], of: Iterable[Slot], seen: Newest) -> Iterat
     ours = {slot.id for slot in of}
     for each in held:
         machine = _of(each, seen) if each.server_id in ours else None
-        if machine is None or not _is_named(machine):
+        if machine is None or not is_named(machine):
             continue
-        names = machine.instance or each.instance, _host(machine) or each.host
+        names = machine.instance or each.instance, host_of(machine) or each.host
         if names != (each.instance, each.host):
             yield Standing(each.server_id, each.address, *names, each.how, each.confidence, each.evidence)
 

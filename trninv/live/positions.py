@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from trninv.inventory.binding import Standing
-from trninv.inventory.named import is_host
 from trninv.live.anchors import Anchor, Unplaced, slot_named
 from trninv.live.groups import ULTRASERVER, Group, Member, Slot
+from trninv.live.pins import host_of
 from trninv.live.ring import fitting, ring_of
 
 _SURE: Final = ("certain", "likely", "interchangeable")
@@ -86,13 +86,12 @@ class _Placing:
         is_called = self._called(member) == slot
         self._open.remove(member)
         self._free.remove(slot)
-        host = member.machine.host
         self.made.append(
             Standing(
                 slot.id,
                 slot.address,
                 member.machine.instance,
-                host if host is not None and is_host(host, of=member.machine.instance) else None,
+                host_of(member.machine),
                 how or self._how(is_called=is_called),
                 max(sure, self._anchor.confidence, key=_SURE.index),
                 "; ".join(self._words(member)),

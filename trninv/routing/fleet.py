@@ -19,7 +19,7 @@ from trninv.inventory.database import writing
 from trninv.inventory.pinned import AsOf, State, stamped
 from trninv.inventory.revision import Revision
 from trninv.live.findings import Finding, findings
-from trninv.live.identity import pin
+from trninv.live.pins import pin
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import Question
 from trninv.routing.questions import find
