@@ -6,19 +6,23 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
 import pytest
+from printed import MONITOR, neuron_ls
 from sqlalchemy import Engine
 
 import trninv
 from conftest import Databases, Run, both_ways
-from fleet_outputs import FAULTS, NEW, Machine, Outputs, machines, outputs, renumbered, stand
+from fleet_outputs import FAULTS, NEW, Machine, Outputs, machines, outputs, placed, renumbered, stand
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.history.events import events
 from trninv.importers.observation import File, observe
 from trninv.inventory import migrate, stamp
+from trninv.inventory.address import resolve
+from trninv.inventory.binding import Standing, put
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.rules import RULES
 from trninv.inventory.state import Condition, set_state
+from trninv.live.design import slots
 from trninv.live.drift import Drift, drift
 from trninv.live.findings import findings
 from trninv.live.rules import CHIP, COMPARES, DOMAIN, FLEET, SERVER
@@ -202,8 +206,8 @@ def test_what_is_not_known_is_no_finding(alive: Engine) -> None:
     changed = outputs(machines())
     for block in changed.blocks.values():
         block["InterconnectStatus"] = "insufficient-data"
-    for placed in changed.topology.values():
-        placed["CapacityBlockId"] = "null"
+    for instance in changed.topology.values():
+        instance["CapacityBlockId"] = "null"
     keep(alive, changed, START + 10 * MINUTES)
     assert found(alive, START + 11 * MINUTES).findings == ()
 
@@ -231,6 +235,28 @@ def test_counters_that_fell_start_anew(alive: Engine) -> None:
     assert grew == [[("0", "3")], [("0", "3")], [], [("0", "2")], [("0", "2")], [], []]
 
 
+def test_an_instance_that_one_source_no_longer_lists_is_gone(alive: Engine) -> None:
+    changed = outputs(machines())
+    changed.remove(machines()[17].instance)
+    page = dict(changed.files())["ec2/instances.json"]
+    with writing(alive) as connection:
+        files = [File("another-name.json", BytesIO(page.encode()))]
+        observe(connection, "ec2", files, taken_at=START + 5 * MINUTES)
+    (finding,) = found(alive, START + 6 * MINUTES).findings
+    assert (finding.rule, finding.address) == ("instance-gone", "trn1.32xlarge/d1/s0")
+
+
+def test_a_count_in_a_container_is_no_count(alive: Engine) -> None:
+    line = json.loads(json.dumps(MONITOR))
+    line["instance_info"] |= {"instance_id": machines()[13].instance, "instance_type": "trn2.48xlarge"}
+    line["neuron_hardware_info"]["neuron_device_count"] = 4
+    line["system_data"]["neuron_hw_counters"]["neuron_devices"] = []
+    with writing(alive) as connection:
+        files = [File("monitor.json", BytesIO(json.dumps(line).encode() + b"\n"))]
+        observe(connection, "neuron-monitor", files, taken_at=START + 5 * MINUTES)
+    assert found(alive, START + 6 * MINUTES).findings == ()
+
+
 def test_two_listings_of_different_instances_do_not_call_each_other_gone(alive: Engine) -> None:
     elsewhere = outputs([Machine(500, "trn1.32xlarge", 0, 0)])
     page = dict(elsewhere.files())["ec2/instances.json"]
@@ -238,6 +264,49 @@ def test_two_listings_of_different_instances_do_not_call_each_other_gone(alive: 
         files = [File("another-region.json", BytesIO(page.encode()))]
         observe(connection, "ec2", files, taken_at=START + 5 * MINUTES)
     assert rules(found(alive, START + 6 * MINUTES)) == ["instance-unplaced"]
+
+
+def test_neighbours_of_switched_chips_are_not_compared(engine: Engine) -> None:
+    """The driver has Trn2's torus for them; a cluster of one domain has no fabric to compare either."""
+    with writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
+        standing = Standing(resolve(connection, "trn3-gen1/d0/s0").id, "trn3-gen1/d0/s0", "i-3", None, "pin", "certain")
+        put(connection, [standing], who="tests")
+        set_state(
+            connection, [f"trn3-gen1/d0/s{server}" for server in (1, 2, 3)], Condition("down"), why="none", who="tests"
+        )
+        devices = [each | {"memory_size": 144 << 30} for each in neuron_ls("i-3", "trn3.48xlarge")]
+        topology = placed(machines()[0]) | {"InstanceId": "i-3", "InstanceType": "trn3.48xlarge"}
+        for kind, document in (("neuron-ls", devices), ("ec2", {"Instances": [topology]})):
+            observe(connection, kind, [File("f", BytesIO(json.dumps(document).encode()))], taken_at=START)
+    assert found(engine, START).findings == ()
+    with writing(engine) as connection:
+        assert [slot.network_node for slot in slots(connection)] == [None] * 4
+        devices[3]["memory_size"] = 96 << 30
+        observe(connection, "neuron-ls", [File("f", BytesIO(json.dumps(devices).encode()))], taken_at=START + MINUTES)
+    assert rules(found(engine, START + MINUTES)) == ["memory-wrong"]
+
+
+def test_of_what_sources_disagree_on_neither_is_taken_for_true(alive: Engine) -> None:
+    changed = outputs(machines())
+    labels = changed.nodes[machines()[1].instance]["metadata"]["labels"]
+    labels["topology.k8s.aws/capacity-block-id"] = "cb-elsewhere"
+    labels["topology.k8s.aws/zone-id"] = "usw2-az1"
+    keep(alive, changed, START + 10 * MINUTES)
+    made = found(alive, START + 11 * MINUTES)
+    assert rules(made) == ["conflict-between-sources"] * 2
+    block = f"{machines()[1].block} by ec2; cb-elsewhere by kubernetes"
+    assert block in [each.found for each in made.findings]
+
+
+def test_a_fault_that_a_stale_source_shows_gives_way_to_what_is_fresh(alive: Engine) -> None:
+    faulty(alive, "chip-missing", START)
+    late = START + 100 * MINUTES
+    changed = outputs(machines())
+    devices = changed.devices[machines()[13].instance]
+    with writing(alive) as connection:
+        observe(connection, "neuron-ls", [File("f", BytesIO(json.dumps(devices, indent=2).encode()))], taken_at=late)
+    assert "chip-missing" not in rules(found(alive, late))
 
 
 def test_a_machine_that_gives_itself_the_name_of_another_speaks_for_itself_alone(alive: Engine) -> None:

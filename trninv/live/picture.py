@@ -123,7 +123,7 @@ def _gone(connection: Connection, seen: Newest) -> dict[str, int]:
     gone = {}
     continues: dict[int, int | None] = {}
     by_id = {each.id: each for each in whole}
-    for name, last in _listed(connection, late, by_id).items():
+    for (name, _), last in _listed(connection, late).items():
         if last not in continues:
             continues[last] = _next(connection, by_id[last], whole)
         if (then := continues[last]) is not None and last_seen(seen.machines[name]) < by_id[then].seen_at:
@@ -136,20 +136,20 @@ def last_seen(machine: Machine) -> str:
     return max((seen.at for seen in machine.seen), default="")
 
 
-def _listed(connection: Connection, names: list[str], whole: Mapping[int, Row[Any]]) -> dict[str, int]:
-    """The newest whole listing that has each of these machines."""
-    found: dict[str, int] = {}
+def _listed(connection: Connection, names: list[str]) -> dict[tuple[str, str], int]:
+    """The newest whole listing of each source that has each of these machines."""
+    found: dict[tuple[str, str], int] = {}
     for some in _some(names):
         name = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
         of = or_(_SERVER.c.instance.in_(some), _SERVER.c.instance.is_(None) & _SERVER.c.host.in_(some))
         query = (
-            select(name.label("name"), _OBSERVATION.c.id)
+            select(name.label("name"), _OBSERVATION.c.source, _OBSERVATION.c.id)
             .join(_OBSERVATION, _OBSERVATION.c.id == _SERVER.c.observation_id)
             .where(of, _OBSERVATION.c.is_whole)
             .order_by(_OBSERVATION.c.seen_at, _OBSERVATION.c.id)
         )
-        found |= {row.name: row.id for row in connection.execute(query)}
-    return {name: key for name, key in found.items() if key in whole}
+        found |= {(row.name, row.source): row.id for row in connection.execute(query)}
+    return found
 
 
 def _next(connection: Connection, last: Row[Any], whole: Iterable[Row[Any]]) -> int | None:

@@ -55,7 +55,8 @@ def chip_missing(slot: Slot, picture: Picture) -> Differences:
     for chip, views in named.items():
         place = f"{slot.address}/c{chip}"
         yield Difference(place, slot.instance, "a chip", "not there", _ids(*views), broken=(place,))
-    for said in picture.current(slot.machine, "chip_count").values():
+    is_shown = any(picture.is_fresh(view.said) for view in whole)
+    for said in (picture.fresh if is_shown else picture.current)(slot.machine, "chip_count").values():
         if said.source != "neuron-monitor" and said.value < slot.model.chips - len(named):
             expected = counted(slot.model.chips, "chip")
             yield _of(slot, expected, f"{said.value} by {said.source}, which does not say which", said)
