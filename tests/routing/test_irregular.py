@@ -18,6 +18,7 @@ from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.fleet import Fleet
+from trninv.solvers import quotient
 from trninv.solvers.graph import Graph
 
 SEEDS = range(6)
@@ -213,3 +214,15 @@ def test_collectives_of_several_models_are_held_by_one_of_them(databases: Databa
         exit_of_trn1 = 8 * 12_500_000_000
         assert answer.all_to_all.exact
         assert answer.all_to_all.upper == pytest.approx(exit_of_trn1 / (16 * 32) * 47, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_ways_of_large_and_small_clusters_agree(
+    opened: Callable[[str], Fleet], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = opened("sqlite")
+    small = fleet.bisection(f"c{seed}")
+    monkeypatch.setattr(quotient, "MOST_ISLANDS", 0)
+    large = fleet.bisection(f"c{seed}")
+    assert small.method != large.method
+    assert max(small.lower, large.lower) <= min(small.upper, large.upper)
