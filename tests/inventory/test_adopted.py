@@ -149,3 +149,11 @@ def test_it_leaves_nothing_behind(adopted: Engine) -> None:
 def test_nodes_in_two_places_are_no_tree(ways: list[list[str]], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         Tree.of({(0, server): way for server, way in enumerate(ways)})
+
+
+def test_it_is_verified_where_no_table_can_be_made(databases: Databases) -> None:
+    url = make(databases.migrated("postgresql"), {"lab": irregular({"trn1.32xlarge": 3, "trn2-16.48xlarge": 2}, 4)})
+    with connect(url) as engine, engine.connect() as connection:
+        connection.execute(text("SET TRANSACTION READ ONLY"))
+        assert list(verify(connection, catalog(), systems())) == []
+        assert list(verify(connection, catalog(), systems(), "lab")) == []

@@ -215,6 +215,15 @@ def test_names_are_checked_and_clusters_of_documents_kept(engine: Engine) -> Non
             adopt(connection, catalog(), systems(), "lab")
 
 
+def test_an_id_that_would_inject_lines_is_not_written_to_a_schedulers_files(engine: Engine, run: Run) -> None:
+    ways = [("nn-a,Nodes=x[0-9999]", "nn-0123456789abcdef0"), ("nn-a,Nodes=x[0-9999]", "SwitchName=b")]
+    made(engine, *(below(instance(at, "trn1.32xlarge"), *way) for at, way in enumerate(ways)))
+    for form in ("slurm-tree", "topograph", "kubernetes", "aws"):
+        status, out, _ = run("topology", "lab", "--as", form, database=str(engine.url))
+        assert (status, "x[" in out, "=b" in out) == (0, False, False)
+    assert '"NetworkNodes": ["nn-trninv-lab-t1-n0", "nn-0123456789abcdef0"]' in out
+
+
 def _lines(told: str) -> Iterable[str]:
     return (line.strip() for line in told.splitlines())
 

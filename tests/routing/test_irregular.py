@@ -16,8 +16,12 @@ from graphs import split_ports, whole
 from trninv.errors import WrongLevelError
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
+from trninv.routing.cluster import islands
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.fleet import Fleet
+from trninv.routing.scope import Scope
+from trninv.routing.wiring import Wirings
+from trninv.solvers import quotient
 from trninv.solvers.graph import Graph
 
 SEEDS = range(6)
@@ -213,3 +217,33 @@ def test_collectives_of_several_models_are_held_by_one_of_them(databases: Databa
         exit_of_trn1 = 8 * 12_500_000_000
         assert answer.all_to_all.exact
         assert answer.all_to_all.upper == pytest.approx(exit_of_trn1 / (16 * 32) * 47, rel=1e-6)
+
+
+def test_healthy_domains_of_a_model_are_read_once(opened: Callable[[str], Fleet]) -> None:
+    with Wirings(opened("sqlite").engine).reading() as reader:
+        kinds = islands(reader, Scope.of(reader, "c1"))
+    assert [len(kind.domains) for kind in kinds] == list(SMALL.values())
+    assert not any(kind.worn for kind in kinds)
+
+
+def test_a_cut_names_the_network_node_that_a_server_is_below(databases: Databases) -> None:
+    ways = [[["a", "b"], ["a", "c"]], [["a", "b"]]]
+    url = make(databases.migrated("sqlite"), {"c": plan({"u-trn2x64": 2}, ways)})
+    with trninv.open(url) as fleet:
+        answer = fleet.bisection("c", chips=["c/d0/s1", "c/d1/s1"])
+        graph = whole(fleet, "c")
+    named = {frozenset((graph.nodes[a]["address"], graph.nodes[b]["address"])) for a, b in graph.edges}
+    assert {frozenset((link.a, link.b)) for link in answer.cut} <= named
+    assert answer.upper == 16 * 25 * 10**9
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_ways_of_large_and_small_clusters_agree(
+    opened: Callable[[str], Fleet], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = opened("sqlite")
+    small = fleet.bisection(f"c{seed}")
+    monkeypatch.setattr(quotient, "MOST_ISLANDS", 0)
+    large = fleet.bisection(f"c{seed}")
+    assert small.method != large.method
+    assert max(small.lower, large.lower) <= min(small.upper, large.upper)

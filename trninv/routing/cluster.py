@@ -20,6 +20,7 @@ from trninv.inventory.state import PPM, carried, condition_of
 from trninv.routing.answer import LinkRef
 from trninv.routing.scenario import Changes
 from trninv.routing.scope import Scope
+from trninv.routing.tops import is_joined
 from trninv.routing.wear import Wear, uplinks
 from trninv.routing.wiring import MAX_DOMAINS, Reader, Wiring, cut_links
 
@@ -157,13 +158,6 @@ def islands(reader: Reader, scope: Scope) -> list[Alike]:
         for of_one in reader.remembered(("by model", *domains), lambda: _by_model(connection, domains))
         for kind in _of_one_model(reader, replace(scope, domains=of_one), patterns, cut_off)
     ]
-
-
-def is_joined(reader: Reader, scope: Scope) -> bool:
-    """Whether one network node is above all domains of a scope; an adopted cluster may have several on top."""
-    key = "tops", scope.place.cluster_id
-    tops = reader.remembered(key, lambda: _tops(reader.connection, scope.place.cluster_id))
-    return not tops or len(set().union(*(tops[domain] for domain in scope.domains if domain in tops))) == 1
 
 
 def _by_model(connection: Connection, domains: Sequence[int]) -> list[list[int]]:
@@ -310,25 +304,6 @@ def _unlike(connection: Connection, domains: Sequence[int]) -> set[int]:
     found = {key: tuple(measured) for key, *measured in connection.execute(query.group_by(link.c.domain_id))}
     usual = Counter(found.get(domain) for domain in domains).most_common(1)[0][0]
     return {domain for domain in domains if found.get(domain) != usual}
-
-
-def _tops(connection: Connection, cluster_id: int) -> dict[int, set[int]]:
-    """The network nodes on top of each domain; only where the cluster has several on top."""
-    node, link, network = _T["node"], _T["link"], _T["network_node"]
-    uplinks = select(network.c.id, link.c.b_id).join(node, node.c.id == network.c.id)
-    uplinks = uplinks.outerjoin(link, link.c.a_id == network.c.id).where(node.c.cluster_id == cluster_id)
-    above = {row.id: row.b_id for row in connection.execute(uplinks)}
-    if len([up for up in above.values() if up is None]) < 2:  # noqa: PLR2004 # one tree, or none
-        return {}
-
-    def top(key: int) -> int:
-        return key if above[key] is None else top(above[key])
-
-    ours = link.c.b_id.between(min(above), max(above)), link.c.domain_id.is_not(None)
-    found: dict[int, set[int]] = {}
-    for domain, up in connection.execute(select(link.c.domain_id, link.c.b_id).distinct().where(*ours)):
-        found.setdefault(domain, set()).add(top(up))
-    return found
 
 
 def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) -> set[int]:

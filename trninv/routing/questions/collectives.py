@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 from trninv import solvers
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, LinkRef, Table, Told
-from trninv.routing.cluster import Alike, is_joined, islands
+from trninv.routing.cluster import Alike, islands
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Inside, Scope
+from trninv.routing.tops import is_joined
 from trninv.routing.via import Reason
 from trninv.routing.wiring import Reader, cut_links, link_ref
 from trninv.units import Bandwidth, counted
