@@ -7,14 +7,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from sqlalchemy import Boolean, Engine, Integer
 
 from trninv.errors import NotReachableError
 from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.reports.guard import checked
-from trninv.reports.output import Kind, lines, parquet
+from trninv.reports.output import Kind, is_fraction, lines, parquet
+from trninv.reports.pieces import written
 from trninv.reports.reader import Stream, stream
 from trninv.reports.views import READABLE, VIEWS
 
@@ -47,13 +48,23 @@ def export(engine: Engine, directory: Path, style: str, progress: Progress | Non
 
 def _write(engine: Engine, name: str, file: Path, style: str) -> int:
     query = checked(f"SELECT * FROM {name}", engine.dialect.name)  # noqa: S608 # a name of ours
-    with _whole(file) as part, stream(engine, query, seconds=_NO_LIMIT) as found:
+    with _whole(file) as part:
         if style == "parquet":
-            return parquet(found, [kind_of(name, column) for column in found.columns], part)
-        rows = _Counted(found.rows)
-        with part.open("wb") as out:
+            with stream(engine, query, seconds=_NO_LIMIT) as found:
+                return parquet(found, [kind_of(name, column) for column in found.columns], part)
+        if style == "ndjson":
+            with written(engine, query, style, seconds=_NO_LIMIT) as pieces, part.open("wb") as out:
+                return sum(_added(out, piece) for piece in pieces)
+        with stream(engine, query, seconds=_NO_LIMIT) as found, part.open("wb") as out:
+            rows = _Counted(found.rows)
             out.writelines(lines(Stream(found.columns, rows), style))
-        return rows.number
+            return rows.number
+
+
+def _added(out: BinaryIO, piece: bytes) -> int:
+    """The rows of a piece of NDJSON, once it is written."""
+    out.write(piece)
+    return piece.count(b"\n")
 
 
 @contextmanager
@@ -72,7 +83,7 @@ def kind_of(name: str, column: str) -> Kind:
     if name in TABLES:
         of = TABLES[name].c[column].type
         return bool if isinstance(of, Boolean) else int if isinstance(of, Integer) else str
-    if column.startswith("factor") or column.endswith(("_gb_per_s", "_tflops")):
+    if is_fraction(column):
         return float
     return int if column in _WHOLE or column.endswith(_WHOLE_ENDS) else str
 
