@@ -9,7 +9,8 @@ import http.client
 import json
 import statistics
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 
@@ -19,6 +20,10 @@ from starlette.types import ASGIApp, Message
 from bench.by_hand import routes
 from bench.measure import Row, seeded
 from bench.served import Request, Served, ours
+from trninv.inventory.database import connect
+from trninv.reports.output import lines
+from trninv.reports.pieces import written
+from trninv.reports.reader import stream
 from trninv.service.app import app
 from trninv.settings import Settings
 
@@ -47,6 +52,7 @@ def api_rows(directory: Path, domains: int) -> Iterator[Row]:
     seeded(url, domains)
     yield from asyncio.run(_in_process(url, directory / "ours.db"))
     yield from _served(url)
+    yield _written(url)
 
 
 async def _in_process(url: str, file: Path) -> list[Row]:
@@ -118,6 +124,29 @@ def _served(url: str) -> Iterator[Row]:
         yield Row(
             "server's memory after exporting the chips", memory(server.process), few, "after the servers", 1.1, "MB"
         )
+
+
+def _written(url: str) -> Row:
+    """An export's pieces beside the same made of rows in Python, both in this process, in seconds of processor."""
+    query = "SELECT address, model, state, hbm_gib FROM v_chip"
+
+    def by_python() -> None:
+        with connect(url) as engine, stream(engine, query, seconds=600) as found:
+            deque(lines(found, "ndjson"), maxlen=0)
+
+    def ours() -> None:
+        with connect(url) as engine, written(engine, query, "ndjson", seconds=600) as found:
+            deque(found, maxlen=0)
+
+    taken = [(_used(ours), _used(by_python)) for _ in range(5)]
+    took, baseline = map(statistics.median, zip(*taken, strict=True))
+    return Row("export of chips, NDJSON written by SQLite", took, baseline, "rows fetched and written by Python", 0.7)
+
+
+def _used(run: Callable[[], None]) -> float:
+    start = time.process_time()
+    run()
+    return time.process_time() - start
 
 
 def _exported(port: int, path: str) -> float:

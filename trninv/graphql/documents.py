@@ -110,7 +110,7 @@ class Operation:
 
 
 def _choices(variables: VariableValues) -> Hashable:
-    return tuple(value for value in variables.coerced.values() if isinstance(value, bool))
+    return tuple(each for each in variables.coerced.items() if isinstance(each[1], bool))
 
 
 def _sizes(variables: VariableValues) -> Hashable:

@@ -5,7 +5,7 @@ Rows go from the database to the file in pieces, so any fleet fits any memory. A
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from sqlalchemy import Boolean, Engine, Integer
 
@@ -13,7 +13,8 @@ from trninv.errors import NotReachableError
 from trninv.files import whole
 from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.reports.guard import checked
-from trninv.reports.output import Kind, lines, parquet
+from trninv.reports.output import Kind, is_fraction, lines, parquet
+from trninv.reports.pieces import written
 from trninv.reports.reader import Stream, stream
 from trninv.reports.views import READABLE, VIEWS
 
@@ -46,13 +47,23 @@ def export(engine: Engine, directory: Path, style: str, progress: Progress | Non
 
 def _write(engine: Engine, name: str, file: Path, style: str) -> int:
     query = checked(f"SELECT * FROM {name}", engine.dialect.name)  # noqa: S608 # a name of ours
-    with whole(file) as part, stream(engine, query, seconds=_NO_LIMIT) as found:
+    with whole(file) as part:
         if style == "parquet":
-            return parquet(found, [kind_of(name, column) for column in found.columns], part)
-        rows = _Counted(found.rows)
-        with part.open("wb") as out:
+            with stream(engine, query, seconds=_NO_LIMIT) as found:
+                return parquet(found, [kind_of(name, column) for column in found.columns], part)
+        if style == "ndjson":
+            with written(engine, query, style, seconds=_NO_LIMIT) as pieces, part.open("wb") as out:
+                return sum(_added(out, piece) for piece in pieces)
+        with stream(engine, query, seconds=_NO_LIMIT) as found, part.open("wb") as out:
+            rows = _Counted(found.rows)
             out.writelines(lines(Stream(found.columns, rows), style))
-        return rows.number
+            return rows.number
+
+
+def _added(out: BinaryIO, piece: bytes) -> int:
+    """The rows of a piece of NDJSON, once it is written."""
+    out.write(piece)
+    return piece.count(b"\n")
 
 
 def kind_of(name: str, column: str) -> Kind:
@@ -60,7 +71,7 @@ def kind_of(name: str, column: str) -> Kind:
     if name in TABLES:
         of = TABLES[name].c[column].type
         return bool if isinstance(of, Boolean) else int if isinstance(of, Integer) else str
-    if column.startswith("factor") or column.endswith(("_gb_per_s", "_tflops")):
+    if is_fraction(column):
         return float
     return int if column in _WHOLE or column.endswith(_WHOLE_ENDS) else str
 

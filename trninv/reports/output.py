@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, NoneType
 from typing import Any, BinaryIO, Literal
 
 import orjson
@@ -63,6 +63,11 @@ def _ndjson(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> bytes:
     )
 
 
+def is_fraction(column: str) -> bool:
+    """Whether a view's column of this name is a fraction."""
+    return column.startswith("factor") or column.endswith(("_gb_per_s", "_tflops"))
+
+
 def parquet(stream: Stream, kinds: Sequence[Kind], to: BinaryIO | Path) -> int:
     """Write rows to a Parquet file, one row group at a time, with one type per column; returns how many.
 
@@ -78,8 +83,8 @@ def parquet(stream: Stream, kinds: Sequence[Kind], to: BinaryIO | Path) -> int:
     number = 0
     with files.ParquetWriter(to, schema) as writer:
         while some := list(islice(stream.rows, _CHUNK)):
-            columns = [[_as(kind, row[at]) for row in some] for at, kind in enumerate(kinds)]
-            arrays = [pa.array(column, types[kind]) for column, kind in zip(columns, kinds, strict=True)]
+            columns = zip(zip(*some, strict=True), kinds, strict=True)
+            arrays = [pa.array(_all_as(kind, column), types[kind]) for column, kind in columns]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
             number += len(some)
     return number
@@ -94,8 +99,11 @@ def kinds_of(found: Found) -> list[Kind]:
     return kinds
 
 
-def _as(kind: Kind, value: Any) -> Any:
-    return None if value is None else kind(value)
+def _all_as(kind: Kind, values: Sequence[Any]) -> Sequence[Any]:
+    """Values of one type; they are looked at one by one only if some are of another."""
+    if set(map(type, values)) <= {kind, NoneType}:
+        return values
+    return [None if value is None else kind(value) for value in values]
 
 
 def _arrow() -> tuple[ModuleType, ModuleType]:

@@ -14,8 +14,7 @@ from sqlglot import exp
 
 from trninv.errors import TrninvError
 from trninv.reports.guard import checked
-from trninv.reports.output import lines
-from trninv.reports.reader import Stream, stream
+from trninv.reports.pieces import written
 
 MOST_BYTES = 8 * 2**30
 """Bytes at most of one export."""
@@ -41,14 +40,14 @@ class Spool:
     def open(self, engine: Engine) -> None:
         """Begin to read a database, so that a failure occurs here and not in the middle of the answer."""
         query = checked(self._query, engine.dialect.name)
-        found = self._database.enter_context(stream(engine, query, seconds=_SECONDS))
+        pieces = self._database.enter_context(written(engine, query, self._style, seconds=_SECONDS))
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 # the thread closes it
-        threading.Thread(target=self._fill, args=(found,), name="trninv-export", daemon=True).start()
+        threading.Thread(target=self._fill, args=(pieces,), name="trninv-export", daemon=True).start()
 
-    def _fill(self, found: Stream) -> None:
+    def _fill(self, pieces: Iterator[bytes]) -> None:
         with closing(self._file), self._database:
             try:
-                if all(map(self._add, lines(found, self._style))):
+                if all(map(self._add, pieces)):
                     self._failure = None
                 self._database.close()
             except (TrninvError, OSError) as error:

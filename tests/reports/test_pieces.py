@@ -1,0 +1,62 @@
+"""NDJSON that SQLite writes is what Python would write of the same rows."""
+
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from trninv.errors import SqlError
+from trninv.reports import pieces
+from trninv.reports.export import TABLES_AND_VIEWS
+from trninv.reports.output import lines
+from trninv.reports.pieces import written
+from trninv.reports.reader import stream
+from trninv.routing.fleet import Fleet
+
+
+def _written(engine: Engine, sql: str, style: str = "ndjson") -> bytes:
+    with written(engine, sql, style, seconds=60) as found:
+        return b"".join(found)
+
+
+def _by_python(engine: Engine, sql: str, style: str = "ndjson") -> bytes:
+    with stream(engine, sql, seconds=60) as found:
+        return b"".join(lines(found, style))
+
+
+@pytest.mark.parametrize("style", ["ndjson", "csv"])
+def test_every_table_and_view_is_the_same(worn: Fleet, style: str) -> None:
+    for name in TABLES_AND_VIEWS:
+        query = f"SELECT * FROM {name}"  # a name of ours
+        assert _written(worn.engine, query, style) == _by_python(worn.engine, query, style), name
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "0.333333 AS factor, 181.25 AS x_tflops, 999999.999999999 AS x_gb_per_s, 1160000000.0 AS y_gb_per_s",
+        "NULL AS factor, -5 AS n, 9007199254740993 AS exact, '' AS empty, 2900.0 AS x_gb_per_s",
+        """'a "quoted" \\ text' AS a, 'é 漢 😀 / ' || char(9, 10, 1, 31, 127, 8232) AS b""",
+        "1 AS x, 2 AS x",
+        ", ".join(f"{number} AS c{number}" for number in range(60)),
+    ],
+)
+def test_every_value_is_the_same(lite_fleet: Fleet, values: str) -> None:
+    query = f"SELECT {values}"
+    assert _written(lite_fleet.engine, query) == _by_python(lite_fleet.engine, query)
+
+
+def test_a_long_fraction_is_the_same_number(lite_fleet: Fleet) -> None:
+    found = _written(lite_fleet.engine, "SELECT 1160000000.1 AS x_gb_per_s, 123456789.123456789 AS x_tflops")
+    assert json.loads(found) == {"x_gb_per_s": 1160000000.1, "x_tflops": 123456789.123456789}
+
+
+def test_python_does_not_see_the_rows_that_sqlite_writes(lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    def see(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(pieces, "lines", see)
+    assert len(_written(lite_fleet.engine, "SELECT * FROM v_chip").splitlines()) > 200
+    with pytest.raises(SqlError):
+        _written(lite_fleet.engine, "SELECT nothing FROM v_chip")
