@@ -16,9 +16,9 @@ from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.history.events import events
 from trninv.importers.observation import File, observe
-from trninv.inventory import migrate, stamp
+from trninv.inventory import binding, migrate, stamp
 from trninv.inventory.address import resolve
-from trninv.inventory.binding import Standing, put
+from trninv.inventory.binding import Standing, put, take_out
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.rules import RULES
 from trninv.inventory.state import Condition, set_state
@@ -233,6 +233,17 @@ def test_counters_that_fell_start_anew(alive: Engine) -> None:
         keep(alive, changed, START + (10 + minute) * MINUTES)
         grew.append([(each.expected, each.found) for each in found(alive, START + (10 + minute) * MINUTES).findings])
     assert grew == [[("0", "3")], [("0", "3")], [], [("0", "2")], [("0", "2")], [], []]
+
+
+def test_what_is_bound_again_is_where_it_is(alive: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    faulty(alive, "network-node-moved", START + 5 * MINUTES)
+    assert rules(found(alive, START + 6 * MINUTES)) == ["network-node-moved"]
+    later = (datetime.now(UTC) + MINUTES).isoformat(timespec="seconds")
+    monkeypatch.setattr(binding, "_now", lambda: later)
+    with writing(alive) as connection:
+        take_out(connection, "trn2-16.48xlarge/d3/s0", who="tests")
+    bound(alive, [machines()[15]])
+    assert rules(found(alive, START + 7 * MINUTES)) == ["fabric-inconsistent"]  # the design has it elsewhere
 
 
 def test_an_instance_that_one_source_no_longer_lists_is_gone(alive: Engine) -> None:

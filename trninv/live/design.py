@@ -60,8 +60,8 @@ class Slot:
     ----------
     network_node
         Address of the lowest network node above it; None where there is none.
-    bound, since
-        The instance or host that stands there by its binding, and since when; None where none does.
+    bound
+        The instance or host that stands there by its binding; None where none does.
     machine
         What was seen of it; None where nothing was.
     gone
@@ -79,7 +79,6 @@ class Slot:
     state: str
     network_node: str | None
     bound: str | None
-    since: str
     machine: Machine | None = None
     gone: int | None = None
     views: dict[str, View] = field(default_factory=dict)
@@ -103,7 +102,6 @@ def slots(connection: Connection) -> list[Slot]:
             state=row.state,
             network_node=row.network_node,
             bound=row.instance or row.host,
-            since=row.since or "",
         )
         for row in connection.execute(_slots(), execution_options={"yield_per": 5_000})
     ]
@@ -139,7 +137,6 @@ def _slots() -> Select[tuple[object, ...]]:
             case((_ABOVE.c.id.is_not(None), address_of("network_node"))).label("network_node"),
             _BINDING.c.instance,
             _BINDING.c.host,
-            _BINDING.c.since,
         )
         .select_from(joined)
         .where(_CLUSTER.c.id.in_(lived))

@@ -182,7 +182,7 @@ def _moved(connection: Connection, of: list[Slot]) -> Iterator[Moved]:
         .having(func.count(_SERVER.c.network_nodes.distinct()) > 1)
     )
     bound = select(_BINDING.c.instance, _BINDING.c.address, func.min(_BINDING.c.since)).where(
-        _BINDING.c.instance.in_(several)
+        _BINDING.c.instance.in_(several), or_(_BINDING.c.ending.is_(None), _BINDING.c.ending == "renewed")
     )
     query = (
         select(_SERVER.c.instance, _SERVER.c.network_nodes, _OBSERVATION.c.at)
