@@ -54,7 +54,7 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
 def _run(engine: Engine, statements: Iterable[str]) -> None:
     with engine.begin() as connection:
         for statement in statements:
-            connection.exec_driver_sql(statement)
+            connection.execute(text(statement.replace(":", r"\:")))
 
 
 def _warm(ask: Callable[[Fleet], object], of: Fleet) -> float:

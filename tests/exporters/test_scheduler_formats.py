@@ -91,7 +91,7 @@ def test_nodes_have_as_many_chips_as_carry(run: Run, lab: str) -> None:
     assert f'NodeName=lab-d0-s1 {parts.format(16, "DOWN")} Reason="trninv: down"' in lines
     assert f"NodeName=lab-d2-s0 {parts.format(15, 'UNKNOWN')}" in lines
     assert "# NodeName=lab-d2-s0 Name=neuron Type=trainium2 File=/dev/neuron[0-4,6-15]" in lines
-    assert "# lab as slurm-nodes, written by trninv as of event 2" in lines
+    assert "# lab as slurm-nodes, written by trninv as of event 34" in lines
 
 
 def test_blocks_are_domains_and_their_doubles(run: Run, url: str) -> None:

@@ -82,15 +82,23 @@ def events(database: str, scope: str | None, since: str | None, until: str | Non
         found = [
             {
                 "event": one.number,
-                "at": f"{one.at} (the clock had gone back)" if one.clock_went_back else one.at,
+                "at": one.at,
                 "who": one.who,
                 "source": one.source,
                 "address": one.address,
                 "before": str(one.before),
                 "after": str(one.after),
                 "why": one.why,
+                "clockWentBack": one.clock_went_back,
             }
             for one in listed(connection, scope, since=since, until=until, most=last)
         ]
-    headers = ["event", "at", "who", "source", "address", "before", "after", "why"]
-    show(style, found, lambda: rows(headers, (each.values() for each in found)))
+
+    def table() -> None:
+        headers = ["event", "at", "who", "source", "address", "before", "after", "why"]
+        rows(headers, ([each[header] for header in headers] for each in found))
+        for each in found:
+            if each["clockWentBack"]:
+                click.echo(f"the clock had gone back before event {each['event']}: numbers keep the order")
+
+    show(style, found, table)
