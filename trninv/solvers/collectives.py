@@ -258,8 +258,8 @@ class _Master:
         bounds = np.concatenate([self._carries, np.zeros(kinds)])
         cost = np.zeros(matrix.shape[1])
         cost[0] = -1
-        options = {"time_limit": deadline.remaining(np.inf)}
-        solved = linprog(cost, A_ub=matrix, b_ub=bounds, method="highs", options=options)
+        left = deadline.remaining(np.inf)
+        solved = linprog(cost, A_ub=matrix, b_ub=bounds, method="highs", options={"time_limit": left})
         deadline.check()
         if solved.x is None:
             raise AssertionError(f"a linear program that always has a solution: {solved.message}")
