@@ -40,6 +40,7 @@ from trninv.graphql.arguments import At
 from trninv.graphql.compile import Outline, Plan
 from trninv.graphql.context import Context, Threads
 from trninv.graphql.documents import Documents, Faults, Operation
+from trninv.graphql.jobs import Jobs
 from trninv.graphql.limits import Cost
 from trninv.graphql.rows import values_of
 from trninv.graphql.statements import Statements
@@ -132,8 +133,10 @@ class _Refused(Exception):  # noqa: N818 # carries the answer
 class Api:
     """A fleet's GraphQL API; lives as long as its process."""
 
-    def __init__(self, fleet: Fleet, settings: Settings, readers: Readers | None = None) -> None:
-        self.fleet, self.settings, self.threads = fleet, settings, Threads()
+    def __init__(
+        self, fleet: Fleet, settings: Settings, readers: Readers | None = None, jobs: Jobs | None = None
+    ) -> None:
+        self.fleet, self.settings, self.threads, self._jobs = fleet, settings, Threads(), jobs
         self._schema = schemas.schema()._schema  # noqa: SLF001 # graphql-core's, which strawberry made
         self.documents = Documents(
             self._schema,
@@ -219,6 +222,7 @@ class Api:
             if compiles:
                 plain, _ = await self._compiled(asked, fleet) or ({}, None)
             context = Context(fleet, self.settings, self.threads, *who)
+            context.jobs = self._jobs
             context.login = self._readers.logins.get(self.fleet.engine)
             rest = await self._executed(asked, plain, request, context)
         errors = [self._masked(error, reference) for error in rest.errors or ()]

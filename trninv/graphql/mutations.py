@@ -9,10 +9,14 @@ from sqlalchemy import Engine
 from trninv.errors import ForbiddenError
 from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import State
+from trninv.graphql.questions import arguments_of
 from trninv.graphql.scalars import Address
+from trninv.graphql.sweeps import Key, SweepJob, jobs_of
 from trninv.graphql.things import Located, at_addresses
 from trninv.inventory.database import writing
 from trninv.inventory.state import PPM, Change, Condition, set_state
+from trninv.routing.question import ROUTED
+from trninv.routing.questions import find
 
 
 @strawberry.type(description="A change of state.")
@@ -66,6 +70,23 @@ class SetStatePayload:
     client_mutation_id: str | None = strawberry.field(description="The text of the input, unchanged.")
 
 
+def _start_sweep() -> Any:
+    """What begins a sweep, with the parameters that the question declares."""
+    question = find("sweep")
+
+    async def resolve(info: AppInfo, **given: Any) -> SweepJob:
+        return SweepJob.of(await info.context.ask(jobs_of(info).start, **given))
+
+    field: Any = strawberry.mutation(
+        resolver=resolve,
+        description=f"Begin a sweep: {question.says} It goes on when the client leaves; sweepJob says how far it is.",
+        graphql_type=SweepJob,
+        metadata={"price": ROUTED},
+    )
+    field.arguments = arguments_of(question)
+    return field
+
+
 @strawberry.type(description="Change what the inventory says; needs a token of scope operate where tokens are on.")
 class Mutation:
     @strawberry.mutation(description="Give things a state: all of them, or none where one can't have it.")
@@ -82,6 +103,13 @@ class Mutation:
 
         changes = await info.context.write(change)
         return SetStatePayload(changes=changes, client_mutation_id=input.client_mutation_id)
+
+    start_sweep = _start_sweep()
+
+    @strawberry.mutation(description="Have a sweep end after the failure that it is at; null if there is none.")
+    async def cancel_sweep(self, info: AppInfo, id: Key) -> SweepJob | None:  # noqa: A002
+        found = await info.context.ask(jobs_of(info).cancel, str(id))
+        return SweepJob.of(found) if found else None
 
 
 def _who(holder: str, said: str | None) -> str:

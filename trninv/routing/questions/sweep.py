@@ -98,7 +98,8 @@ class SweepAnswer(Answer):
 
 @question(
     price=100 * ROUTED,
-    field="",  # it would take a server's processors for minutes
+    field="",  # it takes minutes
+    job="startSweep",
     compares=False,
     examples=(
         "sweep u-trn2x64 --fail link --measure all-gather",
