@@ -3,16 +3,19 @@
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import lil_array
 
 Ints = NDArray[np.int64]
-Graph = "nx.Graph[str]"
+Named: TypeAlias = "nx.Graph[str]"
+"""What is up, by addresses."""
+Ways: TypeAlias = "nx.DiGraph[Hashable]"
+"""Links by direction; of a NIC there are two ports, (address, whether it leads up)."""
 _FAR = 2**60
 _HUB = 8
 """Links of a switch without which a domain falls into small pieces."""
@@ -20,12 +23,12 @@ _MOST = 16
 """Chips of such a piece, of which every split is tried."""
 
 
-def ways(graph: "nx.Graph[str]", domains: Collection[str], *, fabric: bool) -> "nx.DiGraph[Hashable]":
+def ways(graph: Named, domains: Collection[str], *, fabric: bool) -> Ways:
     """Links by direction between chips and switches of some domains; over the fabric each NIC is two ports."""
     kind = nx.get_node_attributes(graph, "kind")
     own = {node for node in graph if any(node.startswith(f"{domain}/") for domain in domains)}
     kept = {node for node in graph if kind[node] == "network_node" or node in own} if fabric else own
-    found: nx.DiGraph[Hashable] = nx.DiGraph()
+    found: Ways = nx.DiGraph()
     found.add_nodes_from(node for node in kept if kind[node] in ("chip", "switch"))
     for a, b, of in graph.subgraph(kept).edges(data=True):
         for one, other in ((a, b), (b, a)):
@@ -36,7 +39,7 @@ def ways(graph: "nx.Graph[str]", domains: Collection[str], *, fabric: bool) -> "
     return found
 
 
-def hops(graph: "nx.DiGraph[Hashable]", sources: Collection[Hashable], targets: Collection[Hashable]) -> int | None:
+def hops(graph: Ways, sources: Collection[Hashable], targets: Collection[Hashable]) -> int | None:
     """Links of a shortest path."""
     starts = [node for node in sources if node in graph]
     if not starts:
@@ -45,9 +48,7 @@ def hops(graph: "nx.DiGraph[Hashable]", sources: Collection[Hashable], targets: 
     return min((int(away[node]) for node in targets if node in away), default=None)
 
 
-def widest(
-    graph: "nx.DiGraph[Hashable]", sources: Collection[Hashable], targets: Collection[Hashable]
-) -> tuple[int, int] | None:
+def widest(graph: Ways, sources: Collection[Hashable], targets: Collection[Hashable]) -> tuple[int, int] | None:
     """The narrowest link of the widest path, and how many links such a path has at least."""
     for width in sorted({of["capacity"] for _, _, of in graph.edges(data=True)}, reverse=True):
         wide = graph.edge_subgraph([(a, b) for a, b, of in graph.edges(data=True) if of["capacity"] >= width])
@@ -56,7 +57,7 @@ def widest(
     return None
 
 
-def flow(graph: "nx.DiGraph[Hashable]", sources: Collection[Hashable], targets: Collection[Hashable]) -> int:
+def flow(graph: Ways, sources: Collection[Hashable], targets: Collection[Hashable]) -> int:
     """All that goes from some nodes to others."""
     joined = graph.copy()
     joined.add_edges_from(("source", node) for node in sources if node in graph)
@@ -64,7 +65,7 @@ def flow(graph: "nx.DiGraph[Hashable]", sources: Collection[Hashable], targets: 
     return int(nx.maximum_flow_value(joined, "source", "target")) if {"source", "target"} <= set(joined) else 0
 
 
-def distances(graph: "nx.DiGraph[Hashable]", chips: Sequence[Hashable]) -> Counter[int | None]:
+def distances(graph: Ways, chips: Sequence[Hashable]) -> Counter[int | None]:
     """How many pairs are how many links apart."""
     found = Counter[int | None]()
     for at, chip in enumerate(chips):
@@ -73,7 +74,7 @@ def distances(graph: "nx.DiGraph[Hashable]", chips: Sequence[Hashable]) -> Count
     return found
 
 
-def gather(graph: "nx.DiGraph[Hashable]", chips: Sequence[Hashable], rate: float) -> bool:
+def gathers(graph: Ways, chips: Sequence[Hashable], rate: float) -> bool:
     """Whether each chip can receive so much of every other at once."""
     fed = graph.copy()
     for chip in chips:
@@ -81,9 +82,10 @@ def gather(graph: "nx.DiGraph[Hashable]", chips: Sequence[Hashable], rate: float
     return all(nx.maximum_flow_value(fed, "source", chip) >= rate * len(chips) * (1 - 1e-9) for chip in chips)
 
 
-def all_to_all(graph: "nx.DiGraph[Hashable]", chips: Sequence[Hashable]) -> float:
+def all_to_all(graph: Ways, chips: Sequence[Hashable]) -> float:
     """What each pair can exchange at once: a linear program with a flow from each chip over each link."""
-    index, arcs = {node: at for at, node in enumerate(graph)}, list(graph.edges(data="capacity"))
+    index = {node: at for at, node in enumerate(graph)}
+    arcs = [(a, b, int(of["capacity"])) for a, b, of in graph.edges(data=True)]
     width, ends = len(arcs), set(chips)
     equal = lil_array((len(chips) * (len(index) - 1), 1 + len(chips) * width))
     loads = lil_array((width, 1 + len(chips) * width))
@@ -103,11 +105,12 @@ def all_to_all(graph: "nx.DiGraph[Hashable]", chips: Sequence[Hashable]) -> floa
     cost = np.zeros(1 + len(chips) * width)
     cost[0] = -1
     carried = [carries / unit for _, _, carries in arcs]
-    solved = linprog(cost, A_ub=loads.tocsr(), b_ub=carried, A_eq=equal.tocsr(), b_eq=np.zeros(row), method="highs")
-    return float(solved.x[0]) * unit
+    limits = LinearConstraint(loads.tocsr(), -np.inf, carried), LinearConstraint(equal.tocsr(), 0, 0)
+    solved = milp(cost, constraints=limits)
+    return 0.0 if solved.x is None else float(solved.x[0]) * unit
 
 
-def least_cuts(graph: "nx.Graph[str]", chips: Collection[str]) -> Ints | None:
+def least_cuts(graph: Named, chips: Collection[str]) -> Ints | None:
     """The least that k of a domain's chips cut, from its others and from the network nodes, for every k.
 
     Every side of each switch that many chips share, and every split of each piece that is left; what is in a piece
@@ -129,7 +132,7 @@ def least_cuts(graph: "nx.Graph[str]", chips: Collection[str]) -> Ints | None:
     return best
 
 
-def _piece(graph: "nx.Graph[str]", piece: Collection[str], fixed: dict[str, bool]) -> Ints:
+def _piece(graph: Named, piece: Collection[str], fixed: dict[str, bool]) -> Ints:
     """What a piece cuts at least with each number of its chips on one side."""
     kind = nx.get_node_attributes(graph, "kind")
     chips = sorted(node for node in piece if kind[node] == "chip")
@@ -147,7 +150,7 @@ def _piece(graph: "nx.Graph[str]", piece: Collection[str], fixed: dict[str, bool
     return best
 
 
-def _cheaper(graph: "nx.Graph[str]", node: str, on: "dict[str, NDArray[np.bool_]]", *, is_port: bool) -> Any:
+def _cheaper(graph: Named, node: str, on: "dict[str, NDArray[np.bool_]]", *, is_port: bool) -> Any:
     """What a switch costs where it is cheaper; of a NIC what its chips send, but no more than what leads up."""
     carries = {near: graph.edges[node, near]["capacity"] for near in graph[node]}
     here = sum(carries[near] * on[near] for near in carries if near in on)
@@ -172,9 +175,9 @@ def bisection(domains: Sequence[Ints], chips: int, lost: int = 0) -> int:
     return int(total[max(half - lost, 0) : min(chips + lost - half, chips) + 1].min())
 
 
-def solved(graph: "nx.Graph[str]", chips: Sequence[str], seconds: float) -> tuple[float, float]:
+def solved(graph: Named, chips: Sequence[str], seconds: float) -> tuple[float, float]:
     """Bounds on the bisection of chips that links alone join, by a plain integer program."""
-    index, edges = {chip: at for at, chip in enumerate(chips)}, list(graph.subgraph(chips).edges(data="capacity"))
+    index, edges = {chip: at for at, chip in enumerate(chips)}, _edges(graph.subgraph(chips))
     unit, width = max(carries for _, _, carries in edges), len(chips) + len(edges)
     rows = lil_array((2 * len(edges) + 1, width))
     for at, (a, b, _) in enumerate(edges):
@@ -187,23 +190,22 @@ def solved(graph: "nx.Graph[str]", chips: Sequence[str], seconds: float) -> tupl
     most = np.r_[np.full(2 * len(edges), np.inf), half]
     cost = np.r_[np.zeros(len(chips)), [carries / unit for _, _, carries in edges]]
     kinds = np.r_[np.ones(len(chips)), np.zeros(len(edges))]
-    options = {"time_limit": seconds, "mip_rel_gap": 0.0}
     found = milp(
         cost,
         integrality=kinds,
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(rows.tocsr(), least, most),
-        options=options,
+        options={"time_limit": seconds, "mip_rel_gap": 0.0},
     )
     return (found.mip_dual_bound or 0) * unit, (np.inf if found.fun is None else found.fun) * unit
 
 
-def searched(graph: "nx.Graph[str]", chips: Sequence[str], tries: int, seed: int) -> int:
-    """A cheap split in halves by swaps from random beginnings, each chip's way out to the network nodes its own."""
+def searched(graph: Named, chips: Sequence[str], sizes: Sequence[int], tries: int, seed: int) -> int:
+    """A cheap split with one of these numbers of chips on the side that pays for its NICs, each of one chip."""
     kind, rng = nx.get_node_attributes(graph, "kind"), np.random.default_rng(seed)
     index = {chip: at for at, chip in enumerate(chips)}
     wires, exits = np.zeros((len(chips), len(chips)), dtype=np.int64), np.zeros(len(chips), dtype=np.int64)
-    for a, b, carries in graph.subgraph(chips).edges(data="capacity"):
+    for a, b, carries in _edges(graph.subgraph(chips)):
         wires[index[a], index[b]] = wires[index[b], index[a]] = carries
     for nic in (node for node in graph if kind[node] == "nic"):
         up = sum(graph.edges[nic, near]["capacity"] for near in graph[nic] if kind[near] == "network_node")
@@ -211,10 +213,14 @@ def searched(graph: "nx.Graph[str]", chips: Sequence[str], tries: int, seed: int
             exits[index[user]] += min(graph.edges[nic, user]["capacity"], up)
     order, best = np.arange(len(chips)), _FAR
     for turn in range(tries):
-        size = len(chips) // 2 + (turn % 2) * (len(chips) % 2)
+        size = sizes[turn % len(sizes)]
         start = np.roll(order, -int(rng.integers(len(chips)))) if turn % 3 else rng.permutation(len(chips))
         best = min(best, _swapped(wires, exits, start[:size]))
     return best
+
+
+def _edges(graph: Named) -> list[tuple[str, str, int]]:
+    return [(a, b, int(of["capacity"])) for a, b, of in graph.edges(data=True)]
 
 
 def _swapped(wires: Ints, exits: Ints, start: Ints) -> int:

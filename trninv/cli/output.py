@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import click
 
@@ -13,7 +13,7 @@ from trninv.choice import Choice
 from trninv.errors import UsageError
 from trninv.inventory.pinned import AsOf
 from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, Table, size_of
-from trninv.routing.shown import shown
+from trninv.routing.shown import Shown, plain, shown
 from trninv.units import Bandwidth, Capacity, Duration
 
 MOST = 1_000_000_000
@@ -181,8 +181,13 @@ def _fields(value: Any) -> dict[str, Any]:
         if Form.PAGED in each.forms:
             found[_camel(each.name)] = {"totalCount": size_of(value, each.name), "nodes": encode(of)}
         elif of is not None or each.name not in _OPTIONAL:
-            found[_camel(each.name)] = encode(of)
+            found[_camel(each.name)] = str(of) if of is not None and _is_exact(each) else encode(of)
     return found
+
+
+def _is_exact(of: Shown) -> bool:
+    """Whether a field is an integer of more than 31 bits, null or not."""
+    return Form.EXACT in of.forms.union(*(plain(each)[1] for each in get_args(of.hint)))
 
 
 _OPTIONAL = ("baseline", "difference")
