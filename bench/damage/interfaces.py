@@ -65,7 +65,7 @@ class Interfaces:
         for _ in range(number):
             asked = self._chosen(state, chance)
             numbers = {name: int(value) for name, value in asked.given.items() if value.isdecimal()}
-            told = encode(self._fleet.ask(find(asked.question), **asked.given | numbers))
+            told = encode(self._fleet.ask(find(asked.question), **{**asked.given, **numbers}))
             found = self._sent("/graphql", {"query": asked.document, "variables": asked.given})
             ways = {
                 "GraphQL": found["data"]["it"] if found.get("data") else found,

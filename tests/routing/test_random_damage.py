@@ -6,7 +6,8 @@ import pytest
 
 import trninv
 from bench.damage import states
-from bench.damage.__main__ import answers, differences, judged
+from bench.damage.__main__ import judged
+from bench.damage.run import answers, differences
 
 pytestmark = pytest.mark.slow
 

@@ -175,7 +175,7 @@ def _(value: CitedFact) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    found = {}
+    found = dict[str, Any]()
     for each in shown(value.__class__):
         of = getattr(value, each.name)
         if Form.PAGED in each.forms:

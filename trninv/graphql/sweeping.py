@@ -13,7 +13,6 @@ from trninv.routing.answer import Answer
 from trninv.routing.questions import find
 from trninv.settings import Settings
 
-
 _NICE = 10
 """So that requests come first."""
 
