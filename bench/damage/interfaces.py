@@ -20,8 +20,8 @@ _BOUNDS = f"lower {_BYTES} upper {_BYTES}"
 _WIDE, _LINKS = f"{{ hops bandwidth {_BYTES} }}", "{ nodes { address } }"
 SHOWN: Mapping[str, str] = {
     "path": "reachable equallyGood reason via paths { hops steps { kind address } }",
-    "bandwidth": f"maximumFlow {_BYTES} reason via widest {_WIDE} minimumCut {_LINKS}",
-    "bisection": f"{_BOUNDS} exact method sideA sideB nominal {{ {_BOUNDS} }} cut {_LINKS}",
+    "bandwidth": f"maximumFlow {_BYTES} reason via widest {_WIDE} minimumCut(first: 1000) {_LINKS}",
+    "bisection": f"{_BOUNDS} exact method sideA sideB nominal {{ {_BOUNDS} }} cut(first: 1000) {_LINKS}",
     "collectives": f"chips reason allToAll {{ {_BOUNDS} }} allGather {{ {_BOUNDS} method }}",
     "distances": "chips pairs unreachable diameter byHops { hops pairs }",
     "pool": "chips memory { bytes } byHops { hops chips memory { bytes } }",
