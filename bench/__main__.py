@@ -16,6 +16,7 @@ from tabulate import tabulate
 from bench import page, results
 from bench.api import api_rows
 from bench.commands import command_rows
+from bench.damage.rows import damage_rows
 from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
 from bench.history import history_rows
@@ -32,6 +33,7 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "commands": command_rows,
     "fleet": fleet_rows,
     "routing": routing_rows,
+    "damage": damage_rows,
     "api": api_rows,
     "web": web_rows,
     "load": load_rows,
@@ -50,10 +52,10 @@ def main() -> None:
         action="append",
         choices=SECTIONS,
         help="only this one; may repeat. start: commands and the service; commands: whole commands, and questions "
-        "about all of a fleet; fleet: loading, and questions about two places; routing: the others; api: GraphQL and "
-        "export, and their routes by hand; web: what clients wait for; load: 64 clients while states change; live: "
-        "imports of what a fleet reports, and drift; history: a fleet as it was; explorer: a fleet in chromium; peers: "
-        "others asked the same",
+        "about all of a fleet; fleet: loading, and questions about two places; routing: the others; damage: of random "
+        "damage; api: GraphQL and export, and their routes by hand; web: what clients wait for; load: 64 clients while "
+        "states change; live: imports of what a fleet reports, and drift; history: a fleet as it was; explorer: a "
+        "fleet in chromium; peers: others asked the same",
     )
     parser.add_argument(
         "--peers", action="store_true", help="install the peers and ask them; otherwise their rows are as recorded"

@@ -49,6 +49,8 @@ class Settings:
         Bytes at most in an answer to SQL.
     exports
         How many exports run at once.
+    jobs
+        Directory of the sweeps that were begun by GraphQL; by default one of the service's own, while it runs.
     compiled
         Whether plain inventory is compiled to SQL; otherwise everything is executed field by field.
 
@@ -71,6 +73,7 @@ class Settings:
     read_url: str = ""
     answer_bytes: int = 64 * 2**20
     exports: int = 4
+    jobs: Path | None = None
     compiled: bool = True
 
     @classmethod
@@ -152,6 +155,7 @@ _READ: Mapping[str, Callable[[str, str], Any]] = {
     "read_url": _postgresql,
     "answer_bytes": _number,
     "exports": _number,
+    "jobs": _directory,
     "compiled": _switch,
 }
 

@@ -131,6 +131,7 @@ FOUR = """
 query ($a: Address!, $b: Address!, $scope: Address!) {
   path(from: $a, to: $b, k: 2) { ...Says metric source target reachable equallyGood reason
     links { paths }
+    bestPairs { source target }
     paths { time { nanoseconds } hops bandwidth { ...Rate } bottlenecks { ...Wire }
       steps { kind address bandwidth { ...Rate } } } }
   bandwidth(from: $a, to: $b) { ...SaysFlow source target reason widest { hops } maximumFlow { ...Rate }

@@ -127,6 +127,22 @@ def test_a_number_of_chips_is_solved_as_enumeration_does(seed: int, monkeypatch:
         assert _cut(graph, side) == wanted[size]
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_that_a_number_of_chips_cuts_enough_may_be_all_that_is_found_out(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(seed)
+    graph = torus_domain((4, 4), (128, 64), exits=25, above=ABOVE)
+    chips = _worn(graph, chance, 2, 5)
+    wanted = _every_subset(graph, chips)
+    monkeypatch.setattr(enumeration, "hubs", lambda *_: None)
+    for size in range(3, len(chips), 4):
+        for enough in (wanted[size] - 60, wanted[size], wanted[size] + 1):
+            found = Profile(graph, chips, ABOVE)
+            found.refine(size, enough=enough)
+            assert min(enough, wanted[size]) <= found.lower[size] <= wanted[size] <= found.upper[size]
+
+
 def _least_sum(profiles: list[list[int]], chips: int) -> int:
     table = {0: 0}
     for profile in profiles:

@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 import trninv
 from conftest import Databases
 from graphs import chips_in, domain, graphs, seed_clusters, torus_domain, whole
+from trninv import deadline
 from trninv.routing.fleet import Fleet
 from trninv.routing.via import Via
 from trninv.solvers import collectives, ports
@@ -284,3 +285,57 @@ def test_named_chips_of_several_domains_against_the_whole_graph(databases: Datab
 def test_of_one_chip_there_is_nothing_to_limit(fleet: Fleet) -> None:
     found = fleet.collectives("trn1.2xlarge")
     assert (found.all_to_all.upper, found.all_gather.upper, found.ring_all_reduce) == (0, 0, None)
+
+
+def _worn_island() -> tuple[Graph, dict[int, int], float]:
+    """A torus of 64 chips less one and a few links, the weights, and what its exit allows."""
+    graph = torus_domain((4, 4, 4), (128, 128, 64), exits=25)
+    graph.remove_nodes_from([3, 1_003])
+    graph.remove_edges_from([(0, 1), (20, 36)])
+    chips = chips_in(graph)
+    return graph, dict.fromkeys(chips, 1) | {10_000: 7 * 64}, 25 / (7 * 64)
+
+
+def test_a_known_bound_spares_the_proof() -> None:
+    """Trees fill the exit at once; prices prove after dozens of rounds that no more goes through it."""
+    graph, weights, exit_ = _worn_island()
+    short = concurrent(graph, weights, exit_)
+    assert short.lower == pytest.approx(exit_, rel=1e-9)
+    assert (short.upper, short.tight) == (exit_, ())
+    whole_way = concurrent(graph, weights)
+    assert whole_way.upper == pytest.approx(exit_, rel=1e-9)
+    assert short.columns < whole_way.columns
+
+
+def test_work_ends_with_bounds_that_hold() -> None:
+    graph, weights, exit_ = _worn_island()
+    for columns in (1, 100):
+        found = concurrent(graph, weights, columns=columns)
+        assert 0 < found.lower <= exit_ * (1 + 1e-9)
+        assert exit_ * (1 - 1e-9) <= found.upper
+        assert found.columns < columns + 64
+
+
+def test_a_linear_program_stops_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def noted(*args: object, options: dict[str, float], **named: object) -> object:
+        given.append(options["time_limit"])
+        return linprog(*args, options=options, **named)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(collectives, "linprog", noted)
+    graph, weights, _ = _worn_island()
+    with deadline.limit(500):
+        concurrent(graph, weights, columns=1)
+    assert given
+    assert max(given) <= 500
+
+
+def test_collectives_of_a_cluster_of_damaged_domains(databases: Databases) -> None:
+    """Each island's exit allows what it can: few trees show it, and islands that allow more than another fewer."""
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 3})) as cluster:
+        lost = [f"c-u-trn2x64/d{at}/s{at}/{part}" for at in range(3) for part in ("c3", "c7", "efa9", "efa12")]
+        found = cluster.what_if(lost).collectives("c-u-trn2x64")
+    assert found.all_to_all.exact
+    assert found.all_to_all.upper == pytest.approx(185 * 60 * 25 * GB / (62 * 124), rel=1e-8)
+    assert {link.bandwidth for link in found.all_to_all.links} == {25 * GB}

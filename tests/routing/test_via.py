@@ -92,6 +92,26 @@ def test_what_a_cluster_is_of_does_not_depend_on_what_is_up(clusters: Fleet) -> 
     assert one.collectives("c-trn1/d0").all_gather.upper == 192 * GB
 
 
+def test_over_efa_two_chips_of_a_nic_meet_at_its_network_node(clusters: Fleet) -> None:
+    """Not in the NIC: what goes up comes down again, so that either direction of the uplink bounds it."""
+    chips, nic, above = ("c-trn1/d0/s0/c0", "c-trn1/d0/s0/c1"), "c-trn1/d0/s0/efa0", "c-trn1/fabric/t3/n0"
+    torus = [
+        f"{chip}--c-trn1/d0/s0/c{near}"
+        for chip, others in zip(chips, ((1, 3, 4, 12), (2, 5, 13)), strict=True)
+        for near in others
+    ]
+    alone = clusters.what_if(torus)
+    assert not alone.path(*chips).reachable
+    (path,) = alone.path(*chips, via="any").paths
+    nodes = [step.address for step in path.steps if step.kind != "link"]
+    assert (nodes, path.hops) == ([chips[0], nic, above, nic, chips[1]], 4)
+    assert alone.bandwidth(*chips, "any").maximum_flow == 12_500_000_000
+    assert len(alone.path(*chips, shape="link_disjoint", via="any").paths) == 1
+    assert alone.what_if([f"{nic}--{above}"]).bandwidth(*chips, "any").maximum_flow == 0
+    slow = alone.what_if(derate={f"{nic}--{above}": 0.5}).bandwidth(*chips, "any")
+    assert slow.maximum_flow == sum(link.bandwidth for link in slow.minimum_cut) == 6_250_000_000
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("system", ["trn1", pytest.param("u-trn2x64", marks=pytest.mark.slow)])
 def test_any_is_the_whole_graph(clusters: Fleet, system: str, seed: int) -> None:

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import singledispatch
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import click
 
@@ -14,7 +14,7 @@ from trninv.choice import Choice
 from trninv.errors import UsageError
 from trninv.inventory.pinned import AsOf
 from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, Table, size_of
-from trninv.routing.shown import shown
+from trninv.routing.shown import Shown, shown, unannotated
 from trninv.units import Bandwidth, Capacity, Duration
 
 _ADDRESS = "address"
@@ -206,14 +206,19 @@ def _(value: CitedFact) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    found = {}
+    found = dict[str, Any]()
     for each in shown(value.__class__):
         of = getattr(value, each.name)
         if Form.PAGED in each.forms:
             found[_camel(each.name)] = {"totalCount": size_of(value, each.name), "nodes": encode(of)}
         elif of is not None or each.name not in _OPTIONAL:
-            found[_camel(each.name)] = encode(of)
+            found[_camel(each.name)] = str(of) if of is not None and _is_exact(each) else encode(of)
     return found
+
+
+def _is_exact(of: Shown) -> bool:
+    """Whether a field is an integer of more than 31 bits, null or not."""
+    return Form.EXACT in of.forms.union(*(unannotated(each)[1] for each in get_args(of.hint)))
 
 
 _OPTIONAL = ("baseline", "difference")

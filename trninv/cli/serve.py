@@ -5,7 +5,10 @@ import ipaddress
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from tempfile import TemporaryDirectory
 
 import click
 import uvicorn
@@ -55,7 +58,7 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
     config = uvicorn.Config(
         APP, factory=True, host=host, port=port, workers=workers, log_level="warning", ws="none", http=CONNECTION
     )
-    with listening(host, port) as listener:
+    with listening(host, port) as listener, _jobs():
         told = f"explorer on http://{host}:{port}, GraphQL and GraphiQL on /graphql, database {display(database)}"
         click.echo(told, err=True)
         if workers > 1:
@@ -64,6 +67,20 @@ def serve(database: str, host: str, port: int, workers: int = 1, unguarded: bool
             with importing():
                 config.load()
             uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextmanager
+def _jobs() -> Iterator[None]:
+    """A directory of jobs that all workers share, unless one is set."""
+    if os.environ.get("TRNINV_JOBS"):
+        yield
+        return
+    with TemporaryDirectory(prefix="trninv-jobs-") as made:
+        os.environ["TRNINV_JOBS"] = made
+        try:
+            yield
+        finally:
+            del os.environ["TRNINV_JOBS"]
 
 
 def _is_loopback(host: str) -> bool:

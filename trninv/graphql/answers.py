@@ -16,7 +16,7 @@ from trninv.graphql.scalars import Address, Bandwidth, BigInt, Capacity, Duratio
 from trninv.graphql.things import listed, made
 from trninv.inventory.kinds import KINDS
 from trninv.routing.answer import CitedFact, Form, LinkRef, size_of
-from trninv.routing.shown import Shown, plain, shown
+from trninv.routing.shown import Shown, shown, unannotated
 
 _SCALARS: Final[dict[type, Any]] = {
     str: str,
@@ -97,12 +97,12 @@ def _listed(value: Any) -> Sequence[Any]:
 
 def _item(hint: Any) -> Any:
     """What a tuple is of, or the type itself."""
-    return plain(get_args(hint)[0])[0] if get_origin(hint) is tuple else hint
+    return unannotated(get_args(hint)[0])[0] if get_origin(hint) is tuple else hint
 
 
 def _type(owner: type, hint: Any, forms: frozenset[Any] = frozenset()) -> Any:
     """The type of the schema for the type of a frozen value's field."""
-    bare, notes = plain(hint)
+    bare, notes = unannotated(hint)
     if form := next((_FORMS[each] for each in {*forms, *notes} if each in _FORMS), None):
         return form
     if get_origin(bare) in (Union, UnionType):

@@ -40,6 +40,7 @@ from trninv.graphql.arguments import At
 from trninv.graphql.compile import Asked, Outline, Plan
 from trninv.graphql.context import Context, Threads
 from trninv.graphql.documents import Documents, Faults, Operation
+from trninv.graphql.jobs import Jobs
 from trninv.graphql.limits import Cost
 from trninv.graphql.response import Response, cause, failed, faulty, refused, told
 from trninv.graphql.rows import values_of
@@ -137,8 +138,10 @@ def _refusing() -> Iterator[None]:
 class Api:
     """A fleet's GraphQL API; lives as long as its process."""
 
-    def __init__(self, fleet: Fleet, settings: Settings, readers: Readers | None = None) -> None:
-        self.fleet, self.settings, self.threads = fleet, settings, Threads()
+    def __init__(
+        self, fleet: Fleet, settings: Settings, readers: Readers | None = None, jobs: Jobs | None = None
+    ) -> None:
+        self.fleet, self.settings, self.threads, self._jobs = fleet, settings, Threads(), jobs
         self._schema = schemas.schema()._schema  # noqa: SLF001 # graphql-core's, which strawberry made
         self.documents = Documents(
             self._schema,
@@ -270,6 +273,7 @@ class Api:
 
     def _context(self, fleet: Fleet, who: tuple[str, str]) -> Context:
         context = Context(fleet, self.settings, self.threads, *who)
+        context.jobs = self._jobs
         context.login = self._readers.logins.get(self.fleet.engine)
         return context
 

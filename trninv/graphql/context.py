@@ -14,6 +14,7 @@ from strawberry.types import Info
 
 from trninv.graphql import rows
 from trninv.graphql.arguments import Asked
+from trninv.graphql.jobs import Jobs
 from trninv.graphql.rows import Row
 from trninv.graphql.workers import PREPARING, READING, ROUTING, STATES, WRITING, Loops, Places, Workers
 from trninv.inventory.fields import Kind, Many
@@ -43,6 +44,9 @@ class Context:
 
     login: Engine | None = None
     """On PostgreSQL, what reports are read with, if not a connection of the fleet's."""
+
+    jobs: Jobs | None = None
+    """The sweeps of a service."""
 
     def __init__(self, fleet: Fleet, settings: Settings, threads: Threads, who: str = "", scope: str = "admin") -> None:
         self.fleet, self.settings, self.who, self.scope = fleet, settings, who, scope

@@ -60,6 +60,7 @@ _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Path", "steps"): 32,
     ("PoolAnswer", "byHops"): 16,
     ("PoolRing", "reached"): 64,
+    ("SweepAnswer", "classes"): 2_000,
 }
 """Lengths of lists in documented systems."""
 _LENGTH: Final = 32

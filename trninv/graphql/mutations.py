@@ -20,10 +20,14 @@ from trninv.graphql.bindings import (
 )
 from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import State
+from trninv.graphql.questions import arguments_of
 from trninv.graphql.scalars import Address
+from trninv.graphql.sweeps import Key, SweepJob, jobs_of
 from trninv.graphql.things import Located, at_addresses
 from trninv.inventory.database import writing
 from trninv.inventory.state import PPM, Change, Condition, set_state
+from trninv.routing.question import ROUTED
+from trninv.routing.questions import find
 
 
 @strawberry.type(description="A change of state.")
@@ -71,6 +75,23 @@ class SetStatePayload:
     client_mutation_id: str | None = strawberry.field(description=SAME_ID)
 
 
+def _start_sweep() -> Any:
+    """What begins a sweep, with the parameters that the question declares."""
+    question = find("sweep")
+
+    async def resolve(info: AppInfo, **given: Any) -> SweepJob:
+        return SweepJob.of(await info.context.ask(jobs_of(info).start, **given))
+
+    field: Any = strawberry.mutation(
+        resolver=resolve,
+        description=f"Begin a sweep: {question.says} It goes on when the client leaves; sweepJob says how far it is.",
+        graphql_type=SweepJob,
+        metadata={"price": ROUTED},
+    )
+    field.arguments = arguments_of(question)
+    return field
+
+
 @strawberry.type(description="Change what the inventory says; needs a token of scope operate where tokens are on.")
 class Mutation:
     @strawberry.mutation(description="Give things a state: all of them, or none where one can't have it.")
@@ -105,6 +126,13 @@ class Mutation:
     ) -> UnbindPayload:
         who = _who(info.context.who, input.who)
         return await info.context.write(partial(bindings.unbind, info.context.fleet.engine, input, who))
+
+    start_sweep = _start_sweep()
+
+    @strawberry.mutation(description="Have a sweep end after the failure that it is at; null if there is none.")
+    async def cancel_sweep(self, info: AppInfo, id: Key) -> SweepJob | None:  # noqa: A002
+        found = await info.context.ask(jobs_of(info).cancel, str(id))
+        return SweepJob.of(found) if found else None
 
 
 def _who(holder: str, said: str | None) -> str:

@@ -21,6 +21,7 @@ from trninv.graphql.pages import Offered, paged
 from trninv.graphql.questions import Derating, Questions, Scenario
 from trninv.graphql.reports import Report, ReportName, ReportRows, Values, given
 from trninv.graphql.scalars import Address
+from trninv.graphql.sweeps import Key, SweepJob, jobs_of
 from trninv.graphql.systems import Conflict, System, conflicts_about
 from trninv.graphql.things import Located, Node, at_addresses, listed, made
 from trninv.inventory.kinds import KINDS
@@ -139,6 +140,11 @@ class Query(Questions):
     )
     def as_of(self, time: Time) -> Any:  # noqa: ARG002 # the field of a document's root is answered by the API
         raise LimitError("asOf stands at the root of a document: name each time once")
+
+    @strawberry.field(description="How far a sweep is that startSweep began; null if there is none (any more).")
+    async def sweep_job(self, info: AppInfo, id: Key) -> SweepJob | None:  # noqa: A002
+        found = await info.context.ask(jobs_of(info).find, str(id))
+        return SweepJob.of(found) if found else None
 
     @strawberry.field(description="The same questions on a changed wiring; nothing is written.")
     def what_if(

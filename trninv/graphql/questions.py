@@ -50,8 +50,13 @@ def _field(question: Question) -> Any:
         graphql_type=object_type(question.answer),
         metadata={"price": question.price, "question": question},
     )
-    field.arguments = [_argument(each) for each in question.parameters]
+    field.arguments = arguments_of(question)
     return field
+
+
+def arguments_of(question: Question) -> list[StrawberryArgument]:
+    """What a field takes that asks a question."""
+    return [_argument(each) for each in question.parameters]
 
 
 def _argument(of: Parameter) -> StrawberryArgument:

@@ -1,6 +1,6 @@
 """Two places, for the questions about what lies between them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
@@ -20,10 +20,10 @@ from trninv.units import Duration
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Two places, their chips, and the wiring of the domains they touch."""
+    """Places where traffic begins and ends, their nodes by address and together, and the wiring of their domains."""
 
-    source: str
-    target: str
+    starts: Mapping[str, frozenset[int]]
+    stops: Mapping[str, frozenset[int]]
     sources: frozenset[int]
     targets: frozenset[int]
     wiring: Wiring
@@ -31,8 +31,15 @@ class Ends:
     avoid: tuple[str, ...]
 
     @classmethod
-    def of(cls, reader: Reader, source: str, target: str, avoid: Iterable[str] = (), via: Via | None = None) -> "Ends":
-        """Resolve both, and read the wiring without what is to be avoided.
+    def of(
+        cls,
+        reader: Reader,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        avoid: Iterable[str] = (),
+        via: Via | None = None,
+    ) -> "Ends":
+        """Resolve them, and read the wiring without what is to be avoided.
 
         Raises
         ------
@@ -41,9 +48,7 @@ class Ends:
             A place that can not be an endpoint: a NIC, a network node, a cluster.
 
         """
-        (one, sources, ours), (other, targets, theirs) = (
-            nodes_at(reader, address, _endpoints) for address in (source, target)
-        )
+        (starts, ours), (stops, theirs) = (_together(reader, places) for places in (sources, targets))
         domains = sorted(ours | theirs)
         over = Via.of(domains, via)
         wiring = reader.load(domains, fabric=over is Via.ANY)
@@ -52,7 +57,18 @@ class Ends:
             for address in avoid:
                 avoided.add(reader.connection, address, 0)
             wiring = wiring.changed(avoided)
-        return cls(one, other, sources, targets, wiring, over, tuple(avoid))
+        first, last = (frozenset[int]().union(*places.values()) for places in (starts, stops))
+        return cls(starts, stops, first, last, wiring, over, tuple(avoid))
+
+    @property
+    def source(self) -> str:
+        """Where traffic begins, in words."""
+        return " or ".join(self.starts)
+
+    @property
+    def target(self) -> str:
+        """Where it ends, in words."""
+        return " or ".join(self.stops)
 
     @property
     def joined(self) -> bool:
@@ -65,7 +81,7 @@ class Ends:
         for address, nodes in ((self.source, self.sources), (self.target, self.targets)):
             if nodes.isdisjoint(self.wiring.nodes):
                 return f"nothing of {address} is up and not avoided"
-        wider = self if self.via is Via.ANY else Ends.of(reader, self.source, self.target, self.avoid, Via.ANY)
+        wider = self if self.via is Via.ANY else Ends.of(reader, [*self.starts], [*self.stops], self.avoid, Via.ANY)
         return self.via.unjoined("them", "there is a way" if wider.joined else "there is none either")
 
     def named(self, path: NodePath, rule: Rule) -> Path:
@@ -74,6 +90,13 @@ class Ends:
         steps = [(nodes[node]["kind"], nodes[node]["address"]) for node in path]
         taken = Duration(ceil(time_of(links, path, rule.message))) if rule.metric is PathMetric.TIME else None
         return Path.of(steps, [link_ref(nodes, links, a, b) for a, b in pairwise(path)], taken)
+
+
+def _together(reader: Reader, places: Sequence[str]) -> tuple[dict[str, frozenset[int]], frozenset[int]]:
+    """The nodes of some places by address, and the domains that they are in."""
+    found = [nodes_at(reader, address, _endpoints) for address in places]
+    domains = frozenset[int]().union(*(within for _, _, within in found))
+    return {address: nodes for address, nodes, _ in found}, domains
 
 
 def nodes_at(

@@ -229,13 +229,17 @@ class Fleet:
         message: int | str = 0,
         shape: str = "best",
         via: str | None = None,
+        or_from: Sequence[str] | str = (),
+        or_to: Sequence[str] | str = (),
     ) -> "PathAnswer":
         """How to get from one place to another: the k best paths by "hops", "bandwidth" or "time".
 
         ``message`` (bytes, or "1 MiB") counts by time; ``shape`` is "best", "all", "link_disjoint" or "node_disjoint";
-        ``via`` is "scale_up" or "any": by default the first within a domain, the second across domains.
+        ``via`` is "scale_up" or "any": by default the first within a domain, the second across domains. ``or_from``
+        and ``or_to`` are other places to begin or end at; the best of all pairs are found.
         """
-        answer: PathAnswer = self.ask(find("path"), source, target, by, k, avoid, message, shape, via)
+        asked = source, target, by, k, avoid, message, shape, via, or_from, or_to
+        answer: PathAnswer = self.ask(find("path"), *asked)
         return answer
 
     def bandwidth(self, source: str, target: str, via: str | None = None) -> "BandwidthAnswer":

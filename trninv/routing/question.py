@@ -141,7 +141,9 @@ class Question:
     command
         Its name on the command line.
     field
-        Its name in GraphQL; empty where it is not asked there.
+        Its name in GraphQL; empty where no field of the Query type asks it.
+    job
+        The mutation that begins it as a job, where it takes too long for a request.
     examples
         Commands that ask it.
     remembered
@@ -159,6 +161,7 @@ class Question:
     examples: Sequence[str]
     remembered: Callable[..., Answer | None] | None = None
     compares: bool = True
+    job: str = ""
 
     @property
     def name(self) -> str:
@@ -211,13 +214,15 @@ def question(
     examples: Sequence[str],
     remembered: Callable[..., Answer | None] | None = None,
     compares: bool = True,
+    job: str = "",
 ) -> Callable[[Callable[..., A]], Question]:
-    """Declare a question; see `Question`, `command` and `field` follow from the function's name unless given."""
+    """Declare a question; see `Question`. `command` and `field` follow from the function's name unless given."""
 
     def declare(function: Callable[..., A]) -> Question:
         first, *rest = function.__name__.split("_")
         camel = first + "".join(map(str.capitalize, rest))
         named = command or function.__name__.replace("_", "-")
-        return Question(function, price, named, camel if field is None else field, examples, remembered, compares)
+        shown = camel if field is None else field
+        return Question(function, price, named, shown, examples, remembered, compares, job)
 
     return declare

@@ -30,7 +30,7 @@ def page() -> str:
 def _lines(of: Question) -> Iterator[str]:
     yield f"## {of.command}\n"
     yield f"{of.says}\n"
-    field = f"`{of.field}`" if of.field else "not asked there"
+    field = f"`{of.field}`" if of.field else f"the mutation `{of.job}`, as a job"
     yield f"Command `trninv {of.command}`; in GraphQL {field}; in Python `{of.name}`. Price: {of.price:,}.\n"
     yield "| parameter | default | what it means |"
     yield "| --- | --- | --- |"

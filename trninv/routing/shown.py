@@ -32,12 +32,12 @@ def shown(kind: type) -> tuple[Shown, ...]:
 
 
 def _shown(name: str, hint: Any, says: str) -> Shown:  # a type
-    hint, notes = plain(hint)
+    hint, notes = unannotated(hint)
     said = next((note for note in notes if isinstance(note, str)), says)
     return Shown(name, hint, frozenset(note for note in notes if isinstance(note, Form)), said)
 
 
-def plain(hint: Any) -> tuple[Any, tuple[Any, ...]]:  # a type
+def unannotated(hint: Any) -> tuple[Any, tuple[Any, ...]]:  # a type
     """A type without what is noted beside it, and the notes."""
     if get_origin(hint) is not Annotated:
         return hint, ()

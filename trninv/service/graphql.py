@@ -23,7 +23,9 @@ async def graphql(request: Request) -> Response:
     asked = await wire.asked(request)
     etag = None
     if request.method == "GET":
-        etag = wire.etag_of(asked, await at.read(at.fleet.revision), at.process, who.name, graphql=speaks)
+        etag = wire.etag_of(
+            asked, await at.read(at.fleet.revision), f"{at.process}{at.jobs.stamp()}", who.name, graphql=speaks
+        )
         if not_modified := wire.not_modified(request, etag):
             return not_modified
     seen = counted.set([0])

@@ -4,6 +4,8 @@ import secrets
 from collections.abc import Callable
 from functools import lru_cache
 from math import inf
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
 from anyio import Semaphore, fail_after
@@ -17,6 +19,7 @@ import trninv
 from trninv import deadline
 from trninv.errors import UsageError
 from trninv.graphql.api import Api
+from trninv.graphql.jobs import Jobs
 from trninv.graphql.workers import Workers
 from trninv.inventory.database import engine_of, keep_log
 from trninv.inventory.standby import only_current
@@ -52,7 +55,10 @@ class Shared:
         keep_log(self.fleet.engine)
         self.metrics, self.log = Metrics(), logger(settings.log)
         self.readers = self._readers()
-        self.api = Api(self.fleet, settings, self.readers)
+        self._directory = None if settings.jobs else TemporaryDirectory(prefix="trninv-jobs-")
+        directory = settings.jobs or Path(self._directory.name if self._directory else "")
+        self.jobs = Jobs(directory, url or settings.database_url)
+        self.api = Api(self.fleet, settings, self.readers, self.jobs)
         self._watching, self._watched = Workers(1), engine_of(url or settings.database_url, _WATCH_SECONDS)
         if settings.sql_url and self._is_on_postgresql:
             self.readers.logins = {each.engine: self._login(each.engine) for each in self.readers.fleets}
@@ -108,7 +114,10 @@ class Shared:
             return await _in_time(self._watching, find, self._watched)
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close what is open, and end what runs."""
+        self.jobs.close()
+        if self._directory:
+            self._directory.cleanup()
         for each in self.readers.fleets:
             each.close()
         for engine in (self._watched, *self.readers.logins.values()):

@@ -11,7 +11,7 @@ in `Split.method` why its bounds hold:
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from math import prod
+from math import ceil, prod
 from typing import TYPE_CHECKING
 
 import networkx as nx
@@ -21,7 +21,7 @@ from trninv import solvers
 from trninv.solvers import enumeration, hypercube
 from trninv.solvers.flow import minimum_cut
 from trninv.solvers.graph import Graph
-from trninv.solvers.split import Split, capacity
+from trninv.solvers.split import EVERY, Split, capacity
 from trninv.topology.torus import number, torus
 
 if TYPE_CHECKING:
@@ -70,19 +70,26 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, nodes:
 
 
 def search(
-    graph: Graph, ends: Sequence[int], low: int, high: int, *, apart: int | None = None, nodes: int = MOST_NODES
+    graph: Graph,
+    ends: Sequence[int],
+    low: int,
+    high: int,
+    *,
+    apart: int | None = None,
+    nodes: int = MOST_NODES,
+    enough: int = EVERY,
 ) -> Split:
     """Least capacity that parts ``low`` to ``high`` endpoints from the others, and from ``apart``, without enumeration.
 
-    Bounds from above and below, and an integer program if they don't meet. Exact values are remembered by the pattern
-    of the damage: the graph in local numbers.
+    That it is no less than ``enough`` may be all that is found out. Bounds from above and below, and an integer program
+    if they don't meet. Exact values are remembered by the pattern of the damage: the graph in local numbers.
     """
     alone = [end for end in ends if not graph[end]]
     if 0 < len(alone) < len(ends):  # they fill up either side and cost nothing
         joined = [end for end in ends if graph[end]]
         rest = Graph(graph.subgraph(set(graph).difference(alone)))
         least, most = max(low - len(alone), 0), min(high, len(joined))
-        found = search(rest, joined, least, most, apart=apart, nodes=nodes)
+        found = search(rest, joined, least, most, apart=apart, nodes=nodes, enough=enough)
         lacking = max(low - len(found.side.intersection(joined)), 0)
         return replace(found, side=found.side.union(alone[:lacking]))
     problem = solvers.packing.Problem.of(graph, ends, apart)
@@ -90,7 +97,7 @@ def search(
     if known := _KNOWN.get(key):
         upper, side, method = known
         return Split(upper, upper, frozenset(problem.nodes[at] for at in side), method)
-    found = _search(graph, ends, problem, low, high, nodes)
+    found = _search(graph, ends, problem, low, high, nodes, enough)
     if found.lower == found.upper:
         while len(_KNOWN) >= MOST_KNOWN:
             _KNOWN.pop(next(iter(_KNOWN)), None)
@@ -99,17 +106,20 @@ def search(
     return found
 
 
-def _search(graph: Graph, ends: Sequence[int], problem: "Problem", low: int, high: int, nodes: int) -> Split:
+def _search(
+    graph: Graph, ends: Sequence[int], problem: "Problem", low: int, high: int, nodes: int, enough: int
+) -> Split:
     side = min(_candidates(graph, ends, problem, range(low, high + 1)), key=lambda found: capacity(graph, found))
     inner = Graph(graph.subgraph(ends))
     cube = hypercube.Cube.of(inner, ends) if np.all(problem.weight) else None
     least = int(cube.least()[low : high + 1].min()) if cube else 0
-    packed = solvers.packing.pack(problem, problem.need(low, high), capacity(graph, side))
+    wanted = min(capacity(graph, side), enough)
+    packed = solvers.packing.pack(problem, problem.need(low, high), wanted)
     method = "search by swaps above, a packing of trees below, checked in integers"
-    found = Split.of(graph, side, method, max(packed.bound, least))
-    if found.lower == found.upper or (nodes < MOST_NODES and found.lower < _NEAR * found.upper):
+    found = Split.of(graph, side, method, max(packed.bound, ceil(least / problem.unit) * problem.unit))
+    if found.lower >= wanted or (nodes < MOST_NODES and found.lower < _NEAR * wanted):
         return found
-    return solvers.integer_program.bisect(problem, (low, high), found, packed.trees, nodes)
+    return solvers.integer_program.bisect(problem, (low, high), found, packed.trees, nodes, enough)
 
 
 def _candidates(

@@ -14,6 +14,7 @@ from trninv.solvers import enumeration, ports
 from trninv.solvers.bisection import MOST_NODES, orders, search
 from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.hypercube import Cube
+from trninv.solvers.split import EVERY
 
 Ints = NDArray[np.int64]
 _BOUNDED = "cheap orders above; below, what is left of the torus, chip by chip and as a whole"
@@ -35,7 +36,7 @@ class Profile:
         self.chips, self._apart = tuple(chips), apart if apart in graph else None
         self._graph = graph if self._apart is None else ports.folded(graph, self._apart)
         self._hubs = enumeration.hubs(self._graph, self.chips, self._apart)
-        self._solved, self._sides = set[int](), dict[int, frozenset[int]]()
+        self._sides, self._given_up = dict[int, frozenset[int]](), set[int]()
         self._cheapest: dict[int, Sequence[int]] = {}
         self._cube: Cube | None = None
         if self._hubs is not None:
@@ -47,12 +48,7 @@ class Profile:
 
     def gap(self, size: int) -> int:
         """How far the bounds for a number of chips are apart, if more can be done about it; else 0."""
-        return 0 if size in self._solved else int(self.upper[size] - self.lower[size])
-
-    @property
-    def solved(self) -> int:
-        """For how many numbers of chips `refine` was asked."""
-        return len(self._solved)
+        return 0 if size in self._given_up else int(self.upper[size] - self.lower[size])
 
     @property
     def size(self) -> int:
@@ -107,26 +103,28 @@ class Profile:
                 yield order
                 yield order[::-1]
 
-    def refine(self, size: int, nodes: int = MOST_NODES) -> None:
-        """Solve one number of chips, with no more than so many nodes of a search tree.
+    def refine(self, size: int, nodes: int = MOST_NODES, enough: int = EVERY) -> None:
+        """Solve one number of chips, with no more than so many nodes of a search tree; no less than enough will do.
 
         With p the most that a chip carries out, k chips carry p·k less what they lack of it. So what the others lack
         counts for them, and where all carry p it is a matter of the inner links alone.
         """
         if not self._leave_alone:
-            found, more = search(self._graph, self.chips, size, size, apart=self._apart, nodes=nodes), 0
+            found, more = search(self._graph, self.chips, size, size, apart=self._apart, nodes=nodes, enough=enough), 0
             side = found.side.intersection(self.chips)
         else:
             most, others, hub = max(self._exits), self.size - size, None
             graph, lacks = self._inner, [most - carries for carries in self._exits]
+            more = most * size - sum(lacks)
             if any(lacks) and self._apart is not None:
                 graph, hub = Graph(graph), self._apart
                 wires = zip(self.chips, lacks, strict=True)
                 graph.add_edges_from((chip, hub, {"capacity": lack}) for chip, lack in wires if lack)
-            found = search(graph, self.chips, others, others, apart=hub, nodes=nodes)
-            side, more = frozenset(self.chips) - found.side, most * size - sum(lacks)
+            found = search(graph, self.chips, others, others, apart=hub, nodes=nodes, enough=enough - more)
+            side = frozenset(self.chips) - found.side
         self.method = found.method
-        self._solved.add(size)
+        if found.lower < min(found.upper, enough - more):
+            self._given_up.add(size)
         self.lower[size] = max(self.lower[size], found.lower + more)
         if found.upper + more < self.upper[size]:
             self.upper[size] = found.upper + more

@@ -28,7 +28,8 @@ from trninv.solvers.split import capacity
 from trninv.solvers.symmetry import orbits
 from trninv.solvers.trees import Floats, Ints, below, network
 
-_ROUNDS = 200
+MOST_COLUMNS = 4_000
+"""Trees of one linear program, which grows by one from each kind of endpoint a round: work and not time."""
 _CLOSE = 1e-9
 _KEPT = 0.92
 _LEAST = 1e-7
@@ -39,11 +40,21 @@ _INT32 = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Concurrent:
-    """Bounds on θ in bytes per second for each ordered pair; ``tight`` are the links that every solution fills."""
+    """Bounds on θ in bytes per second for each ordered pair.
+
+    Attributes
+    ----------
+    tight
+        Links that every solution fills; none are told where what was known before allows no more.
+    columns
+        Trees that it took.
+
+    """
 
     lower: float
     upper: float
     tight: tuple[tuple[int, int], ...]
+    columns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +133,27 @@ def _cut(arcs: Sequence[tuple[int, int, int]], source: int, target: int) -> tupl
     return int(result.flow_value), set(range(source)) - set(reached.tolist())
 
 
-def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
-    """All-to-all's θ; 0 where some pair is not connected."""
+def concurrent(
+    graph: Graph, weights: Mapping[int, int], most: float = np.inf, columns: int = MOST_COLUMNS
+) -> Concurrent:
+    """All-to-all's θ; 0 where some pair is not connected.
+
+    Prices come near to a proof long after trees that fill the wiring are found, so a bound that is known spares most of
+    the work.
+
+    Parameters
+    ----------
+    most
+        Known before: no more, or more does not matter.
+    columns
+        Trees that it may take, or those of one round; then the bounds so far stand.
+
+    Raises
+    ------
+    TimeLimitError
+        The deadline came first.
+
+    """
     edges = capacities(graph)
     if len(weights) < 2 or not edges:  # noqa: PLR2004 # nobody to send to
         return Concurrent(0.0, 0.0, ())
@@ -132,8 +162,8 @@ def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
     routes = _Routes.of(graph, weights)
     solver = _Master(2 * carries / unit, *_classes(graph, weights, [edge[:2] for edge in edges]))
     centre = prices = 1 / solver.capacity / len(edges)
-    lower, upper = 0.0, np.inf
-    for _ in range(_ROUNDS):
+    lower, upper = 0.0, most / unit
+    while True:
         deadline.check()
         loads = routes.cheapest(centre)
         if loads is None:
@@ -141,11 +171,12 @@ def concurrent(graph: Graph, weights: Mapping[int, int]) -> Concurrent:
         lower, prices = solver.add(loads)
         prices /= solver.capacity @ prices
         upper = min(upper, *(float(solver.capacity @ p) / c for p in (centre, prices) if (c := routes.cost(p)) > 0))
-        if upper - lower <= _CLOSE * upper:
+        if upper - lower <= _CLOSE * upper or solver.columns >= columns:
             break
         centre = _KEPT * centre + (1 - _KEPT) * prices
-    filled = np.flatnonzero(prices > _CLOSE * prices.max())
-    return Concurrent(lower * unit, upper * unit, tuple(edges[at][:2] for at in filled))
+    filled = np.flatnonzero(prices > _CLOSE * prices.max()) if upper < most / unit else ()
+    tight = tuple(edges[at][:2] for at in filled)
+    return Concurrent(min(lower * unit, most), upper * unit, tight, solver.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +243,11 @@ class _Master:
         self._carries: Floats = np.bincount(wires, capacity).astype(float)
         self._loads: list[Floats] = []
 
+    @property
+    def columns(self) -> int:
+        """How many trees there are, one of each kind of endpoint a round."""
+        return sum(map(len, self._loads))
+
     def add(self, loads: Floats) -> tuple[float, Floats]:
         """Best θ with more trees, and the prices of the links."""
         self._loads.append(self._together(loads))
@@ -222,7 +258,9 @@ class _Master:
         bounds = np.concatenate([self._carries, np.zeros(kinds)])
         cost = np.zeros(matrix.shape[1])
         cost[0] = -1
-        solved = linprog(cost, A_ub=matrix, b_ub=bounds, method="highs")
+        left = deadline.remaining(np.inf)
+        solved = linprog(cost, A_ub=matrix, b_ub=bounds, method="highs", options={"time_limit": left})
+        deadline.check()
         if solved.x is None:
             raise AssertionError(f"a linear program that always has a solution: {solved.message}")
         flows = solved.x[1:]

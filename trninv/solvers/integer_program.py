@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from trninv import deadline
 from trninv.solvers.packing import Problem
-from trninv.solvers.split import Split
+from trninv.solvers.split import EVERY, Split
 
 Row = tuple[dict[int, float], float, float]
 """Coefficients by column, least and most."""
@@ -28,7 +28,14 @@ _INFEASIBLE = 2
 _METHOD = "integer program with tree-balance cuts (HiGHS)"
 
 
-def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArray[np.int64], most: int) -> Split:
+def bisect(
+    problem: Problem,
+    sizes: tuple[int, int],
+    known: Split,
+    trees: NDArray[np.int64],
+    most: int,
+    enough: int = EVERY,
+) -> Split:
     """Least cut with bounds that HiGHS proved; exact if they met.
 
     Capacities are divided by their common divisor, so that a bound is rounded up to the next possible value.
@@ -43,6 +50,8 @@ def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArra
         Coefficients of the edges, a row a tree: each must sum to the problem's need over the cut.
     most
         Nodes of the search tree: work, not time, so that the same question has the same answer on a busy machine.
+    enough
+        Only splits that cut less are looked for.
 
     Raises
     ------
@@ -51,12 +60,13 @@ def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArra
 
     """
     nodes, unit = len(problem.nodes), problem.unit
+    least = ceil(min(known.upper, enough) / unit)
     cost = [0.0] * nodes + [int(carries) // unit for carries in problem.carries]
     ends, need = np.flatnonzero(problem.weight), problem.need(*sizes)
     rows: list[Row] = [
         *_cut_rows(problem),
         ({int(end): float(problem.weight[end]) for end in ends}, *sizes),
-        (dict(enumerate(cost)), known.lower / unit, known.upper / unit - 1),
+        (dict(enumerate(cost)), known.lower / unit, least - 1),
         *(({nodes + int(at): float(tree[at]) for at in np.flatnonzero(tree)}, need, inf) for tree in trees),
     ]
     with _stdout_elsewhere():
@@ -69,11 +79,12 @@ def bisect(problem: Problem, sizes: tuple[int, int], known: Split, trees: NDArra
         )
     deadline.check()
     if result.status == _INFEASIBLE:
-        return Split(known.upper, known.upper, known.side, f"{_METHOD}: no split cuts less")
+        return Split(least * unit, known.upper, known.side, f"{_METHOD}: no split cuts less")
     lower, upper, side = max(_bound(result) * unit, known.lower), known.upper, known.side
     if result.x is not None:
         found = result.x[:nodes] > 1 / 2
         upper, side = problem.cut(found), problem.members(found)
+    lower = min(lower, least * unit)
     ended = "solved" if lower >= upper else f"proven bounds after {most:,} nodes"
     return Split(min(lower, upper), upper, side, f"{_METHOD}: {ended}")
 

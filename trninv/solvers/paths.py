@@ -153,15 +153,10 @@ class _Search:
         return self.links[a][b]["latency"] * _NANOSECOND + _HOP if self.rule.metric is PathMetric.TIME else _HOP
 
     def rank(self, path: NodePath) -> tuple[float | Fraction, ...]:
-        hops = len(path) - 1
-        if self.rule.metric is PathMetric.BANDWIDTH:
-            return (-self.narrowest(path), hops)
-        if self.rule.metric is PathMetric.TIME:
-            return (time_of(self.links, path, self.rule.message), hops, -self.narrowest(path))
-        return (hops,)
+        return rank(self.links, path, self.rule)
 
     def narrowest(self, path: NodePath) -> float:
-        return min((self.links[a][b]["capacity"] for a, b in pairwise(path)), default=inf)
+        return _narrowest(self.links, path)
 
     def best(self, prefix: NodePath, taken: frozenset[int]) -> NodePath:
         """Best path that begins with ``prefix`` and does not go on at one of ``taken``; empty if there is none."""
@@ -222,6 +217,20 @@ class _Search:
             path.append(min(self.onward(path[-1], left, floor, distance)))
             left = distance[path[-1]]
         return tuple(path)
+
+
+def rank(links: Links, path: NodePath, rule: Rule) -> tuple[float | Fraction, ...]:
+    """What a rule orders paths by: the best is the least."""
+    hops = len(path) - 1
+    if rule.metric is PathMetric.BANDWIDTH:
+        return (-_narrowest(links, path), hops)
+    if rule.metric is PathMetric.TIME:
+        return (time_of(links, path, rule.message), hops, -_narrowest(links, path))
+    return (hops,)
+
+
+def _narrowest(links: Links, path: NodePath) -> float:
+    return min((links[a][b]["capacity"] for a, b in pairwise(path)), default=inf)
 
 
 def time_of(links: Links, path: NodePath, message: int) -> Fraction:

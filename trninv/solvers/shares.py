@@ -15,8 +15,8 @@ from trninv import deadline
 from trninv.solvers.boundary import Profile
 
 Ints = NDArray[np.int64]
-MOST_SOLVED = 4
-"""Numbers of chips that are solved, of all islands of a cluster together: some seconds each."""
+MOST_SOLVED = 8
+"""Numbers of chips that are solved, of all islands of a cluster together: some seconds each, mostly less."""
 MOST_NODES = 500
 """Of the search tree, for each of them."""
 _FAR = 2**61
@@ -40,16 +40,18 @@ def least(islands: Sequence[Profile], low: int, high: int) -> Shares:
         One each; alike ones may be the same object.
 
     """
+    solved = 0
     while True:
         deadline.check()
         below, taken = _filled([island.lower for island in islands], low, high)
         above, counts = _filled([island.upper for island in islands], low, high)
         gaps = [island.gap(count) for island, count in zip(islands, taken, strict=True)]
-        left = MOST_SOLVED - sum(island.solved for island in set(islands))
-        if below == above or not 0 < np.count_nonzero(gaps) <= left:
+        if below == above or not 0 < np.count_nonzero(gaps) <= MOST_SOLVED - solved:
             return Shares(below, above, counts)
         widest = gaps.index(max(gaps))
-        islands[widest].refine(taken[widest], MOST_NODES)
+        island, count = islands[widest], taken[widest]
+        island.refine(count, MOST_NODES, int(island.lower[count]) + above - below)  # then these numbers cut no less
+        solved += 1
 
 
 def _filled(costs: Sequence[Ints], low: int, high: int) -> tuple[int, tuple[int, ...]]:

@@ -2,8 +2,12 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from trninv.solvers.graph import Graph, capacities
+
+EVERY: Final = 2**62
+"""More than any cut: the least is asked for, whatever it is."""
 
 
 @dataclass(frozen=True, slots=True)

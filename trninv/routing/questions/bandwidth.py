@@ -66,7 +66,7 @@ def bandwidth(
     via: Annotated[Via | None, Argument(ASKED)] = None,
 ) -> BandwidthAnswer:
     """What flows between two places: widest path, maximum flow, minimum cut."""
-    ends = Ends.of(reader, source, target, via=via)
+    ends = Ends.of(reader, [source], [target], via=via)
     if ends.sources & ends.targets:
         raise SamePlaceError(f"{source} and {target} share chips: bandwidth is between two separate places")
     wiring = ends.wiring

@@ -214,16 +214,17 @@ def _ring(graph: "Graph", ends: Sequence[int], limit: Limit) -> Limit | None:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """Bounds on a rate for each pair, and the links that allow no more."""
+    """Bounds on a rate for each pair, the links that allow no more, and how many trees that took."""
 
     lower: Fraction
     upper: Fraction
     links: tuple[LinkRef, ...]
+    columns: int = 0
 
 
 def _of_cluster(kinds: Sequence[Alike], chips: int) -> tuple[Limit, Limit, Fraction]:
     islands = sorted((kind.island for kind in kinds), key=_least_port)
-    to_all = [_to_all(island, chips, solve=at < MAX_KINDS) for at, island in enumerate(islands)]
+    to_all = _to_alls(islands, chips)
     gathers = [_gather(island, chips, solve=at < MAX_KINDS) for at, island in enumerate(islands)]
     fabric = "; the fabric does not block, and one island decides"
     sent = sum(sum(_ports(kind.island.graph, kind.island.chips)) * len(kind.domains) for kind in kinds)
@@ -242,10 +243,27 @@ def _least(bounds: Sequence[_Bounds], others: int, method: str) -> Limit:
     return Limit(Bandwidth(floor(lower * others)), Bandwidth(ceil(least.upper * others)), method, least.links)
 
 
-def _to_all(island: "Island", chips: int, *, solve: bool) -> _Bounds:
-    """θ as an island allows it; where each chip has an exit of its own, of equal size, that decides."""
-    outside = chips - island.size
-    bound = Fraction(island.exit, island.size * outside)
+def _to_alls(islands: Sequence["Island"], chips: int) -> list[_Bounds]:
+    """θ as islands allow it, those with the narrowest exit first: more than any of them allows does not matter."""
+    found, left = list[_Bounds](), solvers.collectives.MOST_COLUMNS
+    for at, island in enumerate(sorted(islands, key=lambda island: _exit_bound(island, chips))):
+        least = min((bounds.upper for bounds in found), default=_exit_bound(island, chips))
+        found.append(_to_all(island, chips, least, left if at < MAX_KINDS else 0))
+        left = max(left - found[-1].columns, 1)
+    return found
+
+
+def _exit_bound(island: "Island", chips: int) -> Fraction:
+    """What its exit allows each pair of one of its chips and one elsewhere."""
+    return Fraction(island.exit, island.size * (chips - island.size))
+
+
+def _to_all(island: "Island", chips: int, most: Fraction, columns: int) -> _Bounds:
+    """θ as an island allows it up to ``most``; where each chip has an exit of its own, of equal size, that decides.
+
+    With no columns there are only bounds.
+    """
+    outside, bound = chips - island.size, _exit_bound(island, chips)
     links = () if island.above is None else cut_links(island.graph, {island.above})
     if not island.ratio:  # nothing leads out, or what is above is damaged
         return _Bounds(Fraction(0), bound, links)
@@ -259,11 +277,12 @@ def _to_all(island: "Island", chips: int, *, solve: bool) -> _Bounds:
     own = island.own
     if own and min(own) == max(own) and (bound <= inner or island.size == 1):
         return _Bounds(bound, bound, links)  # within, the shortest paths of all pairs fill no link before
-    if not solve or island.above is None:
+    if not columns or island.above is None:
         return _Bounds(Fraction(0), bound, links)
-    found = solvers.collectives.concurrent(island.graph, dict.fromkeys(island.chips, 1) | {island.above: outside})
+    weights, least = dict.fromkeys(island.chips, 1) | {island.above: outside}, min(bound, most)
+    found = solvers.collectives.concurrent(island.graph, weights, float(least), columns)
     tight = tuple(link_ref(island.graph.nodes, island.graph.adj, a, b) for a, b in found.tight)
-    return _Bounds(Fraction(found.lower), min(Fraction(found.upper), bound), tight)
+    return _Bounds(Fraction(found.lower), min(Fraction(found.upper), least), tight or links, found.columns)
 
 
 def _gather(island: "Island", chips: int, *, solve: bool) -> _Bounds:

@@ -70,8 +70,10 @@ class SweepAnswer(Answer):
 
     of: Annotated[At, "The scope."]
     measure: Annotated[Measure, "What was measured."]
-    lower: Annotated[Exact | None, "Proven bound of the measure of the wiring as it is; of several domains the worst."]
-    upper: Annotated[Exact | None, "Proven bound of the measure of the wiring as it is; of several domains the worst."]
+    lower: Annotated[
+        Exact | None, "Proven: the wiring as it is has no less of the measure; of several domains the worst."
+    ]
+    upper: Annotated[Exact | None, "Proven: the wiring as it is has no more; of several domains the worst."]
     failures: Annotated[int, "How many were looked at."]
     classes: Annotated[tuple[SweepClass, ...], "Failures that are alike, the worst first."]
 
@@ -98,7 +100,8 @@ class SweepAnswer(Answer):
 
 @question(
     price=100 * ROUTED,
-    field="",  # it would take a server's processors for minutes
+    field="",  # it takes minutes
+    job="startSweep",
     compares=False,
     examples=(
         "sweep u-trn2x64 --fail link --measure all-gather",

@@ -1,0 +1,1 @@
+"""Random damage, and what every question says of it, against an oracle and on every interface: ``./run damage``."""

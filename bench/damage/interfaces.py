@@ -1,0 +1,139 @@
+"""The same question on the command line, in GraphQL over HTTP, in Python, and in SQL where that answers it."""
+
+import io
+import json
+import random
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+from bench.damage.states import State
+from trninv.cli.main import main
+from trninv.cli.output import encode
+from trninv.routing.fleet import Fleet
+from trninv.routing.questions import find
+
+_BYTES = "{ bytesPerSecond }"
+_BOUNDS = f"lower {_BYTES} upper {_BYTES}"
+_WIDE, _LINKS = f"{{ hops bandwidth {_BYTES} }}", "{ nodes { address } }"
+SHOWN: Mapping[str, str] = {
+    "path": "reachable equallyGood reason via paths { hops steps { kind address } }",
+    "bandwidth": f"maximumFlow {_BYTES} reason via widest {_WIDE} minimumCut(first: 1000) {_LINKS}",
+    "bisection": f"{_BOUNDS} exact method sideA sideB nominal {{ {_BOUNDS} }} cut(first: 1000) {_LINKS}",
+    "collectives": f"chips reason allToAll {{ {_BOUNDS} }} allGather {{ {_BOUNDS} method }}",
+    "distances": "chips pairs unreachable diameter byHops { hops pairs }",
+    "pool": "chips memory { bytes } byHops { hops chips memory { bytes } }",
+    "cut_tree": f"a b worst {_BYTES} cutOff",
+    "split_profile": f"chips method splits {{ chips {_BOUNDS} }}",
+    "placement": "place radius enough chips memory { bytes }",
+}
+"""What is compared of the answers, by question."""
+_FORMS = {"of": "Address!", "source": "Address!", "target": "Address!", "memory": "BigInt!"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question by the file that declares it, and what it is asked."""
+
+    question: str
+    given: Mapping[str, str]
+
+    @property
+    def words(self) -> list[str]:
+        """As a command."""
+        return [find(self.question).command, *self.given.values(), "--format", "json"]
+
+    @property
+    def document(self) -> str:
+        """As a GraphQL document."""
+        taken = ", ".join(f"${name}: {_FORMS[name]}" for name in self.given)
+        fields = {each.name: each.argument.name or each.name for each in find(self.question).parameters}
+        named = ", ".join(f"{fields[name]}: ${name}" for name in self.given)
+        return f"query({taken}) {{ it: {find(self.question).field}({named}) {{ {SHOWN[self.question]} }} }}"
+
+
+class Interfaces:
+    """A fleet, and the service and the command line over the same database."""
+
+    def __init__(self, fleet: Fleet, url: str, service: str) -> None:
+        self._fleet, self._url, self._service = fleet, url, service
+
+    def unlike(self, state: State, chance: random.Random, number: int) -> Iterator[str]:
+        """Of some questions about a state what is not the same everywhere; an empty text where all is."""
+        for _ in range(number):
+            asked = self._chosen(state, chance)
+            numbers = {name: int(value) for name, value in asked.given.items() if value.isdecimal()}
+            told = encode(self._fleet.ask(find(asked.question), **{**asked.given, **numbers}))
+            found = self._sent("/graphql", {"query": asked.document, "variables": asked.given})
+            ways = {
+                "GraphQL": found["data"]["it"] if found.get("data") else found,
+                "command line": _printed(["--database", self._url, *asked.words]),
+            }
+            wrong = [name for name, way in ways.items() if not _agrees(way, told)]
+            wrong += ["SQL"] if not self._agrees_in_sql(asked, told) else []
+            yield f"{' '.join(asked.words)}: {', '.join(wrong)} and Python differ" if wrong else ""
+
+    def _chosen(self, state: State, chance: random.Random) -> Asked:
+        chips, question = state.chips(state.cluster), chance.choice(list(SHOWN))
+        a, b = chance.sample(chips, 2) if len(chips) > 1 else chips * 2
+        domain = a.rpartition("/s")[0]
+        given = {
+            "path": {"source": a, "target": b},
+            "bandwidth": {"source": a, "target": b},
+            "bisection": {"of": chance.choice([domain, state.cluster])},
+            "collectives": {"of": domain},
+            "distances": {"of": chance.choice([domain, state.cluster])},
+            "pool": {"of": a},
+            "placement": {"of": domain, "memory": str(chance.randint(1, 2**40))},
+        }
+        return Asked(question, given.get(question, {"of": domain}))
+
+    def _agrees_in_sql(self, asked: Asked, told: Mapping[str, Any]) -> bool:
+        """How many chips are up, and what the links of a cut carry together, are SQL's to say."""
+        scope = asked.given.get("of", "")
+        if asked.question in ("collectives", "distances", "split_profile"):
+            where = f"cluster = '{scope}'" if "/" not in scope else f"domain = '{scope}'"
+            found = self._one(f"SELECT count(*) FROM v_chip WHERE state = 'up' AND {where}")  # noqa: S608 # ours
+            return bool(found == told["chips"])
+        if asked.question != "bisection" or not 0 < len(told["cut"]["nodes"]) == told["cut"]["totalCount"] <= _LISTED:
+            return True
+        links = ", ".join(f"'{link['address']}'" for link in told["cut"]["nodes"])
+        carried = self._one(f"SELECT sum(bandwidth_bytes_per_s) FROM v_link WHERE address IN ({links})")  # noqa: S608 # ours
+        return bool(int(carried) == int(told["upper"]["bytesPerSecond"]))
+
+    def _one(self, sql: str) -> Any:
+        (row,) = self._sent("/sql", {"sql": sql})["rows"]
+        (value,) = row.values()
+        return value
+
+    def _sent(self, path: str, body: Mapping[str, Any]) -> Any:
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self._service + path, json.dumps(body).encode(), headers)  # noqa: S310 # our own
+        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
+            return json.load(answer)
+
+
+_LISTED = 200
+"""Links that one statement names."""
+
+
+def _printed(words: Sequence[str]) -> Any:
+    """What a command prints, run in this process."""
+    out = io.StringIO()
+    try:
+        with redirect_stdout(out), redirect_stderr(io.StringIO()):
+            main(words)
+    except SystemExit:
+        pass
+    return json.loads(out.getvalue() or "null")
+
+
+def _agrees(found: Any, told: Any) -> bool:
+    """Whether all that was found is told."""
+    if isinstance(found, Mapping):
+        return isinstance(told, Mapping) and all(name in told and _agrees(found[name], told[name]) for name in found)
+    if isinstance(found, list):
+        return isinstance(told, list) and len(found) == len(told) and all(map(_agrees, found, told))
+    return bool(found == told)

@@ -1,0 +1,50 @@
+"""Rounds of random damage: answers held to an oracle, and to one another on every interface."""
+
+import random
+import sys
+from collections.abc import Iterator, Sequence
+
+from bench.damage import states
+from bench.damage.checks import Checked, Checks
+from bench.damage.interfaces import Interfaces
+from serving import serving
+from trninv.routing.fleet import Fleet
+
+PROVEN_EVERY = 12
+"""States of which one u-trn2x64 in so many is held to an integer program, which takes long."""
+_SECONDS = 20.0
+_AT_A_TIME = 10
+
+
+def answers(
+    fleet: Fleet,
+    number: int,
+    seed: int,
+    systems: Sequence[str] = tuple(states.SYSTEMS),
+    sizes: Sequence[int] = states.SIZES,
+) -> Iterator[Checked]:
+    """So many answers about damaged clusters, one state after the other."""
+    clusters, done, at = states.intact(fleet), 0, 0
+    while done < number:
+        chance = random.Random(f"{seed} {at}")
+        state = states.damaged(clusters, systems[at % len(systems)], chance.choice(sizes), chance)
+        with state.held(fleet) as worn:
+            for found in Checks(worn, state, chance, 0 if at % PROVEN_EVERY else _SECONDS).all():
+                done += 1
+                if found.fault:
+                    print(f"{found.fault} ({state.damage})", file=sys.stderr, flush=True)
+                yield found
+        at += 1
+
+
+def differences(fleet: Fleet, url: str, number: int, seed: int) -> Iterator[str]:
+    """Of so many questions those that an interface answers otherwise."""
+    clusters = states.intact(fleet)
+    with serving(url) as service:
+        every = Interfaces(fleet, url, service)
+        for at in range(0, number, _AT_A_TIME):
+            chance = random.Random(f"interfaces {seed} {at}")
+            system, size = chance.choice(list(states.SYSTEMS)), chance.choice(states.SIZES[:3])
+            state = states.damaged(clusters, system, size, chance)
+            with state.held(fleet):
+                yield from filter(None, every.unlike(state, chance, min(_AT_A_TIME, number - at)))

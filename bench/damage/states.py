@@ -1,0 +1,134 @@
+"""Fleets with random damage: clusters of two to eight domains of every system, of which a few things are down."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import networkx as nx
+from sqlalchemy import select
+
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import migrate, stamp
+from trninv.inventory.address import node_addresses
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.schema import TABLES
+from trninv.inventory.state import Condition, set_state
+from trninv.routing.fleet import Fleet
+
+SYSTEMS = {
+    "trn1.2xlarge": "a",
+    "trn1": "b",
+    "trn2": "c",
+    "u-trn2x64": "d",
+    "trn3-gen1": "e",
+    "trn3-gen2": "f",
+}
+"""Each, and what its clusters' names begin with."""
+SIZES = range(2, 9)
+"""Domains of a cluster."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A cluster and what of it is down, or carries half.
+
+    Attributes
+    ----------
+    left
+        What carries anything, by addresses: nodes with ``kind`` and ``memory``, links with ``capacity``.
+
+    """
+
+    system: str
+    cluster: str
+    domains: int
+    down: tuple[str, ...]
+    halved: tuple[str, ...]
+    left: "nx.Graph[str]"
+
+    @property
+    def damage(self) -> str:
+        """In words."""
+        return (
+            f"{self.cluster} down: {', '.join(self.down) or 'nothing'}; halved: {', '.join(self.halved) or 'nothing'}"
+        )
+
+    def chips(self, within: str) -> list[str]:
+        """Healthy chips of a cluster or domain."""
+        kind = nx.get_node_attributes(self.left, "kind")
+        return [node for node in self.left if kind[node] == "chip" and node.startswith(f"{within}/")]
+
+    @contextmanager
+    def held(self, fleet: Fleet) -> Iterator[Fleet]:
+        """A fleet whose database has the damage."""
+        self._set(fleet, Condition.of("down", None), Condition.of("degraded", 0.5))
+        try:
+            yield fleet
+        finally:
+            self._set(fleet, Condition.of("up", None), Condition.of("up", None))
+
+    def _set(self, fleet: Fleet, down: Condition, halved: Condition) -> None:
+        with writing(fleet.engine) as connection:
+            for addresses, condition in ((self.down, down), (self.halved, halved)):
+                if addresses:
+                    set_state(connection, addresses, condition, why="random damage", who="bench")
+
+
+def seed(url: str, sizes: range = SIZES) -> None:
+    """Clusters of each size of each system, such as c5: five trn2-16."""
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        for system, name in SYSTEMS.items():
+            for size in sizes:
+                with writing(engine) as connection:
+                    stamp.seed(connection, catalog(), systems().get(system).resized(size), f"{name}{size}")
+
+
+def intact(fleet: Fleet) -> dict[str, "nx.Graph[str]"]:
+    """The clusters of an undamaged database, read from its tables."""
+    found: dict[str, nx.Graph[str]] = {}
+    link, node, chip, model = (TABLES[name] for name in ("link", "node", "chip", "chip_model"))
+    with reading(fleet.engine) as connection:
+        memory = dict(
+            connection.execute(
+                select(chip.c.id, model.c.device_memory_bytes).join(model, model.c.id == chip.c.chip_model_id)
+            ).all()
+        )
+        named = node_addresses().add_columns(node.c.kind)
+        rows = {row.id: row for row in connection.execute(named)}
+        for row in rows.values():
+            graph = found.setdefault(row.address.partition("/")[0], nx.Graph())
+            graph.add_node(row.address, kind=row.kind, memory=memory.get(row.id, 0))
+        for row in connection.execute(select(link)):
+            a, b = rows[row.a_id].address, rows[row.b_id].address
+            graph = found[a.partition("/")[0]]
+            graph.add_edge(a, b, capacity=row.bandwidth_bytes_per_s, address=f"{a}--{b}", scope=row.scope)
+    return found
+
+
+def damaged(clusters: "dict[str, nx.Graph[str]]", system: str, size: int, chance: random.Random) -> State:
+    """Up to four chips and links and two NICs down and a link halved, anywhere in a cluster or in one domain of it."""
+    cluster = f"{SYSTEMS[system]}{size}"
+    graph = clusters[cluster]
+    within = f"{cluster}/d{chance.randrange(size)}/" if chance.random() < 1 / 2 else f"{cluster}/d"
+    kinds = {
+        kind: [node for node, of in graph.nodes(data=True) if of["kind"] == kind and node.startswith(within)]
+        for kind in ("chip", "nic")
+    }
+    links = [of["address"] for a, b, of in graph.edges(data=True) if of["address"].startswith(within)]
+    chips, nics = (
+        chance.sample(kinds[kind], min(chance.randint(0, most), len(kinds[kind]) - 1))
+        for kind, most in (("chip", 4), ("nic", 2))
+    )
+    lost = chance.sample(links, min(chance.randint(0, 4), len(links)))
+    halved = [link for link in chance.sample(links, chance.randint(0, 1)) if link not in lost]
+    left = graph.copy()
+    for a, b, of in graph.edges(data=True):
+        if of["address"] in halved:
+            left.edges[a, b]["capacity"] //= 2
+        elif of["address"] in lost:
+            left.remove_edge(a, b)
+    left.remove_nodes_from([*chips, *nics])
+    return State(system, cluster, size, (*chips, *nics, *lost), tuple(halved), left)
