@@ -22,7 +22,7 @@ from trninv.cli.main import main
 
 PAGE = ROOT / "docs/live-fleet.md"
 _FENCE = re.compile(r"```console\n(.*?)```", re.DOTALL)
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?\+00:00")
 _GENERATOR = "python tests/fleet_outputs.py"
 
 
@@ -37,17 +37,17 @@ def follow(page: str, database: str, directory: Path) -> str:
 
 def _shown(block: str, database: str) -> str:
     lines = [line for line in block.splitlines() if line.startswith("$ ")]
-    shown = [f"{line}\n{_TIME.sub('2026-11-22T12:00:00+00:00', _printed(line[2:], database))}" for line in lines]
+    shown = [f"{line}\n{_TIME.sub(_noon, _printed(line[2:], database))}" for line in lines]
     return "\n".join(shown) if any("\n" in each.rstrip("\n") for each in shown) else "".join(shown)
+
+
+def _noon(time: re.Match[str]) -> str:
+    return f"2026-11-22T12:00:00{'.000000' if time[1] else ''}+00:00"
 
 
 def _printed(line: str, database: str) -> str:
     command, _, thrown_away = line.partition(" > ")
-    words = [
-        each
-        for word in shlex.split(command)
-        for each in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
-    ]
+    words = [each for word in shlex.split(command) for each in _expanded(word)]
     out = io.StringIO()
     if command.startswith(_GENERATOR):
         fleet_outputs.main(words[2:])

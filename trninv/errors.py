@@ -196,8 +196,9 @@ class FileError(UsageError):
 
     @property
     def extensions(self) -> dict[str, Any]:
-        """The first hundred faults as well."""
-        return {**super().extensions, "faults": list(self.faults[:100])}
+        """The first hundred faults as well, if it has any."""
+        faults = {"faults": list(self.faults[:100])} if self.faults else {}
+        return super().extensions | faults
 
 
 class RequestError(UsageError):

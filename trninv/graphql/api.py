@@ -267,7 +267,7 @@ class Api:
             answer, as_of = self.fleet.told(asked.question, **asked.values(variables))
             return Response(b'{"data":{' + orjson.dumps(asked.key) + b":" + asked.json(answer) + b"}}", as_of=as_of)
 
-        with suppress(TrninvError, GraphQLError):
+        with suppress(Exception):
             return await self.threads.routing.run(tell)
         return None
 

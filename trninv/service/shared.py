@@ -5,8 +5,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from math import inf
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, Final, TypeVar
+from weakref import finalize
 
 from anyio import Semaphore, fail_after
 from sqlalchemy import Engine
@@ -55,8 +57,8 @@ class Shared:
         keep_log(self.fleet.engine)
         self.metrics, self.log = Metrics(), logger(settings.log)
         self.readers = self._readers()
-        self._directory = None if settings.jobs else TemporaryDirectory(prefix="trninv-jobs-")
-        directory = settings.jobs or Path(self._directory.name if self._directory else "")
+        directory = settings.jobs or Path(mkdtemp(prefix="trninv-jobs-"))
+        self._made = None if settings.jobs else finalize(self, rmtree, directory, ignore_errors=True)
         self.jobs = Jobs(directory, url or settings.database_url)
         self.api = Api(self.fleet, settings, self.readers, self.jobs)
         self._watching, self._watched = Workers(1), engine_of(url or settings.database_url, _WATCH_SECONDS)
@@ -116,8 +118,8 @@ class Shared:
     def close(self) -> None:
         """Close what is open, and end what runs."""
         self.jobs.close()
-        if self._directory:
-            self._directory.cleanup()
+        if self._made:
+            self._made()
         for each in self.readers.fleets:
             each.close()
         for engine in (self._watched, *self.readers.logins.values()):
