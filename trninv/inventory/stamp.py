@@ -13,7 +13,7 @@ from trninv.inventory.bulk import bulk, size
 from trninv.inventory.ids import next_id
 from trninv.inventory.layout import BLOCKS, analyze, staged
 from trninv.inventory.record import model_ids, record_facts, record_models
-from trninv.inventory.schema import ORDER, TABLES
+from trninv.inventory.schema import HELD, ORDER, TABLES
 
 _CLUSTER = TABLES["cluster"]
 
@@ -68,12 +68,25 @@ def seed(
 
 def unseed(connection: Connection, cluster_id: int) -> None:
     """Remove a cluster and everything in it, within the caller's transaction."""
+    _unhold(connection, cluster_id)
     ours = {name: rows_of(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in ORDER}
     rows = sum(connection.scalar(select(func.count()).select_from(ids.subquery())) or 0 for ids in ours.values())
     with bulk(connection, rows, size(connection) - rows):
         for name in reversed(ORDER):
             connection.execute(delete(TABLES[name]).where(TABLES[name].c.id.in_(ours[name])))
     connection.execute(delete(_CLUSTER).where(_CLUSTER.c.id == cluster_id))
+
+
+def _unhold(connection: Connection, cluster_id: int) -> None:
+    """Remove who held the chips of a cluster, and which of its servers were closed."""
+    job = select(TABLES["job"].c.id).where(TABLES["job"].c.cluster_id == cluster_id)
+    server = rows_of("server", cluster_id).with_only_columns(TABLES["server"].c.id)
+    domain = rows_of("domain", cluster_id).with_only_columns(TABLES["domain"].c.id)
+    of = {"allocation": ("job_id", job), "closing": ("server_id", server), "domain_held": ("id", domain)}
+    for name in HELD:
+        table = TABLES[name]
+        column, ids = of.get(name, ("id", job))
+        connection.execute(delete(table).where(table.c[column].in_(ids)))
 
 
 def rows_of(name: str, cluster_id: int) -> Select[Any]:
