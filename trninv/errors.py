@@ -22,10 +22,13 @@ TrninvError
 │   ├── UnknownDocumentError  UNKNOWN_DOCUMENT
 │   ├── UnknownReportError    UNKNOWN_REPORT
 │   ├── UnknownValueError     UNKNOWN_VALUE
+│   ├── UnknownJobError       UNKNOWN_JOB
 │   └── UnknownTokenError     UNKNOWN_TOKEN
 ├── AccessError               exit 1: not allowed
 │   ├── UnauthenticatedError  UNAUTHENTICATED
 │   └── ForbiddenError        FORBIDDEN
+├── ConflictError             CONFLICT
+├── IllegalSizeError          ILLEGAL_SIZE
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
 ├── CostLimitError            COST_LIMIT
 ├── TimeLimitError            TIME_LIMIT
@@ -50,12 +53,14 @@ __all__ = [
     "BusyError",
     "CatalogError",
     "ClusterExistsError",
+    "ConflictError",
     "CostLimitError",
     "DatabaseError",
     "DocumentError",
     "FileError",
     "FilterError",
     "ForbiddenError",
+    "IllegalSizeError",
     "InternalError",
     "LimitError",
     "MethodError",
@@ -75,6 +80,7 @@ __all__ = [
     "UnknownAddressError",
     "UnknownDocumentError",
     "UnknownFactError",
+    "UnknownJobError",
     "UnknownReportError",
     "UnknownSystemError",
     "UnknownTokenError",
@@ -238,6 +244,12 @@ class UnknownValueError(NotFoundError):
     code = "UNKNOWN_VALUE"
 
 
+class UnknownJobError(NotFoundError):
+    """A job that holds nothing."""
+
+    code = "UNKNOWN_JOB"
+
+
 class UnknownTokenError(NotFoundError):
     """A token that was never made."""
 
@@ -260,6 +272,18 @@ class ForbiddenError(AccessError):
     """A valid token whose scope does not allow this."""
 
     code = "FORBIDDEN"
+
+
+class ConflictError(TrninvError):
+    """Chips that another job holds, or that no job may have now; nothing was changed."""
+
+    code = "CONFLICT"
+
+
+class IllegalSizeError(TrninvError):
+    """A number of chips that no scheduler grants to a job there."""
+
+    code = "ILLEGAL_SIZE"
 
 
 class ScopeTooLargeError(TrninvError):

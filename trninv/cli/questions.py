@@ -54,8 +54,8 @@ def values(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
 def _options(of: Parameter) -> list[click.Parameter]:
     """The argument or option of a parameter; a switch for each word but the default, of words that are switches."""
     argument = of.argument
-    if of.required:
-        return [click.Argument([of.name], metavar=argument.metavar or None)]
+    if of.required or argument.positional:
+        return [click.Argument([of.name], metavar=argument.metavar or None, required=of.required)]
     if argument.option == "":
         return [
             click.Option([_dashed(word.name), of.name], flag_value=word.name.lower(), help=word.says)
