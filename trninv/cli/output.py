@@ -84,8 +84,8 @@ class Progress:
         self._shown = True
 
 
-def tell(answer: Answer, rows_at_most: int | None = None) -> None:
-    """Print an answer, what a scenario changes in it, and what it means and rests on."""
+def tell(answer: Answer, rows_at_most: int | None = None, more: Iterable[str] = ()) -> None:
+    """Print an answer, what a scenario changes in it, more lines, and what it means and rests on."""
     for part in answer.told():
         if not isinstance(part, Table):
             click.echo(part)
@@ -94,7 +94,7 @@ def tell(answer: Answer, rows_at_most: int | None = None) -> None:
         rows(part.headers, listed[:rows_at_most])
         if len(listed) > len(listed[:rows_at_most]):
             click.echo(f"… {len(listed) - len(listed[:rows_at_most]):,} more (--top, --format json)")
-    for line in answer.compared():
+    for line in (*answer.compared(), *more):
         click.echo(line)
     _footnotes(answer)
 

@@ -7,14 +7,15 @@ import click
 
 from trninv.cli.output import format_option, show, tell, tell_state
 from trninv.cli.supposing import asking, supposing
+from trninv.jobs import questions as of_jobs
+from trninv.routing import questions as of_routing
 from trninv.routing.question import Parameter, Question
-from trninv.routing.questions import find
 from trninv.units import Capacity
 
 
 def command_of(file: str) -> click.Command:
     """The command that asks the question of a file, of the fleet as it is or as it would be."""
-    question = find(file)
+    question = (of_jobs if file in of_jobs.NAMES else of_routing).find(file)
 
     @click.pass_obj
     def run(database: str, /, down: tuple[str, ...], derate: tuple[str, ...], style: str, **given: Any) -> None:

@@ -12,7 +12,8 @@ from trninv.inventory.state import Condition, condition_of, set_state
 from trninv.inventory.state import events as listed
 
 
-def _you() -> str:
+def you() -> str:
+    """Name of whoever runs the command."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a container's user may have no name
@@ -24,7 +25,7 @@ def _you() -> str:
 @click.argument("state", type=click.Choice(STATES))
 @click.option("--why", required=True, help="The reason, recorded with the change.")
 @click.option("--factor", type=float, metavar="F", help="For degraded: the fraction that still works, such as 0.5.")
-@click.option("--who", default=_you, show_default="you", help="Who says so.")
+@click.option("--who", default=you, show_default="you", help="Who says so.")
 @format_option
 @click.pass_obj
 def set_(  # one parameter an option

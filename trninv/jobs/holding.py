@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from sqlalchemy import Connection, Select, and_, distinct, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -17,6 +17,7 @@ from trninv.errors import ConflictError, LimitError, UnknownJobError, WrongLevel
 from trninv.inventory.address import HOLDS_CHIPS, Place, address_of, chips_of, node_addresses, resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import CARRYING, TABLES
+from trninv.routing.answer import At, Hidden
 
 _T = TABLES
 OURS: Final = "trninv"
@@ -28,42 +29,32 @@ _BATCH = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as its system calls it, and what it holds.
+    """A job as its system calls it, and what it holds."""
 
-    Attributes
-    ----------
-    chips, servers
-        How many of them it holds, or held when it ended.
-    first
-        Address of the first server.
-    wounded
-        Held chips that carry nothing now.
-
-    """
-
-    name: str
-    system: str
-    external_id: str
-    cluster: str
-    chips: int
-    servers: int
-    first: str
-    wounded: int
-    began: str
-    ended: str | None
-    pinned: bool
-    who: str
+    key: Hidden
+    name: Annotated[str, "Its name."]
+    system: Annotated[str, "What runs it; trninv where it was held here."]
+    external_id: Annotated[str, "What its system calls it."]
+    cluster: Annotated[At, "Whose chips it holds."]
+    chips: Annotated[int, "Chips that it holds, spares too, or held when it ended."]
+    servers: Annotated[int, "Servers that they are in."]
+    first: Annotated[At | None, "The first of those."]
+    wounded: Annotated[int, "Chips that it holds and that carry nothing now."]
+    began: Annotated[str, "Since when, UTC."]
+    ended: Annotated[str | None, "Until when; null while it holds them."]
+    pinned: Annotated[bool, "Whether plans leave it where it is."]
+    who: Annotated[str, "Who said so."]
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
     """A server that takes no new jobs, or did until now."""
 
-    server: str
-    since: str
-    until: str | None
-    who: str
-    why: str
+    server: Annotated[At, "The server."]
+    since: Annotated[str, "Since when, UTC."]
+    until: Annotated[str | None, "Until when; null while it is closed."]
+    who: Annotated[str, "Who closed it."]
+    why: Annotated[str, "Why."]
 
 
 def hold(
@@ -198,7 +189,7 @@ def closed(connection: Connection, most: int) -> list[Closing]:
     return _closings(connection, _T["closing"].c.until.is_(None), most)
 
 
-def jobs(connection: Connection, scope: str | None, most: int, *, ended: bool = False, after: int = 0) -> list[Job]:
+def jobs(connection: Connection, scope: str | None, most: int, *, ended: bool = False) -> list[Job]:
     """Jobs that hold chips of a place, or of any; with ``ended`` those as well that did. In the order of their keys.
 
     Raises
@@ -208,9 +199,7 @@ def jobs(connection: Connection, scope: str | None, most: int, *, ended: bool = 
 
     """
     job, allocation = _T["job"], _T["allocation"]
-    query = select(job.c.id).where(job.c.id > after)
-    if not ended:
-        query = query.where(job.c.ended.is_(None))
+    query = select(job.c.id) if ended else select(job.c.id).where(job.c.ended.is_(None))
     if scope is not None:
         place = resolve(connection, scope)
         here = select(allocation.c.job_id).where(allocation.c.chip_id.in_(chips_of(place)))
@@ -246,13 +235,14 @@ def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
     names = _server_names(connection, {row.first for row in rows if row.first})
     return [
         Job(
+            key=row.id,
             name=row.name,
             system=row.system,
             external_id=row.external_id,
             cluster=row.slug,
             chips=row.chips,
             servers=row.servers,
-            first=names.get(row.first, ""),
+            first=names.get(row.first),
             wounded=row.wounded,
             began=row.began,
             ended=row.ended,

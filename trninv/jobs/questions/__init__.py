@@ -5,6 +5,9 @@ from functools import cache
 from trninv.routing.question import Question
 from trninv.routing.questions import declared, files
 
+NAMES = tuple(files(__path__))
+"""Names of their files."""
+
 
 @cache
 def find(name: str) -> Question:
@@ -15,4 +18,4 @@ def find(name: str) -> Question:
 @cache
 def every() -> tuple[Question, ...]:
     """All questions, by file name."""
-    return tuple(map(find, files(__path__)))
+    return tuple(map(find, NAMES))
