@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -130,7 +131,7 @@ def test_a_job_that_never_was(lite_connection: Connection) -> None:
 
 
 @pytest.fixture
-def lite_connection(databases: Databases):  # type: ignore[no-untyped-def] # a generator
+def lite_connection(databases: Databases) -> Iterator[Connection]:
     with connect(databases.seeded("sqlite")) as engine, writing(engine) as connection:
         yield connection
         connection.rollback()
@@ -176,7 +177,9 @@ def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
             with engine.connect().execution_options(writes=True) as connection, connection.begin():
                 if draw.random() < 0.5:
                     chosen = draw.choice(chips)
-                    connection.execute(text(f"UPDATE allocation SET ended = 'y' WHERE chip_id = {chosen} AND ended IS NULL"))
+                    connection.execute(
+                        text(f"UPDATE allocation SET ended = 'y' WHERE chip_id = {chosen} AND ended IS NULL")
+                    )
                     return "released"
                 _raw(connection, 10 + 10 * number, 1 + number % 2, mine)
         except DBAPIError:
@@ -209,7 +212,9 @@ def test_verify_sees_words_that_do_not_say_what_is_held(engine: Engine) -> None:
     with writing(engine) as connection:
         holding.hold(connection, "a", [f"{ULTRA}/s3"], who="me")
         holding.hold(connection, "b", ["trn3-gen2/d0/s35", "trn3-gen2/d0/s0/c1"], who="me")
-        words = {row["id"]: held_mask(row) for row in connection.execute(text("SELECT * FROM domain_held")).mappings()}
+        words = {
+            row["id"]: held_mask(dict(row)) for row in connection.execute(text("SELECT * FROM domain_held")).mappings()
+        }
         assert sorted(words.values()) == [0xFFFF << 48, 0xF << 140 | 2]
         assert list(verify(connection, catalog(), systems())) == []
         connection.execute(text("UPDATE domain_held SET held_0 = held_0 & ~2"))
@@ -228,7 +233,9 @@ def test_words_say_their_chips(mask: int) -> None:
 
 @settings(max_examples=15)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 63), st.booleans()), max_size=12))
-def test_words_follow_any_order_of_holding_and_releasing(databases: Databases, steps: list[tuple[str, int, bool]]) -> None:
+def test_words_follow_any_order_of_holding_and_releasing(
+    databases: Databases, steps: list[tuple[str, int, bool]]
+) -> None:
     with connect(databases.seeded("sqlite")) as engine, writing(engine) as connection:
         for name, chip, takes in steps:
             try:

@@ -45,7 +45,7 @@ def test_an_ultraserver_has_2197_blocks_and_a_server_169() -> None:
     assert len(ULTRA.shapes) == 64
     assert len(ULTRA.shape_of) == 13**3 == 2197
     assert len(SERVER.shape_of) == 13**2
-    sizes = {size: 0 for size in range(1, 65)}
+    sizes = dict.fromkeys(range(1, 65), 0)
     for shape in ULTRA.shape_of.values():
         sizes[prod(shape)] += 1
     assert {size: n for size, n in sizes.items() if n} == {

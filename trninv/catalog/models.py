@@ -372,7 +372,7 @@ def legal_sets(domain: DomainModel) -> tuple[LegalSet, ...]:
     chips = domain.blueprint.chips // servers
     named = [(text, text.removeprefix("any ")) for text in domain.server_sets]
     if unread := next((text for text, numbers in named if not numbers.replace(" ", "").isdecimal()), None):
-        raise CatalogError(f"server_sets: {unread!r} is neither ordinals of servers nor \"any\" and a number")
+        raise CatalogError(f'server_sets: {unread!r} is neither ordinals of servers nor "any" and a number')
     listed = [tuple(map(int, numbers.split())) for text, numbers in named if text == numbers]
     any_of = sorted(int(numbers) for text, numbers in named if text != numbers)
     return (

@@ -34,9 +34,17 @@ def jobs(database: str, scope: str | None, ended: bool, closed: bool, most: int,
         raise LimitError(f"--most {most}: ask for 1 to {MOST:,}")
     with connect(database) as engine, reading(engine) as connection:
         if closed:
-            _show_closings(style, holding.closed(connection, most), "every server takes new jobs")
-        else:
-            _show_jobs(style, holding.jobs(connection, scope, most, ended=ended))
+            shut = holding.closed(connection, most)
+            show(
+                style,
+                shut,
+                lambda: rows(["server", "since", "who", "why"], ([c.server, c.since, c.who, c.why] for c in shut)),
+            )
+            return
+        found = holding.jobs(connection, scope, most, ended=ended)
+    headers = ["job", "system", "chips", "at", "wounded", "began", "ended", "who"]
+    cells = ([_name(j), j.system, j.chips, _at(j), j.wounded, j.began, j.ended, j.who] for j in found)
+    show(style, found, lambda: rows(headers, cells))
 
 
 @click.command()
@@ -61,7 +69,7 @@ def hold(
     """
     with connect(database) as engine, writing(engine) as connection:
         made = holding.hold(connection, job, places, who=who, spares=spares, pinned=pinned)
-    _show_jobs(style, [made])
+    show(style, made, lambda: click.echo(f"{made.name}: holds {counted(made.chips, 'chip')}, {_at(made)}"))
 
 
 @click.command()
@@ -76,7 +84,7 @@ def release(database: str, job: str, style: str) -> None:
     """
     with connect(database) as engine, writing(engine) as connection:
         done = holding.release(connection, job)
-    _show_jobs(style, [done])
+    show(style, done, lambda: click.echo(f"{done.name}: released {counted(done.chips, 'chip')}"))
 
 
 @click.command()
@@ -93,7 +101,7 @@ def close(database: str, servers: tuple[str, ...], why: str, who: str, style: st
     """
     with connect(database) as engine, writing(engine) as connection:
         made = holding.close(connection, servers, who=who, why=why)
-    _show_closings(style, made, "they are closed already")
+    show(style, made, lambda: _tell(made, "takes no new jobs", "they are closed already"))
 
 
 @click.command("open")
@@ -108,15 +116,7 @@ def open_(database: str, servers: tuple[str, ...], style: str) -> None:
     """
     with connect(database) as engine, writing(engine) as connection:
         done = holding.open_(connection, servers)
-    _show_closings(style, done, "they take new jobs already")
-
-
-def _show_jobs(style: str, found: Sequence[Job]) -> None:
-    def table() -> None:
-        headers = ["job", "system", "chips", "at", "wounded", "began", "ended", "who"]
-        rows(headers, ([_name(j), j.system, j.chips, _at(j), j.wounded, j.began, j.ended, j.who] for j in found))
-
-    show(style, found, table)
+    show(style, done, lambda: _tell(done, "takes new jobs", "they take new jobs already"))
 
 
 def _name(job: Job) -> str:
@@ -128,11 +128,8 @@ def _at(job: Job) -> str:
     return f"{job.first} and {counted(more, 'server')} more" if more > 0 else job.first or ""
 
 
-def _show_closings(style: str, found: Sequence[Closing], none: str) -> None:
-    def table() -> None:
-        if not found:
-            click.echo(none)
-            return
-        rows(["server", "since", "until", "who", "why"], ([c.server, c.since, c.until, c.who, c.why] for c in found))
-
-    show(style, found, table)
+def _tell(found: Sequence[Closing], became: str, none: str) -> None:
+    for each in found:
+        click.echo(f"{each.server}: {became}")
+    if not found:
+        click.echo(none)

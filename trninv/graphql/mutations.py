@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import strawberry
 from sqlalchemy import Engine
@@ -17,6 +17,12 @@ from trninv.graphql.things import Located, at_addresses
 from trninv.inventory.database import writing
 from trninv.inventory.state import PPM, Change, Condition, set_state
 from trninv.jobs import holding
+
+_WHO: Final = (
+    "Who says so, where the service asks for no token. With a token it is the token's name: "
+    "leave this out, for any other name is refused."
+)
+_ANY: Final = "Any text; the payload gives it back unchanged."
 
 
 @strawberry.type(description="A change of state.")
@@ -52,14 +58,8 @@ class SetStateInput:
     factor: float | None = strawberry.field(
         default=None, description="Of DEGRADED only: the part that still carries, more than 0 and less than 1."
     )
-    who: str | None = strawberry.field(
-        default=None,
-        description="Who says so, where the service asks for no token. With a token it is the token's name: "
-        "leave this out, for any other name is refused.",
-    )
-    client_mutation_id: str | None = strawberry.field(
-        default=None, description="Any text; the payload gives it back unchanged."
-    )
+    who: str | None = strawberry.field(default=None, description=_WHO)
+    client_mutation_id: str | None = strawberry.field(default=None, description=_ANY)
 
 
 @strawberry.type(description="What setState did.")
@@ -76,14 +76,14 @@ class HoldInput:
     places: list[Address] = strawberry.field(description="Chips, servers, racks and domains of one cluster.")
     spares: list[Address] = strawberry.field(default_factory=list, description="Held in reserve for it.")
     pinned: bool = strawberry.field(default=False, description="Whether plans leave it where it is.")
-    who: str | None = strawberry.field(default=None, description="As of setState.")
-    client_mutation_id: str | None = strawberry.field(default=None, description="As of setState.")
+    who: str | None = strawberry.field(default=None, description=_WHO)
+    client_mutation_id: str | None = strawberry.field(default=None, description=_ANY)
 
 
 @strawberry.input(description="A job that ends.")
 class ReleaseInput:
     job: str = strawberry.field(description="Its name, or SYSTEM:ID of one that another system runs.")
-    client_mutation_id: str | None = strawberry.field(default=None, description="As of setState.")
+    client_mutation_id: str | None = strawberry.field(default=None, description=_ANY)
 
 
 @strawberry.type(description="What hold or release did.")
@@ -96,14 +96,14 @@ class JobPayload:
 class CloseServerInput:
     servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
     why: str = strawberry.field(description="The reason, kept with it.")
-    who: str | None = strawberry.field(default=None, description="As of setState.")
-    client_mutation_id: str | None = strawberry.field(default=None, description="As of setState.")
+    who: str | None = strawberry.field(default=None, description=_WHO)
+    client_mutation_id: str | None = strawberry.field(default=None, description=_ANY)
 
 
 @strawberry.input(description="Servers that take new jobs again.")
 class OpenServerInput:
     servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
-    client_mutation_id: str | None = strawberry.field(default=None, description="As of setState.")
+    client_mutation_id: str | None = strawberry.field(default=None, description=_ANY)
 
 
 @strawberry.type(description="What closeServer or openServer did.")
@@ -147,7 +147,7 @@ class Mutation:
     async def release(
         self,
         info: AppInfo,
-        input: Annotated[ReleaseInput, strawberry.argument(description="Which job.")],  # noqa: A002 # Relay's name
+        input: Annotated[ReleaseInput, strawberry.argument(description="What to end.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
         job = await _written(info, holding.release, input.job)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
@@ -156,7 +156,7 @@ class Mutation:
     async def close_server(
         self,
         info: AppInfo,
-        input: Annotated[CloseServerInput, strawberry.argument(description="Which.")],  # noqa: A002 # Relay's name
+        input: Annotated[CloseServerInput, strawberry.argument(description="What to close.")],  # noqa: A002 # Relay's name
     ) -> ClosingPayload:
         who = _who(info.context.who, input.who)
         closings = await _written(info, holding.close, input.servers, who=who, why=input.why)
@@ -166,7 +166,7 @@ class Mutation:
     async def open_server(
         self,
         info: AppInfo,
-        input: Annotated[OpenServerInput, strawberry.argument(description="Which.")],  # noqa: A002 # Relay's name
+        input: Annotated[OpenServerInput, strawberry.argument(description="What to open.")],  # noqa: A002 # Relay's name
     ) -> ClosingPayload:
         closings = await _written(info, holding.open_, input.servers)
         return ClosingPayload(closings=closings, client_mutation_id=input.client_mutation_id)

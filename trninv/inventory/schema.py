@@ -563,8 +563,8 @@ Table(
     Index(None, "observation_id"),
 )
 
-# Sets of chips of a server, or of servers of a domain, that a job may hold: bit i of the mask is the unit with ordinal i;
-# null: any so many of a rack.
+# Sets of chips of a server, or of servers of a domain, that a job may hold: bit i of the mask is the unit with ordinal
+# i; null: any so many of a rack.
 Table(
     "legal_set",
     METADATA,

@@ -53,7 +53,9 @@ def shape_of(text: str, model: Model, *, as_written: bool) -> tuple[Shape, ...]:
     if not _SHAPE.fullmatch(text):
         raise LimitError(f"shape {text[:40]!r}: write it as 2x2x4, rows, columns and servers")
     if model.torus is None:
-        raise WrongLevelError(f"{model.slug} is switched: a set of its chips has no shape, so ask for --chips or --servers")
+        raise WrongLevelError(
+            f"{model.slug} is switched: a set of its chips has no shape, so ask for --chips or --servers"
+        )
     spans = tuple(map(int, re.split("[xX×]", text)))
     sides = model.torus.sides
     found = model.torus.turned(spans)
@@ -138,4 +140,6 @@ def _enough(model: Model, legal: Legal, memory: Capacity, *, any_block: bool) ->
 
 def _blocks(model: Model, shapes: Sequence[Shape]) -> tuple[int, ...]:
     torus = model.torus
-    return tuple(chain.from_iterable((block.mask for block in torus.blocks(shape)) for shape in shapes)) if torus else ()
+    return (
+        tuple(chain.from_iterable((block.mask for block in torus.blocks(shape)) for shape in shapes)) if torus else ()
+    )

@@ -33,9 +33,7 @@ def gang(stock: Stock, domains: int, *, healthy: bool = False) -> Gang | None:
     The nodes of tier 3 with most free domains are taken, the last one being that with the fewest that suffice; of
     several nodes of a tier above, one that needs the fewest nodes of tier 3, then that with the fewest free domains.
     """
-    each, beside = (
-        catalog().value(stock.model.slug, f"{what}_per_network_node") for what in ("domains", "nodes")
-    )
+    each, beside = (catalog().value(stock.model.slug, f"{what}_per_network_node") for what in ("domains", "nodes"))
     leaves: dict[int, list[int]] = {}
     for row in free_domains(stock, healthy=healthy):
         leaves.setdefault(int(stock.ordinals[row]) // each, []).append(row)

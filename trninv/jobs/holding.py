@@ -54,7 +54,7 @@ class Closing:
     since: Annotated[str, "Since when, UTC."]
     until: Annotated[str | None, "Until when; null while it is closed."]
     who: Annotated[str, "Who closed it."]
-    why: Annotated[str, "Why."]
+    why: Annotated[str, "The reason."]
 
 
 def hold(
@@ -211,7 +211,7 @@ def jobs(connection: Connection, scope: str | None, most: int, *, ended: bool = 
 
 def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
     """Jobs by their keys."""
-    job, allocation, chip, node, server = (_T[name] for name in ("job", "allocation", "chip", "node", "server"))
+    job, allocation, chip, node = (_T[name] for name in ("job", "allocation", "chip", "node"))
     ours = allocation.c.job_id == job.c.id
     last = or_(allocation.c.ended.is_(None), allocation.c.ended == job.c.ended)
     lost = and_(allocation.c.ended.is_(None), node.c.state.not_in(CARRYING))
@@ -341,7 +341,9 @@ def _servers_of(place: Place) -> Select[Any]:
     server = _T["server"]
     columns = {"server": server.c.id, "rack": server.c.rack_id, "domain": server.c.domain_id}
     if place.level not in columns:
-        raise WrongLevelError(f"{place.address} is a {place.level}: name servers, or racks and domains for all of theirs")
+        raise WrongLevelError(
+            f"{place.address} is a {place.level}: name servers, or racks and domains for all of theirs"
+        )
     return select(server.c.id).where(columns[place.level] == place.id).order_by(server.c.id)
 
 

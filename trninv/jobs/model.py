@@ -177,7 +177,7 @@ def _solved(model: Model, mask: int) -> Limits:
 
 def solved(graph: "Graph", chips: int) -> Limits:
     """Limits of any graph whose first nodes are chips, by the solvers."""
-    ends = [node for node in sorted(graph)][:chips]
+    ends = sorted(graph)[:chips]
     gather = solvers.collectives.gather(graph, dict.fromkeys(ends, 1))
     rate = int(gather.rate * (chips - 1)) if gather else 0
     return Limits(rate, int(solvers.bisection.bisect(graph, ends).upper))

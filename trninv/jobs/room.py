@@ -111,4 +111,3 @@ def stranded(stock: Stock, legal: Legal) -> list[Stranded]:
         )
         found.append(Stranded(size, jobs, left, left - whole_again, whole_again - open_again, open_again))
     return found
-

@@ -90,7 +90,8 @@ class Search:
         """Kinds of free sets × wanted sets: whether all chips are free."""
         if self._any_of is None:
             return holding(self._free, self._sets)
-        return self._of[None, :] == np.arange(len(self._free))[:, None]
+        kinds = np.arange(len(self._free))
+        return np.equal.outer(kinds, self._of)
 
     @cached_property
     def intact(self) -> NDArray[np.bool_]:
@@ -98,7 +99,7 @@ class Search:
         found = self.free.copy()
         for of, lost in self._damaged():
             for broken in words(lost.broken, self.stock.model.chips):
-                found[of] &= ((self._sets & broken) != broken).any(axis=1)
+                found[of] &= ~self._has(broken)
         return found
 
     @cached_property
@@ -107,8 +108,14 @@ class Search:
         found = np.zeros_like(self.free)
         for of, lost in self._damaged():
             for worn in words(lost.worn, self.stock.model.chips):
-                found[of] |= ((self._sets & worn) == worn).all(axis=1)
+                found[of] |= self._has(worn)
         return found
+
+    def _has(self, link: Words) -> NDArray[np.bool_]:
+        """Which of the wanted sets have all chips of a link; one chip alone needs none."""
+        several = np.array([mask.bit_count() > 1 for mask in self._masks], bool)
+        inside: NDArray[np.bool_] = ((self._sets & link) == link).all(axis=1)
+        return inside & several
 
     def _damaged(self) -> Iterator[tuple[int, Lost]]:
         lost = self.stock.lost
@@ -149,7 +156,7 @@ class Search:
         worn = self.worn if self.stock.lost else np.zeros_like(fit)
         listed = self._ranked(fit & ~worn, k, policy)
         found = [*islice(listed, k)]
-        return found + [*islice(self._ranked(fit & worn, k - len(found), policy, worn=True), k - len(found))]
+        return [*found, *islice(self._ranked(fit & worn, k - len(found), policy, worn=True), k - len(found))]
 
     def _ranked(self, fit: NDArray[np.bool_], k: int, policy: Policy, *, worn: bool = False) -> Iterator[Found]:
         grades = sorted({(-each.all_gather, -each.bisection) for each in self.limits})
@@ -176,7 +183,8 @@ class Search:
     @cached_property
     def _left(self) -> NDArray[np.int64]:
         size = self._masks[0].bit_count() if self._masks else 0
-        return np.bitwise_count(self._free).sum(axis=1, dtype=np.int64) - size
+        free: NDArray[np.int64] = np.bitwise_count(self._free).sum(axis=1, dtype=np.int64)
+        return free - size
 
     @cached_property
     def _harm(self) -> NDArray[np.float64]:
@@ -185,10 +193,12 @@ class Search:
         sets: Words = words([mask for mask, _ in masks], self.stock.model.chips)
         chips = np.array([size for _, size in masks], float) / max(len(self._legal.sets) - 1, 1)
         alive: NDArray[np.float64] = holding(self._free, sets) * chips
-        return alive @ meeting(sets, self._sets).astype(float)
+        lost: NDArray[np.float64] = alive @ meeting(sets, self._sets).astype(float)
+        return lost
 
 
 def fitting(found: Search, least: Limits) -> NDArray[np.bool_]:
     """Intact places whose sets have at least some limits."""
     enough = [each.all_gather >= least.all_gather and each.bisection >= least.bisection for each in found.limits]
-    return found.intact & np.array(enough, bool)[None, :]
+    fit: NDArray[np.bool_] = found.intact & np.array(enough, bool)[None, :]
+    return fit

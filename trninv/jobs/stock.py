@@ -209,7 +209,9 @@ def _closed(connection: Connection, cluster: int) -> list[tuple[int, int]]:
 
 def _damage(connection: Connection, cluster: Any, model: Model) -> Damage:  # of a row
     node, link, first = _T["node"], _T["link"], cluster.first_domain_id
-    parts = [((row.id,), row) for row in connection.execute(select(node).where(is_not_up(node)))]
+    parts: list[tuple[tuple[int, ...], Any]] = [
+        ((row.id,), row) for row in connection.execute(select(node).where(is_not_up(node)))
+    ]
     worn = select(link).where(is_not_up(link), link.c.domain_id >= first, link.c.domain_id < first + cluster.domains)
     parts += [((row.a_id, row.b_id), row) for row in connection.execute(worn)]
     left = ((ids, (row.factor_ppm or PPM) if row.state in CARRYING else 0) for ids, row in parts)

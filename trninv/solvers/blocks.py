@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import permutations, product
 from math import prod
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,9 @@ class Torus:
 
     def mask(self, start: Shape, shape: Shape) -> int:
         """The chips of a box."""
-        along = [[(at + i) % side for i in range(span)] for at, span, side in zip(start, shape, self.sides, strict=True)]
+        along = [
+            [(at + i) % side for i in range(span)] for at, span, side in zip(start, shape, self.sides, strict=True)
+        ]
         return sum(1 << number(each, self.sides) for each in product(*along))
 
     def anchors(self, free: F, shape: Shape) -> F:
@@ -128,7 +130,7 @@ def _blocks(of: Torus, shape: Shape) -> tuple[Block, ...]:
     return tuple(Block(start, shape, of.mask(start, shape)) for start in starts)
 
 
-def _like(free: F, value: int) -> F:
+def _like(free: int | Words, value: int) -> Any:  # as free
     """A number that can be combined with a set."""
     return value if isinstance(free, int) else np.asarray(value, np.uint64)
 

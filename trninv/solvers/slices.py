@@ -44,9 +44,7 @@ def all_gather(sides: Shape, carries: tuple[int, ...], shape: Shape) -> int:
     """Bus bandwidth of an all-gather among the chips of a block, rounded down; 0 of one chip."""
     chips = prod(shape)
     inner = (each for each in product(*(range(1, span + 1) for span in shape)) if each != shape)
-    rates = (
-        Fraction(_into(sides, carries, shape, box) * (chips - 1), chips - prod(box)) for box in inner
-    )
+    rates = (Fraction(_into(sides, carries, shape, box) * (chips - 1), chips - prod(box)) for box in inner)
     return int(min(rates, default=0))
 
 

@@ -83,7 +83,9 @@ class FitsAnswer(Answer):
     def told(self) -> Told:
         if self.why:
             yield f"{self._job()} fits nowhere in {self.of}: {self.why}"
-            yield Table(["of these domains", "are left"], ([step.condition, f"{step.domains:,}"] for step in self.steps))
+            yield Table(
+                ["of these domains", "are left"], ([step.condition, f"{step.domains:,}"] for step in self.steps)
+            )
             return
         where = f"{counted(self.domains, 'domain')} of {self.of}"
         yield f"{self._job()}: fits in {where}, {counted(self.positions, 'position')}"
@@ -144,10 +146,13 @@ def fits(
 ) -> FitsAnswer:
     """Where the next job fits among the free chips of a scope, the best places first; why, if nowhere.
 
-    A shape is a box of links that is all up. Numbers of chips are in sets that schedulers grant, unless any box will do.
+    A shape is a box of links that is all up. Numbers of chips are in sets that schedulers grant, unless any box does.
     """
     there = stock(reader, of, avoid)
-    model, legal = there.model, reader.remembered(("legal", there.model.slug), lambda: legal_of(reader.connection, there.model))
+    model, legal = (
+        there.model,
+        reader.remembered(("legal", there.model.slug), lambda: legal_of(reader.connection, there.model)),
+    )
     wanted = asked(
         model,
         legal,
@@ -160,8 +165,10 @@ def fits(
         as_written=as_written,
     )
     least = Limits(int(min_all_gather or 0), int(min_bisection or 0))
-    found = _several(there, wanted, healthy=healthy) if wanted.domains else _one(
-        there, legal, wanted, least, k, policy, healthy=healthy
+    found = (
+        _several(there, wanted, healthy=healthy)
+        if wanted.domains
+        else _one(there, legal, wanted, least, k, policy, healthy=healthy)
     )
     why = next((step.condition for step in found.steps if not step.domains), None) or found.lacking
     return FitsAnswer(
@@ -190,9 +197,7 @@ class _Result:
     lacking: str | None = None
 
 
-def _one(
-    there: Stock, legal: Legal, wanted: Asked, least: Limits, k: int, policy: Policy, *, healthy: bool
-) -> _Result:
+def _one(there: Stock, legal: Legal, wanted: Asked, least: Limits, k: int, policy: Policy, *, healthy: bool) -> _Result:
     """Within one domain."""
     search = Search(there, legal, wanted.sets)
     fit = fitting(search, least)
@@ -264,7 +269,7 @@ def _placement(there: Stock, found: Found) -> Placement:
         servers=servers,
         chips=mask.bit_count(),
         whole_servers=whole,
-        shape=shape and written(shape),
+        shape=written(shape) if shape else None,
         all_gather=Bandwidth(found.limits.all_gather),
         bisection=Bandwidth(found.limits.bisection),
         degraded=found.worn,
