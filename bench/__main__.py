@@ -18,6 +18,7 @@ from bench.api import api_rows
 from bench.commands import command_rows
 from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
+from bench.jobs import job_rows
 from bench.live import live_rows
 from bench.load import load_rows
 from bench.measure import RAINIER, Row
@@ -35,6 +36,7 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "web": web_rows,
     "load": load_rows,
     "live": live_rows,
+    "jobs": job_rows,
     "explorer": explorer_rows,
     "peers": recorded_rows,
 }
@@ -50,7 +52,8 @@ def main() -> None:
         help="only this one; may repeat. start: commands and the service; commands: whole commands, and questions "
         "about all of a fleet; fleet: loading, and questions about two places; routing: the others; api: GraphQL and "
         "export, and their routes by hand; web: what clients wait for; load: 64 clients while states change; live: "
-        "importing what a fleet reports; explorer: a fleet in chromium; peers: others that are asked the same",
+        "importing what a fleet reports; jobs: where the next one "
+        "fits, hold and release; explorer: a fleet in chromium; peers: others that are asked the same",
     )
     parser.add_argument(
         "--peers", action="store_true", help="install the peers and ask them; otherwise their rows are as recorded"

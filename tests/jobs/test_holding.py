@@ -141,7 +141,7 @@ def _raw(connection: Connection, key: int, job: int, chips: list[int]) -> None:
     rows = [
         {"id": key + at, "job_id": job, "chip_id": chip, "role": "work", "began": "x"} for at, chip in enumerate(chips)
     ]
-    connection.execute(insert(TABLES["allocation"]), rows)
+    connection.execute(insert(TABLES["allocation"]).values(rows))
 
 
 def _two_jobs(engine: Engine) -> list[int]:

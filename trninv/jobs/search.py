@@ -90,8 +90,8 @@ class Search:
         """Kinds of free sets × wanted sets: whether all chips are free."""
         if self._any_of is None:
             return holding(self._free, self._sets)
-        kinds = np.arange(len(self._free))
-        return np.equal.outer(kinds, self._of)
+        found: NDArray[np.bool_] = np.equal.outer(np.arange(len(self._free)), self._of)
+        return found
 
     @cached_property
     def intact(self) -> NDArray[np.bool_]:
@@ -114,8 +114,8 @@ class Search:
     def _has(self, link: Words) -> NDArray[np.bool_]:
         """Which of the wanted sets have all chips of a link; one chip alone needs none."""
         several = np.array([mask.bit_count() > 1 for mask in self._masks], bool)
-        inside: NDArray[np.bool_] = ((self._sets & link) == link).all(axis=1)
-        return inside & several
+        inside: NDArray[np.bool_] = ((self._sets & link) == link).all(axis=1) & several
+        return inside
 
     def _damaged(self) -> Iterator[tuple[int, Lost]]:
         lost = self.stock.lost
@@ -128,7 +128,7 @@ class Search:
 
     def has(self, fit: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether each domain has a place."""
-        found: NDArray[np.bool_] = fit.any(axis=1)[self._class]
+        found: NDArray[np.bool_] = np.logical_or.reduce(fit, axis=1)[self._class]
         return found
 
     def domains(self, fit: NDArray[np.bool_]) -> int:

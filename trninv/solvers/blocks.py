@@ -112,8 +112,9 @@ class Torus:
         """The chips whose next one along an axis is in a set."""
         stride, side = prod(self.sides[axis + 1 :]), self.sides[axis]
         last = self._at(axis, side - 1)
-        ahead = (free >> _like(free, stride)) & _like(free, self._full & ~last)
-        return ahead | ((free << _like(free, stride * (side - 1))) & _like(free, last))
+        ahead: F = (free >> _like(free, stride)) & _like(free, self._full & ~last)
+        back: F = (free << _like(free, stride * (side - 1))) & _like(free, last)
+        return ahead | back
 
     def _at(self, axis: int, place: int) -> int:
         """The chips at a place along an axis."""
