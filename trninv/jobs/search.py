@@ -178,7 +178,8 @@ class Search:
         mask, limits = self._masks[at], self.limits[at]
         if worn:
             limits = self.stock.model.worn_limits(mask, self.stock.lost[row].carried)
-        return Found(row, mask, limits, worn, harm, leaves)
+        sizes = sum(size > 1 for size in self._legal.sets)
+        return Found(row, mask, limits, worn, harm / max(sizes, 1), leaves)
 
     @cached_property
     def _left(self) -> NDArray[np.int64]:
@@ -188,10 +189,10 @@ class Search:
 
     @cached_property
     def _harm(self) -> NDArray[np.float64]:
-        """Kinds of free sets × wanted sets: chips of legal sets that are free before and not after."""
+        """Kinds of free sets × wanted sets: chips of the legal sets, all sizes together, that it breaks up."""
         masks = [(mask, size) for size, masks in self._legal.sets.items() if size > 1 for mask in masks]
         sets: Words = words([mask for mask, _ in masks], self.stock.model.chips)
-        chips = np.array([size for _, size in masks], float) / max(len(self._legal.sets) - 1, 1)
+        chips = np.array([size for _, size in masks], float)  # whole numbers, so that equal sums are equal
         alive: NDArray[np.float64] = holding(self._free, sets) * chips
         lost: NDArray[np.float64] = alive @ meeting(sets, self._sets).astype(float)
         return lost
