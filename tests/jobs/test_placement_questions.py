@@ -83,6 +83,8 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
     answer = own.fits(ULTRA, servers=1, avoid=[f"{ULTRA}/s0", f"{ULTRA}/s1/c3", "trn1.32xlarge/d0"])
     assert [each.places for each in answer.placements] == [(f"{ULTRA}/s2",), (f"{ULTRA}/s3",)]
     assert own.fits(f"{ULTRA}/s2", chips=4).placements[0].places[0] == f"{ULTRA}/s2/c0"
+    nothing = own.fits(f"{ULTRA}/s2", chips=4, avoid=[ULTRA])
+    assert (nothing.free, nothing.placements, nothing.why) == (0, (), "no domain has 4 chips usable")
     assert own.fits("u-trn2x64/r1", servers=1).placements[0].places == (f"{ULTRA}/s2",)
 
 
@@ -104,6 +106,8 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
         ("nowhere", {"chips": 1}, UnknownAddressError, "no cluster"),
         (f"{ULTRA}/s0/efa0", {"chips": 1}, WrongLevelError, "nic"),
         (ULTRA, {"chips": 4, "k": 101}, LimitError, "1 to 100"),
+        (ULTRA, {"domains": 10**7}, LimitError, "1 to 1,000,000"),
+        (ULTRA, {"memory": 2**63}, LimitError, "bytes"),
     ],
 )
 def test_what_can_not_be_asked(

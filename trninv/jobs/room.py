@@ -8,8 +8,8 @@ import numpy as np
 
 from trninv.jobs.model import Legal, Model
 from trninv.jobs.search import Search
-from trninv.jobs.stock import Stock, count
-from trninv.solvers.blocks import Shape, Words, holding, words
+from trninv.jobs.stock import Lost, Stock, count
+from trninv.solvers.blocks import Shape, Torus, Words, holding, whole, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ def largest(stock: Stock, legal: Legal) -> list[Largest]:
     torus, order = stock.model.torus, _order(stock.model)
     free, of = np.unique(stock.free[:, 0], return_inverse=True)
     at = torus.largest(free, order)[of].tolist()
-    for row in stock.lost:
-        at[row] = next((rank for rank, shape in enumerate(order) if _has(stock, legal, row, shape)), len(order))
+    for row, lost in stock.lost.items():
+        at[row] = _first(torus, order, whole(stock.free[row : row + 1])[0], lost)
     return [Largest(prod(order[rank]), order[rank]) if rank < len(order) else Largest(0) for rank in at]
 
 
@@ -43,11 +43,13 @@ def _order(model: Model) -> Sequence[Shape]:
     )
 
 
-def _has(stock: Stock, legal: Legal, row: int, shape: Shape) -> bool:
-    """Whether a damaged domain has a block of a shape with every link."""
-    torus = stock.model.torus
-    masks = [block.mask for block in torus.blocks(shape)] if torus else []
-    return bool(Search(stock.only(row), legal, masks).intact.any())
+def _first(torus: Torus, order: Sequence[Shape], free: int, lost: Lost) -> int:
+    """The place in an order of the first shape that a damaged domain has with every link; its length of none."""
+    for rank, shape in enumerate(order):
+        masks = (block.mask for block in torus.blocks(shape) if free & block.mask == block.mask)
+        if any(all(mask & broken != broken for broken in lost.broken) for mask in masks):
+            return rank
+    return len(order)
 
 
 def _largest_set(stock: Stock, legal: Legal) -> list[Largest]:

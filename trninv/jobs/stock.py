@@ -99,10 +99,6 @@ class Stock:
             (worn if left else broken)[sum(1 << end for end in (wire.a, wire.b) if end < chips)] = None
         return Lost(tuple(broken), tuple(worn), carried)
 
-    def only(self, row: int) -> "Stock":
-        """One domain of it."""
-        return self.rows([row], self.inside)
-
     def rows(self, rows: Sequence[int], inside: Words) -> "Stock":
         """Some domains of it, and of them what is inside."""
         return Stock(
@@ -162,9 +158,9 @@ def stock(reader: Reader, scope: str, avoid: Collection[str] = ()) -> Stock:
             found = replace(found, inside=found.inside & ~_chips(reader.connection, away, cluster, found))
     if place.level == "cluster":
         return found
-    inside = found.inside & _chips(reader.connection, place, cluster, found)
-    rows: Sequence[int] = np.flatnonzero(inside.any(axis=1)).tolist()
-    return found.rows(rows, inside)
+    chips = _chips(reader.connection, place, cluster, found)
+    rows: Sequence[int] = np.flatnonzero(chips.any(axis=1)).tolist()
+    return found.rows(rows, found.inside & chips)
 
 
 def _cluster(connection: Connection, key: int) -> Any:  # a row

@@ -16,6 +16,7 @@ from trninv.jobs.stock import Stock, count, stock
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, CitedFact, Table, Told
 from trninv.routing.question import ROUTED, Argument, Text, question
+from trninv.routing.questions.placement import MOST_MEMORY
 from trninv.routing.wiring import Reader
 from trninv.solvers.blocks import Words
 from trninv.solvers.slices import Limits
@@ -23,6 +24,8 @@ from trninv.units import Bandwidth, Capacity, counted
 
 MOST = 100
 """Places that one answer may list."""
+MOST_CHIPS, MOST_SERVERS = 1_000_000_000, 1_000_000
+"""More than any fleet has."""
 
 _DEFINED = (
     "free chips are up or degraded, held by no job, and in no server that is closed; every position is looked at, "
@@ -129,10 +132,14 @@ def fits(
     shape: Annotated[
         Text | None, Argument("A box of a torus, rows × columns × servers, turned any way.", positional=True)
     ] = None,
-    chips: Annotated[int | None, Argument("So many chips, in a set that schedulers grant.", least=1)] = None,
-    memory: Annotated[Capacity | None, Argument("So much device memory.", least=1, metavar="MEMORY")] = None,
-    servers: Annotated[int | None, Argument("So many whole servers.", least=1)] = None,
-    domains: Annotated[int | None, Argument("So many whole domains.", least=1)] = None,
+    chips: Annotated[
+        int | None, Argument("So many chips, in a set that schedulers grant", least=1, most=MOST_CHIPS)
+    ] = None,
+    memory: Annotated[
+        Capacity | None, Argument("So much device memory.", least=1, most=MOST_MEMORY, metavar="MEMORY")
+    ] = None,
+    servers: Annotated[int | None, Argument("So many whole servers", least=1, most=MOST_SERVERS)] = None,
+    domains: Annotated[int | None, Argument("So many whole domains", least=1, most=MOST_SERVERS)] = None,
     k: Annotated[int, Argument("How many places are listed", least=1, most=MOST, option="-k")] = 3,
     any_block: Annotated[bool, Argument("Any box of a torus, granted by a scheduler or not.")] = False,
     as_written: Annotated[bool, Argument("The shape is not turned.")] = False,
