@@ -15,6 +15,7 @@ from trninv.catalog.models import systems
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["trn1", "trn2", "trn3"])
 def test_a_seed_script_runs_by_itself(name: str) -> None:
     command = [sys.executable, "-m", f"seed.{name}", "--dry-run"]
@@ -38,6 +39,7 @@ def script(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
     return call
 
 
+@pytest.mark.slow
 def test_plain_alembic_and_the_seed_scripts(
     script: Script, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

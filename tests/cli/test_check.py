@@ -60,6 +60,7 @@ def test_every_probe_notices_a_wrong_answer(
     assert str(raised.value).count(fault) == len(check.probes(lite))
 
 
+@pytest.mark.slow
 def test_one_broken_route_is_named_and_ends_with_1(
     run: Run, databases: Databases, faulty: type[Faulty], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +72,7 @@ def test_one_broken_route_is_named_and_ends_with_1(
     assert "service:" not in out
 
 
+@pytest.mark.slow
 def test_the_service_is_checked_with_settings_of_its_own(seeded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"AUTH": "tokens", "PERSISTED_ONLY": "1", "GRAPHIQL": "0", "ALLOWED_HOSTS": "a.example"}.items():
         monkeypatch.setenv(f"TRNINV_{name}", value)

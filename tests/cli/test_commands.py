@@ -369,6 +369,7 @@ def test_who_may_not_read_is_told_so(run: Run, databases: Databases) -> None:
     assert "no tables" not in error
 
 
+@pytest.mark.slow
 def test_up_migrates_seeds_and_answers(run: Run, empty: str) -> None:
     status, out, _ = run("up", "--check", database=empty)
     assert status == 0

@@ -95,6 +95,7 @@ def difference(a: Path, b: Path) -> float:
     return float((np.abs(small(a) - small(b)).max(axis=2) > 24).mean())
 
 
+@pytest.mark.slow
 def test_what_links_two_chips_is_found_by_clicking(opened: Open) -> None:  # noqa: F811
     page = opened()
     page.get_by_role("link", name="u-trn2x64", exact=True).click()

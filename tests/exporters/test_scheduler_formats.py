@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import venv
 from collections.abc import Callable
 from itertools import chain
 from math import log2, prod
@@ -196,32 +194,6 @@ def test_kubernetes_own_schema_takes_the_nodes(run: Run, lab: str, options: list
     run("set", "lab/d1/s2", "maintenance", "--why", "a fan", database=lab)
     for node in yaml.safe_load_all(exported(run, lab, "lab", "kubernetes", *options)):
         kubernetes_validate.validate(node, kubernetes_validate.latest_version(), strict=True)
-
-
-_BY_BOTOCORE = """
-import json, sys
-import botocore.session
-from botocore.validate import ParamValidator
-ec2 = botocore.session.get_session().get_service_model("ec2")
-shape = ec2.operation_model("DescribeInstanceTopology").output_shape
-found = json.load(sys.stdin)
-print(ParamValidator().validate(found, shape).generate_report())
-for instance in found["Instances"]:
-    print(*(set(instance) - set(shape.members["Instances"].member.members)))
-"""
-
-
-@pytest.mark.slow
-def test_botocore_takes_it_for_an_answer_of_ec2(run: Run, lab: str, tmp_path: Path) -> None:
-    venv.create(tmp_path, with_pip=True)  # of its own, since botocore wants another dateutil than trninv
-    python = str(tmp_path / "bin" / "python")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "botocore==1.44.5"], check=True)
-    text = exported(run, lab, "lab", "aws")
-    done = subprocess.run([python, "-c", _BY_BOTOCORE], input=text, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
-    wrong = text.replace('"InstanceType"', '"Instancetype"')
-    done = subprocess.run([python, "-c", _BY_BOTOCORE], input=wrong, capture_output=True, text=True, check=True)
-    assert "Instancetype" in done.stdout
 
 
 def test_an_answer_of_ec2_has_three_network_nodes_and_ids_of_our_own(run: Run, url: str) -> None:

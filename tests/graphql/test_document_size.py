@@ -113,6 +113,7 @@ def document(draw: st.DrawFn) -> str:
     return " ".join(made)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(document())
 @example(chain(200, 3))

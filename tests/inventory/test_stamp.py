@@ -135,6 +135,7 @@ def test_a_changed_catalog_is_refused_beside_older_clusters(engine: Engine) -> N
     assert _everything(engine) == before
 
 
+@pytest.mark.slow
 def test_a_cluster_of_many_domains_with_its_fabric(engine: Engine) -> None:
     """Both ways of loading PostgreSQL: keys made after the rows, and kept while they come."""
     before = _everything(engine)

@@ -131,6 +131,7 @@ def test_a_kill_leaves_nothing_and_the_next_copy_is_whole(used: str, empty: str,
         assert _everything(target) == _everything(source)
 
 
+@pytest.mark.slow
 def test_many_rows_are_loaded_before_their_keys_are_made(databases: Databases) -> None:
     with connect(databases.empty("sqlite")) as source, connect(databases.empty("postgresql")) as target:
         migrate.migrate(source)

@@ -155,6 +155,7 @@ def test_a_database_with_the_views_of_an_older_trninv_is_upgraded(empty: str, pl
         assert (_names(engine), _outdated(engine)) == (set(VIEWS), [])
 
 
+@pytest.mark.slow
 def test_older_revisions_have_no_views(empty: str) -> None:
     seed_everything(empty)
     with connect(empty) as engine:

@@ -136,6 +136,7 @@ def by_program(graph: Graph, ends: list[int], fillers: int = 0) -> Split:
     return integer_program.bisect(problem, sizes, nothing, np.zeros((0, len(problem.carries)), dtype=np.int64), 20_000)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(graph=graphs(), fillers=st.integers(min_value=0, max_value=2))
 def test_trees_below_and_swaps_above_against_every_split(graph: Graph, fillers: int) -> None:
@@ -219,6 +220,7 @@ def test_two_chips_lost_in_a_layer_raise_the_live_value(
         check(of, chips_in(of), split, fillers)
 
 
+@pytest.mark.slow
 def test_an_ultraserver_without_two_chips_of_a_layer(lite_fleet: Fleet) -> None:
     """The same in a documented system: 1,920 GB/s nominal, and live 2,432, within bounds that little work proves."""
     graph = domain(lite_fleet, "u-trn2x64")

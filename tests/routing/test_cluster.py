@@ -302,6 +302,7 @@ def test_what_wear_leaves_of_a_domain_is_what_the_tables_say(databases: Database
             assert up == ([] if above is None else sorted(cut_links(graph, {above}), key=lambda link: link.id))
 
 
+@pytest.mark.slow
 def test_bisection_of_single_chips_against_every_split(databases: Databases) -> None:
     chance = random.Random(3)
     url = seed_clusters(databases.migrated("sqlite"), {"trn1.2xlarge": 7})

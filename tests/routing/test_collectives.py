@@ -234,6 +234,7 @@ def test_a_chain_reduces_faster_than_it_gathers(lite_fleet: Fleet) -> None:
     assert (found.all_reduce_algorithm.lower, found.all_reduce_algorithm.upper) == (96 * GB, 128 * GB)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_which_little_is_left(databases: Databases) -> None:
     with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 3})) as cluster:
         one = cluster.what_if(["c-trn2/d1", "c-trn2/d2"]).collectives("c-trn2")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from sqlalchemy import event
 
 import trninv
@@ -16,6 +17,8 @@ from postgres import Server
 from trninv.errors import TrninvError
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
+
+pytestmark = pytest.mark.slow  # a standby is a server of its own to start
 
 A, B = "trn2-16.48xlarge/d0/s0/c0", "trn2-16.48xlarge/d0/s0/c5"
 LOST, WRITTEN = "trn2-16.48xlarge/d0/s0/c1", ["trn2-16.48xlarge/d0/s0/c4", "trn2-16.48xlarge/d0/s0/c3"]

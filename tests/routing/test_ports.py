@@ -183,6 +183,7 @@ def test_a_chip_does_not_leave_through_its_host(two: Fleet) -> None:
     assert limits.all_to_all.upper <= 31 * 125 * 10**6 / 16 * (1 + 1e-8)  # c0 has 1/100 of its NIC, and nothing else
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["hops", "bandwidth"])
 def test_what_is_remembered_knows_no_host_either(
     databases: Databases, by: str, monkeypatch: pytest.MonkeyPatch

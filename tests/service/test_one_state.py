@@ -8,6 +8,7 @@ from http import HTTPStatus
 from threading import Event, Thread
 from typing import Any
 
+import pytest
 from sqlalchemy import Engine, event, text
 from starlette.testclient import TestClient
 
@@ -123,6 +124,7 @@ def test_a_mutation_answers_from_the_state_that_it_made(seeded: str) -> None:
             assert now.revision == found["extensions"]["asOf"]["revision"]
 
 
+@pytest.mark.slow
 def test_a_report_is_of_the_state_of_its_document(seeded: str) -> None:
     """Or the answer does not claim a revision: on SQLite, where a report has a process of its own."""
     count = f'chips(filter: {{address: {{eq: "{CHIP}"}}, state: {{eq: DOWN}}}}) {{ totalCount }}'

@@ -290,6 +290,7 @@ def test_a_request_that_does_not_arrive_is_given_up(serve: Serve) -> None:
     serve(use, request_seconds=0.2)
 
 
+@pytest.mark.slow
 def test_bombs_are_refused_while_health_answers_and_the_service_ends_when_told(lite: str) -> None:
     """In a process of its own, which ends by SIGTERM when the context does."""
     with serving(lite, TRNINV_LOG="off") as url, ThreadPoolExecutor(len(BOMBS) * 2) as pool:

@@ -22,6 +22,8 @@ from trninv.routing.overview import HEADER
 from trninv.service.app import app
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow  # a standby is a server of its own to start
+
 CHIP = "u-trn2x64/d0/s3/c0"
 _SET = "mutation ($i: SetStateInput!) { setState(input: $i) { changes { after } } }"
 _LOGIN = "stranger"

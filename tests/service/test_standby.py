@@ -21,6 +21,8 @@ from trninv.inventory.transfer import transfer
 from trninv.service.app import app
 from trninv.settings import Settings
 
+pytestmark = pytest.mark.slow  # a standby is a server of its own to start
+
 U = "u-trn2x64/d0"
 _SET = "mutation ($i: SetStateInput!) { setState(input: $i) { changes { after } } }"
 

@@ -181,6 +181,7 @@ def _told(cli: Cli, *arguments: str) -> str:
     return out
 
 
+@pytest.mark.slow
 def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
     (checkout / "trninv" / "topology" / "patterns" / "wheel.py").write_text(PATTERN)
     (checkout / "seed" / "catalog" / "wh1.toml").write_text(GENERATION)
