@@ -93,7 +93,7 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
     [
         (ULTRA, {}, LimitError, "ask for one of"),
         (ULTRA, {"chips": 4, "servers": 1}, LimitError, "ask for one of"),
-        (ULTRA, {"chips": 0}, LimitError, "1 or more"),
+        (ULTRA, {"chips": 0}, LimitError, "ask for 1"),
         (ULTRA, {"chips": 7}, IllegalSizeError, "7 chips are not legal on u-trn2x64; nearest 4 and 8"),
         (ULTRA, {"chips": 5, "any_block": True}, LimitError, "no box"),
         (ULTRA, {"chips": 100}, LimitError, "ask for 64 or 128"),
