@@ -2,7 +2,8 @@
 
 The views of `trninv.reports.views` and the triggers of `trninv.inventory.triggers` are dropped before the first
 revision and, where the last one is the newest, created again: a revision may rebuild any table, and none holds a view
-or such a trigger. Nor does any hold the catalog, so facts that are there are then brought up to date with it.
+or such a trigger. Nor does any hold the catalog, so facts and legal sets that are there are then brought up to date
+with it.
 """
 
 from collections.abc import Collection, Iterable
@@ -12,9 +13,10 @@ from alembic import context
 from sqlalchemy import Connection, make_url, select, text
 
 from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
 from trninv.inventory import chain, triggers
 from trninv.inventory.database import connect, make_directory
-from trninv.inventory.record import record_facts
+from trninv.inventory.record import record_facts, record_legal_sets
 from trninv.inventory.schema import METADATA
 from trninv.reports import views
 from trninv.settings import Settings
@@ -59,6 +61,7 @@ def run(connection: Connection | None) -> None:
                 chain.seal(connection)
             if connection is not None and connection.scalar(select(METADATA.tables["source"].c.id).limit(1)):
                 record_facts(connection, catalog())
+                record_legal_sets(connection, (system.domain for system in systems().systems))
 
 
 def is_nothing_to_do(connection: Connection | None, at: set[str]) -> bool:

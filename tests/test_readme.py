@@ -21,10 +21,12 @@ from trninv.routing.fleet import Fleet
 README = ROOT / "README.md"
 RECIPES = ROOT / "docs/how-to/recipes.md"
 TUTORIAL = ROOT / "docs/tutorial/first-answer.md"
+FOLLOWED = [TUTORIAL, ROOT / "docs/how-to/place-jobs.md"]
+"""Pages that begin with an empty database, and change it."""
 OTHERWISE = {ROOT / "docs/reference/sql.md", ROOT / "docs/reference/schema.md", ROOT / "docs/live-fleet.md"}
 """Pages that have tests of their own: tests/reports/test_reports.py, tests/test_live_fleet.py and below."""
 
-PAGES = [page for page in pages() if FENCE.search(page.read_text()) and page not in OTHERWISE | {TUTORIAL}]
+PAGES = [page for page in pages() if FENCE.search(page.read_text()) and page not in {*OTHERWISE, *FOLLOWED}]
 _EXAMPLES = [(page, number) for page in PAGES for number in range(len(FENCE.findall(page.read_text())))]
 _DRAWN = re.compile(r"^ +trninv (draw .*docs/pictures/.*\.svg)$", re.MULTILINE)
 
@@ -47,8 +49,9 @@ def test_an_example_prints_what_stands_there(fleet: Fleet, page: Path, number: i
     assert found[0] == wanted
 
 
-def test_the_tutorial_leads_from_an_empty_database_to_what_stands_there(empty: str) -> None:
-    assert follow(TUTORIAL.read_text(), empty) == TUTORIAL.read_text()
+@pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
+def test_a_page_leads_from_an_empty_database_to_what_stands_there(empty: str, page: Path) -> None:
+    assert follow(page.read_text(), empty) == page.read_text()
 
 
 def test_the_sql_of_the_schema_page_marks_a_chip(seeded: str) -> None:
@@ -87,9 +90,10 @@ def refreshed(source: str, fleet: Fleet) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as directory:
-        seeded_url, empty_url = (f"sqlite:///{directory}/{name}.db" for name in ("seeded", "empty"))
+        seeded_url = f"sqlite:///{directory}/seeded.db"
         seed_everything(seeded_url)
         with trninv.open(seeded_url) as opened:
             for stale in PAGES:
                 stale.write_text(refreshed(stale.read_text(), opened))
-        TUTORIAL.write_text(follow(TUTORIAL.read_text(), empty_url))
+        for page in FOLLOWED:
+            page.write_text(follow(page.read_text(), f"sqlite:///{directory}/{page.stem}.db"))

@@ -9,7 +9,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trninv.routing.fleet import Fleet
+    from trninv.jobs.fleet import Fleet
 
 __all__ = ["open"]
 
@@ -26,7 +26,7 @@ def open(url: str | None = None, *, seconds: float | None = None) -> "Fleet":  #
 
     """
     from trninv.inventory.database import engine_of  # noqa: PLC0415 # `import trninv` stays light
-    from trninv.routing.fleet import Fleet  # noqa: PLC0415
+    from trninv.jobs.fleet import Fleet  # noqa: PLC0415
     from trninv.settings import Settings  # noqa: PLC0415
 
     return Fleet(engine_of(Settings.load().database_url if url is None else url, seconds))

@@ -23,11 +23,14 @@ TrninvError
 │   ├── UnknownDocumentError  UNKNOWN_DOCUMENT
 │   ├── UnknownReportError    UNKNOWN_REPORT
 │   ├── UnknownValueError     UNKNOWN_VALUE
+│   ├── UnknownJobError       UNKNOWN_JOB
 │   └── UnknownTokenError     UNKNOWN_TOKEN
 ├── AccessError               exit 1: not allowed
 │   ├── UnauthenticatedError  UNAUTHENTICATED
 │   └── ForbiddenError        FORBIDDEN
 ├── AdoptionError             NOT_ADOPTABLE
+├── ConflictError             CONFLICT
+├── IllegalSizeError          ILLEGAL_SIZE
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
 ├── CostLimitError            COST_LIMIT
 ├── TimeLimitError            TIME_LIMIT
@@ -54,12 +57,14 @@ __all__ = [
     "BusyError",
     "CatalogError",
     "ClusterExistsError",
+    "ConflictError",
     "CostLimitError",
     "DatabaseError",
     "DocumentError",
     "FileError",
     "FilterError",
     "ForbiddenError",
+    "IllegalSizeError",
     "InternalError",
     "LimitError",
     "MethodError",
@@ -80,6 +85,7 @@ __all__ = [
     "UnknownAddressError",
     "UnknownDocumentError",
     "UnknownFactError",
+    "UnknownJobError",
     "UnknownReportError",
     "UnknownSystemError",
     "UnknownTokenError",
@@ -255,6 +261,12 @@ class UnknownValueError(NotFoundError):
     code = "UNKNOWN_VALUE"
 
 
+class UnknownJobError(NotFoundError):
+    """A job that holds nothing."""
+
+    code = "UNKNOWN_JOB"
+
+
 class UnknownTokenError(NotFoundError):
     """A token that was never made."""
 
@@ -283,6 +295,18 @@ class AdoptionError(TrninvError):
     """What was imported makes up no cluster."""
 
     code = "NOT_ADOPTABLE"
+
+
+class ConflictError(TrninvError):
+    """Chips that another job holds, or that no job may have now; nothing was changed."""
+
+    code = "CONFLICT"
+
+
+class IllegalSizeError(TrninvError):
+    """A number of chips that no scheduler grants to a job there."""
+
+    code = "ILLEGAL_SIZE"
 
 
 class ScopeTooLargeError(TrninvError):

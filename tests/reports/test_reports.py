@@ -23,6 +23,7 @@ from trninv.errors import LimitError, NotReachableError, SqlError, UnknownReport
 from trninv.inventory import binding, stamp, state
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
+from trninv.jobs import holding
 from trninv.reports.export import TABLES_AND_VIEWS, export, property_graph
 from trninv.reports.guard import checked
 from trninv.reports.library import Report, report, reports
@@ -85,7 +86,12 @@ def two(databases: Databases) -> dict[str, str]:
     for url in urls.values():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(state, "datetime", _Then)
+            patch.setattr(holding, "datetime", _Then)
             wear(url)
+            with connect(url) as engine, writing(engine) as connection:
+                holding.hold(connection, "tune", ["u-trn2x64/d0/s1"], who="tests")
+                holding.hold(connection, "done", ["trn3-gen2/d0/s7"], who="tests")
+                holding.release(connection, "done")
         with connect(url) as engine, writing(engine) as connection:
             stamp.seed(connection, catalog(), few, name="few")
         _stand_there(url)

@@ -34,11 +34,19 @@ class ChipModel:
 
 @dataclass(frozen=True, slots=True)
 class ServerModel:
-    """A server, with the chips of each compute tray in tray order (empty if no document says)."""
+    """A server, with the chips of each compute tray in tray order (empty if no document says).
+
+    Attributes
+    ----------
+    chip_sets
+        Chips that a scheduler gives to a job together, besides a single one and all; fact ``chip_sets`` of its slug.
+
+    """
 
     slug: str
     chip: ChipModel
     trays: tuple[tuple[int, ...], ...] = ()
+    chip_sets: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,9 @@ class DomainModel:
     ----------
     switch
         The model of its switches; None if it has none, or no document names it.
+    server_sets
+        Servers that a job may hold together, besides a single one and all, as "0 1", or "any 3" where any three of a
+        rack do; fact ``server_sets`` of its slug.
 
     """
 
@@ -83,6 +94,7 @@ class DomainModel:
     links: Mapping[str, LinkModel]
     domains_per_rack: int = 1
     switch: SwitchModel | None = None
+    server_sets: tuple[str, ...] = ()
 
     @property
     def nic(self) -> LinkModel:
@@ -273,8 +285,14 @@ class _Declared:
             raise CatalogError(f"no scope {scope!r}: {nearest(scope, _SCOPES)}")
         return LinkModel(slug, technology, scope)
 
-    def _server(self, slug: str, chip: str, trays: tuple[tuple[int, ...], ...] = ()) -> ServerModel:
-        return ServerModel(slug, _named(self.chips, "chip", chip), trays)
+    def _server(
+        self,
+        slug: str,
+        chip: str,
+        trays: tuple[tuple[int, ...], ...] = (),
+        chip_sets: tuple[tuple[int, ...], ...] = (),
+    ) -> ServerModel:
+        return ServerModel(slug, _named(self.chips, "chip", chip), trays, chip_sets)
 
     def _domain(
         self,
@@ -285,6 +303,7 @@ class _Declared:
         links: Mapping[str, str],
         domains_per_rack: int = 1,
         switch: str = "",
+        server_sets: tuple[str, ...] = (),
     ) -> DomainModel:
         parameters = dict(wiring)
         pattern = register.pattern(str(parameters.pop("pattern", "")))
@@ -299,7 +318,9 @@ class _Declared:
         joins = _named(self.switches, "switch", switch) if switch else None
         if joins and not any(node.kind == "switch" for node in blueprint.nodes):
             raise CatalogError(f"its wiring has no switches, so none is a {switch!r}")
-        return DomainModel(slug, name, of, blueprint, wires, domains_per_rack, joins)
+        made = DomainModel(slug, name, of, blueprint, wires, domains_per_rack, joins, server_sets)
+        legal_sets(made)
+        return made
 
     def _system(
         self,
@@ -320,6 +341,60 @@ def _told(where: str) -> Iterator[None]:
         yield
     except CatalogError as error:
         raise type(error)(f"{where}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class LegalSet:
+    """Chips of a server, or servers of a domain, that a job may hold.
+
+    Attributes
+    ----------
+    unit
+        "chip" or "server".
+    ordinal
+        Among those of its size.
+    mask
+        Bit i stands for the unit with ordinal i; None: any so many of a rack.
+
+    """
+
+    unit: str
+    size: int
+    ordinal: int
+    mask: int | None
+
+
+def legal_sets(domain: DomainModel) -> tuple[LegalSet, ...]:
+    """The sets that a job may hold of a domain; one chip, and all of a server or of the domain, always are.
+
+    Raises
+    ------
+    CatalogError
+        A set is not of chips or servers that there are, or two of one size overlap.
+
+    """
+    servers = domain.blueprint.servers
+    chips = domain.blueprint.chips // servers
+    named = [(text, text.removeprefix("any ")) for text in domain.server_sets]
+    if unread := next((text for text, numbers in named if not numbers.replace(" ", "").isdecimal()), None):
+        raise CatalogError(f'server_sets: {unread!r} is neither ordinals of servers nor "any" and a number')
+    listed = [tuple(map(int, numbers.split())) for text, numbers in named if text == numbers]
+    any_of = sorted(int(numbers) for text, numbers in named if text != numbers)
+    return (
+        *_sets("chip", chips, domain.server.chip_sets),
+        *(_sets("server", servers, listed) if servers > 1 else ()),
+        *(LegalSet("server", size, 0, None) for size in any_of),
+    )
+
+
+def _sets(unit: str, there: int, listed: Iterable[tuple[int, ...]]) -> Iterator[LegalSet]:
+    seen: dict[int, list[int]] = {}
+    for members in (*((each,) for each in range(there)), *listed, *([tuple(range(there))] if there > 1 else [])):
+        mask, masks = sum(1 << each for each in set(members)), seen.setdefault(len(members), [])
+        if max(members) >= there or mask.bit_count() < len(members) or any(mask & other for other in masks):
+            raise CatalogError(f"{unit}_sets: {list(members)} is no set of its own among {there} {unit}s")
+        yield LegalSet(unit, len(members), len(masks), mask)
+        masks.append(mask)
 
 
 def _by_slug(models: Iterable[tuple[str, M]]) -> dict[str, M]:

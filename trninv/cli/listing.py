@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_QUESTIONS = _HERE.parent / "routing" / "questions"
+_QUESTIONS = tuple(_HERE.parent / room / "questions" for room in ("routing", "jobs"))
 
 
 def commands_in(module: str) -> dict[str, str]:
@@ -15,7 +15,8 @@ def commands_in(module: str) -> dict[str, str]:
 
 def questions(first: str = "") -> Iterator[tuple[str, str, str]]:
     """Command and file of each question and what it asks, by file; one file may be read before the others."""
-    for file in sorted(_QUESTIONS.glob("[!_]*.py"), key=lambda file: (file.stem != first, file.name)):
+    found = (file for folder in _QUESTIONS for file in folder.glob("[!_]*.py"))
+    for file in sorted(found, key=lambda file: (file.stem != first, file.name)):
         for name, says in _declared(file):
             yield name, file.stem, says
 

@@ -93,8 +93,13 @@ class Progress:
         self._shown = True
 
 
-def tell(answer: Answer, rows_at_most: int | None = None, standing: Mapping[str, str] = _NOBODY) -> None:
-    """Print an answer, what a scenario changes in it, and what it means and rests on.
+def tell(
+    answer: Answer,
+    rows_at_most: int | None = None,
+    standing: Mapping[str, str] = _NOBODY,
+    more: Iterable[str] = (),
+) -> None:
+    """Print an answer, what a scenario changes in it, more lines, and what it means and rests on.
 
     Parameters
     ----------
@@ -114,7 +119,7 @@ def tell(answer: Answer, rows_at_most: int | None = None, standing: Mapping[str,
         rows(headers, listed[:rows_at_most])
         if len(listed) > len(listed[:rows_at_most]):
             click.echo(f"… {len(listed) - len(listed[:rows_at_most]):,} more (--top, --format json)")
-    for line in answer.compared():
+    for line in (*answer.compared(), *more):
         click.echo(line)
     _footnotes(answer)
 

@@ -7,14 +7,15 @@ import click
 
 from trninv.cli.output import format_option, servers_in, show, tell, tell_state
 from trninv.cli.supposing import asking, supposing
+from trninv.jobs import questions as of_jobs
+from trninv.routing import questions as of_routing
 from trninv.routing.question import Parameter, Question
-from trninv.routing.questions import find
 from trninv.units import Capacity
 
 
 def command_of(file: str) -> click.Command:
     """The command that asks the question of a file, of the fleet as it is or as it would be."""
-    question = find(file)
+    question = (of_jobs if file in of_jobs.NAMES else of_routing).find(file)
 
     @click.pass_obj
     def run(
@@ -57,8 +58,8 @@ def values(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
 def _options(of: Parameter) -> list[click.Parameter]:
     """The argument or option of a parameter; a switch for each word but the default, of words that are switches."""
     argument = of.argument
-    if of.required:
-        return [click.Argument([of.name], metavar=argument.metavar or None)]
+    if of.required or argument.positional:
+        return [click.Argument([of.name], metavar=argument.metavar or None, required=of.required)]
     if argument.option == "":
         return [
             click.Option([_dashed(word.name), of.name], flag_value=word.name.lower(), help=word.says)

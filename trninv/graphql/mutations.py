@@ -1,5 +1,6 @@
 """The Mutation type: what operators set. Every change is kept with who made it and why."""
 
+from collections.abc import Callable
 from enum import Enum
 from functools import partial
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from sqlalchemy import Engine
 
 from trninv.errors import ForbiddenError
 from trninv.graphql import bindings
+from trninv.graphql.answers import object_type
 from trninv.graphql.bindings import (
     MUTATION_ID,
     SAME_ID,
@@ -20,12 +22,14 @@ from trninv.graphql.bindings import (
 )
 from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import State
+from trninv.graphql.lazy import list_of
 from trninv.graphql.questions import arguments_of
 from trninv.graphql.scalars import Address
 from trninv.graphql.sweeps import Key, SweepJob, jobs_of
 from trninv.graphql.things import Located, at_addresses
 from trninv.inventory.database import writing
 from trninv.inventory.state import PPM, Change, Condition, set_state
+from trninv.jobs import holding
 from trninv.routing.question import ROUTED
 from trninv.routing.questions import find
 
@@ -92,6 +96,51 @@ def _start_sweep() -> Any:
     return field
 
 
+@strawberry.input(description="Chips for a job.")
+class HoldInput:
+    job: str = strawberry.field(description="Name of the job.")
+    places: list[Address] = strawberry.field(description="Chips, servers, racks and domains of one cluster.")
+    spares: list[Address] = strawberry.field(default_factory=list, description="Held in reserve for it.")
+    pinned: bool = strawberry.field(default=False, description="Whether plans leave it where it is.")
+    who: str | None = strawberry.field(default=None, description=WHO)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+
+
+@strawberry.input(description="A job that ends.")
+class ReleaseInput:
+    job: str = strawberry.field(description="Its name, or SYSTEM:ID of one that another system runs.")
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+
+
+@strawberry.type(description="What hold or release did.")
+class JobPayload:
+    job: Any = strawberry.field(description="The job as it is now.", graphql_type=object_type(holding.Job))
+    client_mutation_id: str | None = strawberry.field(description=SAME_ID)
+
+
+@strawberry.input(description="Servers that take no new jobs.")
+class CloseServerInput:
+    servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
+    why: str = strawberry.field(description="The reason, kept with it.")
+    who: str | None = strawberry.field(default=None, description=WHO)
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+
+
+@strawberry.input(description="Servers that take new jobs again.")
+class OpenServerInput:
+    servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+
+
+@strawberry.type(description="What closeServer or openServer did.")
+class ClosingPayload:
+    closings: list[Any] = strawberry.field(
+        description="Each server that is closed or open now, and was not before.",
+        graphql_type=list_of(object_type(holding.Closing)),
+    )
+    client_mutation_id: str | None = strawberry.field(description=SAME_ID)
+
+
 @strawberry.type(description="Change what the inventory says; needs a token of scope operate where tokens are on.")
 class Mutation:
     @strawberry.mutation(description="Give things a state: all of them, or none where one can't have it.")
@@ -133,6 +182,55 @@ class Mutation:
     async def cancel_sweep(self, info: AppInfo, id: Key) -> SweepJob | None:  # noqa: A002
         found = await info.context.ask(jobs_of(info).cancel, str(id))
         return SweepJob.of(found) if found else None
+
+    @strawberry.mutation(description="Hold the chips of places for a job: all of them, or none. Again is no change.")
+    async def hold(
+        self,
+        info: AppInfo,
+        input: Annotated[HoldInput, strawberry.argument(description="What to hold.")],  # noqa: A002 # Relay's name
+    ) -> JobPayload:
+        who = _who(info.context.who, input.who)
+        more = {"who": who, "spares": input.spares, "pinned": input.pinned}
+        job = await _written(info, holding.hold, input.job, input.places, **more)
+        return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
+
+    @strawberry.mutation(description="End a job, and give its chips back. Again is no change.")
+    async def release(
+        self,
+        info: AppInfo,
+        input: Annotated[ReleaseInput, strawberry.argument(description="What to end.")],  # noqa: A002 # Relay's name
+    ) -> JobPayload:
+        job = await _written(info, holding.release, input.job)
+        return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
+
+    @strawberry.mutation(description="Let servers take no new jobs; what runs there goes on.")
+    async def close_server(
+        self,
+        info: AppInfo,
+        input: Annotated[CloseServerInput, strawberry.argument(description="What to close.")],  # noqa: A002 # Relay's name
+    ) -> ClosingPayload:
+        who = _who(info.context.who, input.who)
+        closings = await _written(info, holding.close, input.servers, who=who, why=input.why)
+        return ClosingPayload(closings=closings, client_mutation_id=input.client_mutation_id)
+
+    @strawberry.mutation(description="Let servers take new jobs again.")
+    async def open_server(
+        self,
+        info: AppInfo,
+        input: Annotated[OpenServerInput, strawberry.argument(description="What to open.")],  # noqa: A002 # Relay's name
+    ) -> ClosingPayload:
+        closings = await _written(info, holding.open_, input.servers)
+        return ClosingPayload(closings=closings, client_mutation_id=input.client_mutation_id)
+
+
+async def _written(info: AppInfo, change: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """What a change of the database gives, made in one transaction."""
+
+    def run() -> Any:
+        with writing(info.context.fleet.engine) as connection:
+            return change(connection, *arguments, **named)
+
+    return await info.context.write(run)
 
 
 def _who(holder: str, said: str | None) -> str:

@@ -12,6 +12,7 @@ from strawberry.types.field import StrawberryField
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, UnknownAddressError
 from trninv.graphql import bindings, drift, rows
+from trninv.graphql.answers import object_type
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
 from trninv.graphql.enums import TokenScope
@@ -25,6 +26,7 @@ from trninv.graphql.sweeps import Key, SweepJob, jobs_of
 from trninv.graphql.systems import Conflict, System, conflicts_about
 from trninv.graphql.things import Located, Node, at_addresses, listed, made
 from trninv.inventory.kinds import KINDS
+from trninv.jobs import holding
 from trninv.reports import library
 from trninv.routing.question import ROUTED
 
@@ -69,6 +71,8 @@ _MORE: Final[Mapping[str, Sequence[Offered]]] = {
     "facts": (*_ABOUT, ("disputed", bool, "Whether sources disagree on it; null: either.")),
     "links": (("between", Between, "Only links that join these two places, in either direction."),),
 }
+MAX_JOBS = 100_000
+"""Of which a page is taken."""
 MAX_IDS = 1_000
 """Of one look-up by ids."""
 
@@ -189,6 +193,16 @@ class Query(Questions):
         bindings.cursor,
         bindings.OFFERED,
     )
+    jobs = paged(
+        object_type(holding.Job),
+        "Jobs that hold chips, the oldest first.",
+        lambda _self, info, asked: info.context.read(_jobs, asked.get("of"), asked.get("ended")),
+        lambda job: str(job.key),
+        (
+            ("of", Address, "Only those that hold chips of this place."),
+            ("ended", bool, "Whether those that have ended are listed as well."),
+        ),
+    )
 
     @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")
     def reports(self, info: AppInfo) -> list[Report]:
@@ -202,6 +216,10 @@ class Query(Questions):
     @strawberry.field(description="Every source.", graphql_type=lazy_list("Source"))
     async def sources(self, info: AppInfo) -> list[Any]:
         return await _all(info, "source")
+
+
+def _jobs(connection: Connection, of: str | None, ended: bool | None) -> list[holding.Job]:
+    return holding.jobs(connection, of, MAX_JOBS, ended=bool(ended))
 
 
 async def _all(info: AppInfo, kind: str) -> list[Any]:

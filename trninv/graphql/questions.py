@@ -13,12 +13,14 @@ from trninv.graphql.answers import object_type, word_type
 from trninv.graphql.context import AppInfo
 from trninv.graphql.lazy import list_of
 from trninv.graphql.scalars import Address, BandwidthInput, BigInt
+from trninv.jobs import questions as of_jobs
 from trninv.routing.fleet import Fleet
-from trninv.routing.question import Parameter, Question
+from trninv.routing.question import Parameter, Question, Text
 from trninv.routing.questions import every
 
 _FORMS: Final[dict[type, Any]] = {
     str: Address,
+    Text: str,
     tuple: list_of(Address),
     bool: bool,
     int: int,
@@ -74,7 +76,7 @@ class Questions:
     """The questions: what Query and Scenario have in common."""
 
 
-for _question in every():
+for _question in (*every(), *of_jobs.every()):
     if _question.field:
         setattr(Questions, _question.field, _field(_question))
 strawberry.type(Questions)

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from sqlalchemy import (
     Connection,
-    ForeignKeyConstraint,
     PrimaryKeyConstraint,
     Table,
     UniqueConstraint,
@@ -52,7 +51,8 @@ def _without_indexes(connection: Connection) -> Iterator[None]:
     tables = [TABLES[name] for name in ORDER]
     found = [constraint for table in tables for constraint in table.constraints]
     keys = [constraint for constraint in found if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)]
-    foreign = [constraint for constraint in found if isinstance(constraint, ForeignKeyConstraint)]
+    every = (constraint for table in TABLES.values() for constraint in table.foreign_key_constraints)
+    foreign = [each for each in every if each.table in tables or each.referred_table in tables]
     indexes = [index for table in tables for index in table.indexes]
     for constraint in (*foreign, *keys):
         connection.execute(DropConstraint(constraint))

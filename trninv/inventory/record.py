@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, insert, select, update
 
 from trninv.catalog.facts import Catalog, difference, render
-from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel
+from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, legal_sets
 from trninv.errors import DatabaseError
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
@@ -56,6 +56,40 @@ def record_models(connection: Connection, catalog: Catalog, domains: Sequence[Do
             else:
                 ids[row["slug"]] = next_id(connection, table)
                 connection.execute(insert(table).values(id=ids[row["slug"]], **values))
+    record_legal_sets(connection, domains)
+
+
+def record_legal_sets(connection: Connection, domains: Iterable[DomainModel]) -> None:
+    """Bring the sets that a job may hold of some models of domains up to date with the catalog, where they differ."""
+    table = TABLES["legal_set"]
+    for key, wanted in legal_rows(connection, domains).items():
+        if recorded_sets(connection, key) == wanted:
+            continue
+        connection.execute(delete(table).where(table.c.domain_model_id == key))
+        first = next_id(connection, table)
+        connection.execute(insert(table), [{"id": first + at, **row} for at, row in enumerate(wanted)])
+
+
+def legal_rows(connection: Connection, domains: Iterable[DomainModel]) -> dict[int, list[dict[str, Any]]]:
+    """Rows of legal_set, without ids, by the id of each model that the database has."""
+    ids = model_ids(connection, TABLES["domain_model"])
+    known = {domain.slug: domain for domain in domains if domain.slug in ids}
+    return {
+        ids[slug]: sorted(
+            ({"domain_model_id": ids[slug], **asdict(each)} for each in legal_sets(domain)),
+            key=lambda row: (row["unit"], row["size"], row["ordinal"]),
+        )
+        for slug, domain in known.items()
+    }
+
+
+def recorded_sets(connection: Connection, domain_model: int) -> list[dict[str, Any]]:
+    """Rows of legal_set as they are, in the order of `legal_rows`."""
+    table = TABLES["legal_set"]
+    query = select(*(column for column in table.c if column.name != "id")).where(
+        table.c.domain_model_id == domain_model
+    )
+    return [dict(row) for row in connection.execute(query.order_by("unit", "size", "ordinal")).mappings()]
 
 
 def recorded(connection: Connection, table: Table) -> list[dict[str, Any]]:

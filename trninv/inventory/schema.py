@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 
 from trninv.catalog.facts import DIFFERENCES, DIRECTIONS, KINDS
+from trninv.inventory.held import WORDS
 from trninv.inventory.rules import SEVERITIES
 
 METADATA = MetaData(
@@ -151,6 +152,12 @@ def is_not_up(table: FromClause) -> ColumnElement[bool]:
 def not_up(table: str) -> Index:
     """Index over the few rows that are not up."""
     return Index(f"ix_{table}_not_up", "id", sqlite_where=_IS_NOT_UP)
+
+
+def one_at_a_time(table: str, *columns: str, ended: str) -> Index:
+    """Index that allows one row of the same columns that has not ended."""
+    name = f"uq_{table}_{'_'.join(columns)}_now"
+    return Index(name, *columns, unique=True, sqlite_where=text(f"{ended} IS NULL"))
 
 
 def narrow_on_postgresql() -> None:
@@ -681,6 +688,88 @@ Table(
     Index(None, "address"),
     Index("ix_finding_open", "rule", sqlite_where=text("cleared_at IS NULL")),
 )
+
+# Sets of chips of a server, or of servers of a domain, that a job may hold: bit i of the mask is the unit with ordinal
+# i; null: any so many of a rack.
+Table(
+    "legal_set",
+    METADATA,
+    key(),
+    reference("domain_model_id", "domain_model"),
+    required("unit", Text),
+    required("size", Integer),
+    required("ordinal", Integer),
+    Column("mask", BIG),
+    one_of("unit", ("chip", "server")),
+    positive("size"),
+    ordinal(),
+    UniqueConstraint("domain_model_id", "unit", "size", "ordinal"),
+    sqlite_strict=True,
+)
+
+# Work that holds chips, as its system calls it.
+Table(
+    "job",
+    METADATA,
+    key(),
+    reference("cluster_id", "cluster"),
+    required("name", Text),
+    required("system", Text),
+    required("external_id", Text),
+    Column("submitted", Text),
+    required("began", Text),
+    Column("ended", Text),
+    Column("priority", Integer),
+    required("pinned", Integer, server_default="0"),
+    required("who", Text),
+    CheckConstraint("pinned IN (0, 1)", name="pinned"),
+    Index(None, "cluster_id"),
+    one_at_a_time("job", "system", "external_id", ended="ended"),
+    sqlite_strict=True,
+)
+
+# A chip that a job holds, from when to when; rows end, and are not deleted. Strict, so that a driver's odd number never
+# goes past the index that allows a chip one holder.
+Table(
+    "allocation",
+    METADATA,
+    key(),
+    reference("job_id", "job"),
+    reference("chip_id", "chip"),
+    required("role", Text),
+    required("began", Text),
+    Column("ended", Text),
+    one_of("role", ("work", "spare")),
+    Index(None, "job_id"),
+    one_at_a_time("allocation", "chip_id", ended="ended"),
+    sqlite_strict=True,
+)
+
+# A server that takes no new jobs, from when to when; what runs there goes on.
+Table(
+    "closing",
+    METADATA,
+    key(),
+    reference("server_id", "server"),
+    required("since", Text),
+    Column("until", Text),
+    required("who", Text),
+    required("why", Text),
+    one_at_a_time("closing", "server_id", ended="until"),
+    sqlite_strict=True,
+)
+
+# The chips of a domain that are held, 64 a word, bit by server and ordinal; no row where none is. Triggers keep it.
+Table(
+    "domain_held",
+    METADATA,
+    key(of="domain"),
+    *(required(f"held_{word}", BIG) for word in range(WORDS)),
+    sqlite_strict=True,
+)
+
+HELD = ("allocation", "closing", "domain_held", "job")
+"""Tables of who holds the chips of a cluster, in the order in which their rows go."""
 
 KEPT = (
     "state_event",

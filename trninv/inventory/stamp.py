@@ -16,7 +16,7 @@ from trninv.inventory.ids import next_id
 from trninv.inventory.layout import BLOCKS, wanted
 from trninv.inventory.plan import ADOPTED, Plan
 from trninv.inventory.record import model_ids, record_facts, record_models
-from trninv.inventory.schema import ORDER, TABLES
+from trninv.inventory.schema import HELD, ORDER, TABLES
 from trninv.inventory.staging import analyze
 from trninv.units import counted
 
@@ -97,6 +97,7 @@ def unseed(connection: Connection, cluster_id: int) -> int:
         How many bindings ended.
 
     """
+    _unhold(connection, cluster_id)
     ours = {name: rows_of(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in ORDER}
     rows = sum(connection.scalar(select(func.count()).select_from(ids.subquery())) or 0 for ids in ours.values())
     ended = end_all(connection, ours["server"], who="trninv unseed")
@@ -105,6 +106,18 @@ def unseed(connection: Connection, cluster_id: int) -> int:
             connection.execute(delete(TABLES[name]).where(TABLES[name].c.id.in_(ours[name])))
     connection.execute(delete(_CLUSTER).where(_CLUSTER.c.id == cluster_id))
     return ended
+
+
+def _unhold(connection: Connection, cluster_id: int) -> None:
+    """Remove who held the chips of a cluster, and which of its servers were closed."""
+    job = select(TABLES["job"].c.id).where(TABLES["job"].c.cluster_id == cluster_id)
+    server = rows_of("server", cluster_id).with_only_columns(TABLES["server"].c.id)
+    domain = rows_of("domain", cluster_id).with_only_columns(TABLES["domain"].c.id)
+    of = {"allocation": ("job_id", job), "closing": ("server_id", server), "domain_held": ("id", domain)}
+    for name in HELD:
+        table = TABLES[name]
+        column, ids = of.get(name, ("id", job))
+        connection.execute(delete(table).where(table.c[column].in_(ids)))
 
 
 def rows_of(name: str, cluster_id: int) -> Select[Any]:

@@ -15,7 +15,8 @@ from trninv.inventory.database import display
 from trninv.inventory.schema import KEPT, METADATA
 
 _BATCH = 5_000
-_TABLES = METADATA.sorted_tables
+_TABLES = sorted(METADATA.sorted_tables, key=lambda table: table.name == "allocation")
+"""By their foreign keys; who holds chips comes last, since triggers then say it again of `domain_held`."""
 Progress = Callable[[str, int, int], None]
 """Called with what is done to which table, the number of rows done, and the number of rows in all."""
 

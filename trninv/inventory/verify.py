@@ -13,9 +13,10 @@ from trninv.errors import AddressError
 from trninv.inventory import triggers
 from trninv.inventory.address import cluster_name
 from trninv.inventory.chain import Chain
+from trninv.inventory.held import held_row
 from trninv.inventory.layout import wanted
 from trninv.inventory.plan import Plan, plan_of
-from trninv.inventory.record import fact_rows, model_ids, model_rows, recorded
+from trninv.inventory.record import fact_rows, legal_rows, model_ids, model_rows, recorded, recorded_sets
 from trninv.inventory.schema import NODE_KINDS, ORDER, TABLES
 from trninv.inventory.stamp import rows_of
 from trninv.inventory.totals import totals
@@ -44,6 +45,8 @@ class Difference:
 def verify(connection: Connection, catalog: Catalog, systems: Systems, slug: str | None = None) -> Iterator[Difference]:
     """Differences in the catalog's tables, and in one cluster or all."""
     yield from _facts(connection, catalog)
+    yield from _legal_sets(connection, systems)
+    yield from _held(connection)
     yield from _unknown_models(connection, catalog, systems)
     table = TABLES["cluster"]
     wanted = select(table).order_by(table.c.id)
@@ -156,6 +159,28 @@ def _strays(connection: Connection, clusters: Sequence[RowMapping]) -> Iterator[
 def _facts(connection: Connection, catalog: Catalog) -> Iterator[Difference]:
     for name, rows in fact_rows(catalog).items():
         yield from _compare("", name, rows, recorded(connection, TABLES[name]))
+
+
+def _legal_sets(connection: Connection, systems: Systems) -> Iterator[Difference]:
+    domains = (system.domain for system in systems.systems)
+    for model, must in legal_rows(connection, domains).items():
+        yield from _compare("", "legal_set", must, recorded_sets(connection, model))
+
+
+def _held(connection: Connection) -> Iterator[Difference]:
+    """The words of held chips, which triggers keep, against the rows of who holds them."""
+    allocation, chip, server, model = (TABLES[name] for name in ("allocation", "chip", "server", "server_model"))
+    bit = (server.c.ordinal * model.c.chips + chip.c.ordinal).label("bit")
+    query = select(server.c.domain_id, bit).select_from(
+        allocation.join(chip, chip.c.id == allocation.c.chip_id)
+        .join(server, server.c.id == chip.c.server_id)
+        .join(model, model.c.id == server.c.server_model_id)
+    )
+    masks = Counter[int]()
+    for row in connection.execute(query.where(allocation.c.ended.is_(None))):
+        masks[row.domain_id] |= 1 << row.bit
+    must = [held_row(domain, mask) for domain, mask in sorted(masks.items())]
+    yield from _compare("", "domain_held", must, recorded(connection, TABLES["domain_held"]))
 
 
 def _models(connection: Connection, catalog: Catalog, plan: Plan, slug: str) -> Iterator[Difference]:

@@ -83,7 +83,7 @@ class Fleet:
         """Equal for equal states of the database; None where they can't be told apart."""
         return self._wirings.current()
 
-    def in_one_state(self) -> "Fleet":
+    def in_one_state(self) -> Self:
         """The same fleet, of which everything is read from one state: that of the first reading, until it is closed.
 
         What reads through it at the same time takes turns.
@@ -129,7 +129,7 @@ class Fleet:
             each._wirings.close()  # noqa: SLF001 # its own
         self.engine.dispose()
 
-    def what_if(self, down: Sequence[str] | str = (), derate: Mapping[str, float | Fraction] | None = None) -> "Fleet":
+    def what_if(self, down: Sequence[str] | str = (), derate: Mapping[str, float | Fraction] | None = None) -> Self:
         """The same questions on a changed wiring; their answers have the unchanged one's as ``baseline``.
 
         Nothing is written. The database stays open when the result is closed.

@@ -26,8 +26,16 @@ A = TypeVar("A", bound=Answer)
 ROUTED: Final = 4_000
 """Price of what routes: milliseconds to seconds of a processor; an object of a GraphQL answer costs 1."""
 
+
+class Text(str):
+    """Words that are no address, such as a shape."""
+
+    __slots__ = ()
+
+
 FORMS: Final = (str, tuple, Choice, bool, int, Capacity, Bandwidth)
-"""What a parameter may be: an address, addresses, one of some words, a switch, a number, bytes, bytes per second."""
+"""What a parameter may be: an address (or `Text`), addresses, one of some words, a switch, a number, bytes, bytes per
+second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,8 @@ class Argument:
         Empty of words that are each a switch of its own.
     metavar
         What stands for the value in the command's help.
+    positional
+        Whether it stands without a name on the command line, though it has a default.
 
     """
 
@@ -56,6 +66,7 @@ class Argument:
     name: str = ""
     option: str | None = None
     metavar: str = ""
+    positional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,15 @@
-"""The reference page of the questions, made from their declarations.
+"""The reference page of the questions, made from their declarations."""
 
-``python -m trninv.routing.reference > docs/reference/questions.md`` writes it.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from trninv.routing.answer import Answer
 from trninv.routing.question import Parameter, Question
-from trninv.routing.questions import every
 from trninv.routing.shown import shown
 
 _HEAD = """# Questions
 
-Made from the declarations in trninv/routing/questions by `python -m trninv.routing.reference`; do not edit it here.
+Made from the declarations in trninv/routing/questions and trninv/jobs/questions by `python -m trninv.jobs.reference`;
+do not edit it here.
 
 Each question is asked on the command line, in GraphQL and in Python (`fleet.ask(find(NAME), …)`, or a method of
 `Fleet`). To suppose things down or derated, use `--down` and `--derate`, `fleet.what_if(…)`, or `whatIf` in GraphQL,
@@ -20,10 +17,10 @@ where a question then costs twice its price. Every bandwidth is of one direction
 """
 
 
-def page() -> str:
+def page(questions: Iterable[Question]) -> str:
     """The page as Markdown."""
     common = [f"- `{each.name}`: {each.says}" for each in shown(Answer)]
-    own = (line for of in every() for line in _lines(of))
+    own = (line for of in questions for line in _lines(of))
     return "\n".join([_HEAD, "Every answer has, beside its own:\n", *common, "", *own])
 
 
@@ -47,7 +44,3 @@ def _row(of: Parameter) -> str:
     default = "required" if of.required else "" if of.default in (None, ()) else f"`{str(of.default).lower()}`"
     words = "".join(f" `{word.name.lower()}`: {word.says}" for word in of.words)
     return f"| `{of.name}` | {default} | {of.says}{words} |"
-
-
-if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201 # a page for a file

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trninv.solvers import (
         arcs,
         bisection,
+        blocks,
         boundary,
         collectives,
         components,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         reach,
         rings,
         shares,
+        slices,
         split,
         symmetry,
         torus_rings,

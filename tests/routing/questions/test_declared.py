@@ -13,16 +13,17 @@ from trninv.cli import questions as commands
 from trninv.errors import CostLimitError, LimitError, UnitError
 from trninv.graphql import limits
 from trninv.graphql.schema import schema
-from trninv.routing import reference
+from trninv.jobs import questions as of_jobs
+from trninv.jobs import reference
+from trninv.jobs.fleet import Fleet
 from trninv.routing.answer import Answer
-from trninv.routing.fleet import Fleet
 from trninv.routing.question import FORMS, ROUTED, Argument, Question, question
 from trninv.routing.questions import every, find
 from trninv.routing.shown import shown
 from trninv.routing.via import Via
 from trninv.units import Bandwidth
 
-EVERY = pytest.mark.parametrize("asked", every(), ids=lambda asked: asked.command)
+EVERY = pytest.mark.parametrize("asked", [*every(), *of_jobs.every()], ids=lambda asked: asked.command)
 ROOT = Path(__file__).parents[3]
 
 
@@ -49,7 +50,7 @@ def test_every_question_has_a_price_an_example_and_words(asked: Question) -> Non
 def test_the_command_takes_what_is_asked(asked: Question) -> None:
     taken = {each.name: each for each in commands.command_of(asked.function.__module__.rpartition(".")[2]).params}
     for each in asked.parameters:
-        assert isinstance(taken[each.name], Option) != each.required
+        assert isinstance(taken[each.name], Option) != (each.required or each.argument.positional)
 
 
 @EVERY
@@ -96,7 +97,7 @@ def test_the_method_of_a_fleet_takes_what_is_asked(asked: Question) -> None:
 
 def test_the_reference_page_is_made_from_the_declarations() -> None:
     page = (ROOT / "docs" / "reference" / "questions.md").read_text(encoding="utf-8")
-    assert page == reference.page(), "run python -m trninv.routing.reference > docs/reference/questions.md"
+    assert page == reference.page(), "run python -m trninv.jobs.reference > docs/reference/questions.md"
 
 
 def test_values_are_read_in_the_forms_of_the_parameters() -> None:

@@ -1,6 +1,7 @@
 """The questions, one file each; a new file here is a new question everywhere."""
 
 import pkgutil
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 
@@ -10,12 +11,22 @@ from trninv.routing.question import Question
 @cache
 def find(name: str) -> Question:
     """The question in the file of that name."""
-    declared = vars(import_module(f"{__name__}.{name}")).values()
-    (found,) = (each for each in declared if isinstance(each, Question))
-    return found
+    return declared(__name__, name)
 
 
 @cache
 def every() -> tuple[Question, ...]:
     """All questions, by file name."""
-    return tuple(find(module.name) for module in pkgutil.iter_modules(__path__))
+    return tuple(map(find, files(__path__)))
+
+
+def declared(package: str, name: str) -> Question:
+    """The question in a file of a package."""
+    values = vars(import_module(f"{package}.{name}")).values()
+    (found,) = (each for each in values if isinstance(each, Question))
+    return found
+
+
+def files(path: Sequence[str]) -> list[str]:
+    """Names of the files of a package of questions."""
+    return [module.name for module in pkgutil.iter_modules(path)]

@@ -75,7 +75,7 @@ def placement(
 
     Best is the chip with the nearest such chips (least radius, then least sum of hops), then the widest paths, then the
     fastest delivery; ties by address. Of a cluster one domain of each kind is tried, 64 kinds at most, and of ties the
-    kind of most domains is taken.
+    kind of most domains is taken. Who holds the chips is not looked at: `fits` does.
     """
     connection = reader.connection
     place = resolve(connection, of)

@@ -1,0 +1,169 @@
+"""Placement in a fleet that is two thirds full: where the next job fits, how much room is left, hold and release."""
+
+import random
+import tempfile
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, and_, delete, func, insert, select, text, update
+from sqlalchemy.exc import DBAPIError
+
+import postgres
+import trninv
+from bench.measure import NAME, RAINIER, Row, seconds, seeded
+from trninv.inventory.bulk import load
+from trninv.inventory.database import connect, writing
+from trninv.inventory.schema import TABLES
+from trninv.jobs.fleet import Fleet
+from trninv.jobs.model import model_of
+from trninv.jobs.stock import Stock, stock
+from trninv.solvers.blocks import whole
+
+_DOMAIN, _SERVER, _ROW = 64, 16, 4
+_MARK_FITS, _MARK_KNOWN, _MARK_LARGEST, _MARK_HOLD = 0.05, 0.015, 0.05, 0.005
+"""Seconds, of Project Rainier."""
+_RACES, _RACED = 10_000, 64
+"""Transactions, and the chips that they want four of each."""
+
+
+def job_rows(directory: Path, domains: int) -> Iterator[Row]:
+    with (
+        tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as place,
+        postgres.server(Path(place)) as pg,
+    ):
+        for name, url in (("SQLite", f"sqlite:///{directory}/ours.db"), ("PostgreSQL", pg.format("postgres"))):
+            seeded(url, domains)
+            with connect(url) as engine, writing(engine) as connection:
+                held = _fill(connection, domains)
+            with trninv.open(url) as fleet:
+                yield from _placed(fleet, name, f"{held:,} of {_DOMAIN * domains:,} chips held", domains)
+                yield from _held(fleet, name, domains)
+                yield _raced(fleet.engine, name)
+
+
+def _fill(connection: Connection, domains: int) -> int:
+    """Half of the servers are one job, of the others a third of the rows."""
+    draw = random.Random(7)
+    first = connection.scalar(text("SELECT first_node_id FROM cluster"))
+    nodes = model_of("u-trn2x64").nodes
+    jobs: list[tuple[object, ...]] = []
+    chips: list[tuple[object, ...]] = []
+    for domain in range(domains):
+        for server in range(_DOMAIN // _SERVER):
+            parts = (
+                [(0, _SERVER)]
+                if draw.random() < 1 / 2
+                else [(row, _ROW) for row in range(0, _SERVER, _ROW) if draw.random() < 1 / 3]
+            )
+            for start, size in parts:
+                key = len(jobs) + 1
+                jobs.append((key, 1, f"j{key}", "bench", str(key), None, "x", None, None, 0, "bench"))
+                at = first + domain * nodes + server * _SERVER + start
+                chips += [(len(chips) + 1 + n, key, at + n, "work", "x", None) for n in range(size)]
+    load(connection, TABLES["job"], jobs)
+    load(connection, TABLES["allocation"], chips)
+    return len(chips)
+
+
+def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
+    def read() -> Stock:
+        with fleet._wirings.reading() as reader:  # noqa: SLF001 # what questions are asked of
+            return stock(reader, NAME)
+
+    there = read()
+    free, torus = whole(there.free), there.model.torus
+    assert torus
+    boxes = [block.mask for shape in torus.turned((2, 2, 4)) for block in torus.blocks(shape)]
+    every = sorted(torus.shape_of, key=int.bit_count, reverse=True)
+    found = fleet.fits(NAME, "2x2x4")
+    assert found.domains == sum(any(each & box == box for box in boxes) for each in free)
+    by_hand = seconds(lambda: [[box for box in boxes if each & box == box] for each in free], 3)
+    largest = seconds(lambda: [next((box for box in every if each & box == box), 0) for each in free], 1)
+
+    def fits() -> object:
+        return fleet.fits(NAME, "2x2x4")
+
+    def anew() -> object:
+        fleet._wirings._known.clear()  # noqa: SLF001 # as after a change
+        fleet._wirings._known.append(type(known)())  # noqa: SLF001
+        return fits()
+
+    known = fleet._wirings._known[0]  # noqa: SLF001
+    whole_answer, in_hand, room = seconds(anew), seconds(fits), seconds(lambda: fleet.free(NAME))
+    loop = "a Python loop over ready masks, without SQL"
+    rows = (
+        ("best 2×2×4 of the fleet, SQL included", whole_answer, by_hand, _MARK_FITS),
+        ("best 2×2×4 of the fleet, sets in hand", in_hand, by_hand, _MARK_KNOWN),
+        ("largest free block of every domain", room, largest, _MARK_LARGEST),
+    )
+    for what, ours, theirs, mark in rows:
+        yield Row(f"{what}, {name}", ours, theirs, loop, note=note)
+        if domains >= RAINIER:
+            yield Row(f"{what}, {name}", ours, mark, "the mark", 1.0)
+
+
+def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
+    """A domain that is emptied first."""
+    chips = select(TABLES["node"].c.id).where(TABLES["node"].c.domain_id == 1, TABLES["node"].c.kind == "chip")
+    allocation = TABLES["allocation"]
+    ours = and_(allocation.c.chip_id.in_(chips), allocation.c.ended.is_(None))
+    with fleet.engine.begin() as connection:
+        keys = list(connection.scalars(chips))
+        connection.execute(update(allocation).where(ours).values(ended="y"))
+
+    def once() -> None:
+        fleet.hold("next", [f"{NAME}/d0"], who="bench")
+        fleet.release("next")
+
+    def plain() -> None:
+        with fleet.engine.begin() as connection:
+            connection.execute(insert(allocation).values(_rows(10**8, keys)))
+        with fleet.engine.begin() as connection:
+            connection.execute(update(allocation).where(ours).values(ended="y"))
+            connection.execute(delete(allocation).where(allocation.c.id >= 10**8))
+
+    took = seconds(once, 9)
+    what = f"hold and release of {_DOMAIN} chips, {name}"
+    yield Row(what, took, seconds(plain, 9), "the same rows by plain SQL, unchecked")
+    if domains >= RAINIER:
+        yield Row(what, took, _MARK_HOLD, "the mark", 1.0)
+
+
+def _raced(engine: Engine, name: str) -> Row:
+    """Two threads that look at nothing hold four of 64 chips each time, or release some."""
+    allocation = TABLES["allocation"]
+    with engine.begin() as connection:
+        newest = select(TABLES["chip"].c.id).order_by(TABLES["chip"].c.id.desc()).limit(_RACED)
+        chips = list(connection.scalars(newest))
+        ours = and_(allocation.c.chip_id.in_(chips), allocation.c.ended.is_(None))
+        connection.execute(update(allocation).where(ours).values(ended="y"))
+    threads = [threading.Thread(target=partial(_race, engine, chips, number)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    held = select(allocation.c.chip_id).where(allocation.c.ended.is_(None)).group_by(allocation.c.chip_id)
+    with engine.connect() as connection:
+        twice = len(connection.execute(held.having(func.count() > 1)).all())
+    return Row(f"chips held twice after {_RACES:,} racing transactions, {name}", twice, 1.0, "one", 0.0, "chips")
+
+
+def _race(engine: Engine, chips: list[int], number: int) -> None:
+    draw, allocation = random.Random(number), TABLES["allocation"]
+    for turn in range(_RACES // 2):
+        mine = sorted(draw.sample(chips, 4))
+        taken = insert(allocation).values(_rows(2 * 10**8 + (turn * 2 + number) * 4, mine))
+        one = and_(allocation.c.chip_id == mine[0], allocation.c.ended.is_(None))
+        try:
+            with engine.connect().execution_options(writes=True) as connection, connection.begin():
+                connection.execute(update(allocation).where(one).values(ended="y") if draw.random() < 1 / 2 else taken)
+        except DBAPIError:  # refused, as one of two must be
+            continue
+
+
+def _rows(first: int, chips: list[int]) -> list[dict[str, object]]:
+    """Rows of allocation."""
+    made = enumerate(chips, start=first)
+    return [{"id": key, "job_id": 1, "chip_id": chip, "role": "work", "began": "x"} for key, chip in made]

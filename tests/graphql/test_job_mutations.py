@@ -1,0 +1,70 @@
+"""Jobs in GraphQL: mutations with their payloads, the list, and who may."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+import trninv
+from conftest import services
+from trninv.graphql.api import Request
+
+ULTRA = "u-trn2x64/d0"
+HOLD = "mutation ($i: HoldInput!) { hold(input: $i) { job { name chips first ended who pinned } clientMutationId } }"
+RELEASE = 'mutation { release(input: {job: "a"}) { job { chips ended } } }'
+
+
+def _asked(api: Any, document: str, *, scope: str = "admin", who: str = "", **variables: object) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(asyncio.run(api.run(Request(document, variables), who=who, scope=scope)).body)
+    return answer
+
+
+def test_a_job_is_held_listed_and_released(seeded: str) -> None:
+    with trninv.open(seeded) as fleet:
+        api = services(fleet)["compiled"]
+        given = {"job": "a", "places": [f"{ULTRA}/s0"], "spares": [f"{ULTRA}/s1"], "clientMutationId": "7"}
+        held = _asked(api, HOLD, who="ci", i=given)["data"]["hold"]
+        expected = {"name": "a", "chips": 32, "first": f"{ULTRA}/s0", "ended": None, "who": "ci", "pinned": False}
+        assert held == {"job": expected, "clientMutationId": "7"}
+        assert _asked(api, HOLD, who="ci", i=given)["data"]["hold"] == held
+        conflict = _asked(api, HOLD, who="ci", i={"job": "b", "places": [f"{ULTRA}/s0/c3"]})["errors"][0]
+        assert conflict["extensions"]["code"] == "CONFLICT"
+        assert "u-trn2x64/d0/s0/c3 is held by job a" in conflict["message"]
+        listed = "{ jobs { totalCount nodes { name externalId servers } } }"
+        assert _asked(api, listed)["data"]["jobs"]["nodes"] == [{"name": "a", "externalId": "a", "servers": 2}]
+        where = '{ jobs(of: "%s") { totalCount } }'
+        assert [_asked(api, where % f"{ULTRA}/s{at}")["data"]["jobs"]["totalCount"] for at in range(3)] == [1, 1, 0]
+        assert _asked(api, RELEASE)["data"]["release"]["job"]["ended"]
+        assert _asked(api, listed)["data"]["jobs"]["totalCount"] == 0
+        assert _asked(api, "{ jobs(ended: true) { totalCount } }")["data"]["jobs"]["totalCount"] == 1
+
+
+def test_servers_are_closed_and_opened(seeded: str) -> None:
+    with trninv.open(seeded) as fleet:
+        api = services(fleet)["executed"]
+        given = f'{{servers: ["{ULTRA}/s3"], why: "fw", who: "me"}}'
+        close = f"mutation {{ closeServer(input: {given}) {{ closings {{ server why }} }} }}"
+        assert _asked(api, close)["data"]["closeServer"]["closings"] == [{"server": f"{ULTRA}/s3", "why": "fw"}]
+        fits = f'{{ fits(of: "{ULTRA}", servers: 1) {{ positions free placements {{ places }} }} }}'
+        assert _asked(api, fits)["data"]["fits"]["positions"] == 3
+        opened = f'mutation {{ openServer(input: {{servers: ["{ULTRA}"]}}) {{ closings {{ server until }} }} }}'
+        assert len(_asked(api, opened)["data"]["openServer"]["closings"]) == 1
+        assert _asked(api, fits)["data"]["fits"]["free"] == 64
+
+
+@pytest.mark.parametrize("document", [RELEASE, "mutation { openServer(input: {servers: []}) { clientMutationId } }"])
+def test_who_may_only_read_holds_nothing(seeded: str, document: str) -> None:
+    with trninv.open(seeded) as fleet:
+        answer = _asked(services(fleet)["compiled"], document, scope="read")
+        assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
+        with fleet.reading() as connection:
+            assert connection.scalar(text("SELECT count(*) FROM job")) == 0
+
+
+def test_a_token_speaks_for_its_holder_alone(seeded: str) -> None:
+    with trninv.open(seeded) as fleet:
+        given = {"job": "a", "places": [f"{ULTRA}/s0"], "who": "somebody"}
+        answer = _asked(services(fleet)["compiled"], HOLD, who="ci", i=given)
+        assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"

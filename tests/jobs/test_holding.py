@@ -1,0 +1,269 @@
+"""Jobs hold chips, each chip for one job at most, whoever writes and however many at once."""
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, Engine, insert, select, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from conftest import Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import ConflictError, LimitError, UnknownAddressError, UnknownJobError, WrongLevelError
+from trninv.inventory import stamp
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.held import held_mask, held_row
+from trninv.inventory.schema import HELD, TABLES
+from trninv.inventory.state import Condition, set_state
+from trninv.inventory.transfer import transfer
+from trninv.inventory.verify import verify
+from trninv.jobs import holding
+
+ULTRA = "u-trn2x64/d0"
+
+
+def _held(connection: Connection) -> dict[str, str]:
+    """Job by chip, as SQL users see it."""
+    rows = connection.execute(text("SELECT address, job FROM v_allocation WHERE ended IS NULL"))
+    return {row.address: row.job for row in rows}
+
+
+def test_a_job_holds_its_places_and_gives_them_back(engine: Engine) -> None:
+    with writing(engine) as connection:
+        made = holding.hold(connection, "llm", [f"{ULTRA}/s0", f"{ULTRA}/s1/c5"], who="me", spares=[f"{ULTRA}/s3"])
+        assert (made.chips, made.servers, made.first, made.wounded, made.ended) == (33, 3, f"{ULTRA}/s0", 0, None)
+        assert len(_held(connection)) == 33
+        row = connection.execute(text("SELECT * FROM v_job")).mappings().one()
+        assert (row["chips"], row["spares"], row["state"], row["pinned"]) == (17, 16, "holds", "no")
+    with writing(engine) as connection:
+        done = holding.release(connection, "llm")
+        assert done.chips == 33
+        assert done.ended
+        assert _held(connection) == {}
+        assert connection.scalar(text("SELECT count(*) FROM domain_held")) == 0
+        assert connection.scalar(text("SELECT count(*) FROM allocation")) == 33
+        assert holding.release(connection, "llm").ended == done.ended
+        assert list(verify(connection, catalog(), systems())) == []
+
+
+def test_the_same_job_again_is_no_change_and_another_is_a_conflict(engine: Engine) -> None:
+    with writing(engine) as connection:
+        first = holding.hold(connection, "a", [f"{ULTRA}/s0"], who="me")
+        assert holding.hold(connection, "a", [f"{ULTRA}/s0"], who="you") == first
+        with pytest.raises(ConflictError, match="job a holds other chips"):
+            holding.hold(connection, "a", [f"{ULTRA}/s1"], who="me")
+        with pytest.raises(ConflictError, match=f"{ULTRA}/s0/c3 is held by job a"):
+            holding.hold(connection, "b", [f"{ULTRA}/s0/c3"], who="me")
+        assert connection.scalar(text("SELECT count(*) FROM job")) == 1
+        holding.release(connection, "a")
+        assert holding.hold(connection, "a", [f"{ULTRA}/s1"], who="me").first == f"{ULTRA}/s1"
+        assert len(holding.jobs(connection, None, 10)) == 1
+        assert len(holding.jobs(connection, None, 10, ended=True)) == 2
+
+
+def test_what_is_down_or_closed_takes_no_job_and_says_so(engine: Engine) -> None:
+    with writing(engine) as connection:
+        set_state(connection, [f"{ULTRA}/s1/c5"], Condition("down"), why="HBM", who="me")
+        holding.close(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
+        with pytest.raises(ConflictError, match=f"{ULTRA}/s1/c5 is down"):
+            holding.hold(connection, "a", [f"{ULTRA}/s1"], who="me")
+        with pytest.raises(ConflictError, match=r"s2/c0 takes no new jobs \(firmware\)"):
+            holding.hold(connection, "a", [f"{ULTRA}/s2"], who="me")
+        holding.hold(connection, "a", [f"{ULTRA}/s0"], who="me")
+        set_state(connection, [f"{ULTRA}/s0/c1"], Condition("down"), why="HBM", who="me")
+        assert [job.wounded for job in holding.jobs(connection, None, 10)] == [1]
+
+
+def test_servers_close_and_open(engine: Engine) -> None:
+    with writing(engine) as connection:
+        made = holding.close(connection, [ULTRA, f"{ULTRA}/s0"], who="me", why="drain")
+        assert [each.server for each in made] == [f"{ULTRA}/s{at}" for at in range(4)]
+        assert holding.close(connection, [ULTRA], who="me", why="again") == []
+        assert len(holding.closed(connection, 10)) == 4
+        assert connection.scalar(text(f"SELECT free FROM v_domain_free WHERE address = '{ULTRA}'")) == 0
+        opened = holding.open_(connection, [f"{ULTRA}/s0", f"{ULTRA}/s1"])
+        assert [each.server for each in opened] == [f"{ULTRA}/s0", f"{ULTRA}/s1"]
+        assert all(each.until for each in opened)
+        row = connection.execute(text(f"SELECT * FROM v_domain_free WHERE address = '{ULTRA}'")).mappings().one()
+        assert (row["free"], row["free_servers"], row["closed_servers"], row["usable"]) == (32, 2, 2, 64)
+        assert connection.scalar(text(f"SELECT count(*) FROM v_free_chip WHERE domain = '{ULTRA}'")) == 32
+        with pytest.raises(WrongLevelError, match="name servers"):
+            holding.close(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201, "a:b", "\x00", "a\u202e"])
+def test_names_that_nobody_can_read_are_refused(lite_connection: Connection, name: str) -> None:
+    with pytest.raises(LimitError):
+        holding.hold(lite_connection, name, [f"{ULTRA}/s0"], who="me")
+
+
+@pytest.mark.parametrize(
+    ("places", "error"),
+    [
+        ([], LimitError),
+        ([f"{ULTRA}/s0"] * 1001, LimitError),
+        ([ULTRA, "trn1.32xlarge/d0"], LimitError),
+        (["u-trn2x64"], WrongLevelError),
+        ([f"{ULTRA}/s0/c0/nc1"], WrongLevelError),
+        ([f"{ULTRA}/s0/efa0"], WrongLevelError),
+        ([f"{ULTRA}/s9"], UnknownAddressError),
+    ],
+)
+def test_places_that_no_job_can_hold(lite_connection: Connection, places: list[str], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        holding.hold(lite_connection, "a", places, who="me")
+    assert lite_connection.scalar(text("SELECT count(*) FROM job")) == 0
+
+
+def test_a_job_that_never_was(lite_connection: Connection) -> None:
+    holding.hold(lite_connection, "train-70b", [f"{ULTRA}/s0"], who="me")
+    with pytest.raises(UnknownJobError, match="did you mean train-70b"):
+        holding.release(lite_connection, "train-70")
+    with pytest.raises(UnknownJobError):
+        holding.release(lite_connection, "slurm:17")
+
+
+@pytest.fixture
+def lite_connection(databases: Databases) -> Iterator[Connection]:
+    with connect(databases.seeded("sqlite")) as engine, writing(engine) as connection:
+        yield connection
+        connection.rollback()
+
+
+def _raw(connection: Connection, key: int, job: int, chips: list[int]) -> None:
+    rows = [
+        {"id": key + at, "job_id": job, "chip_id": chip, "role": "work", "began": "x"} for at, chip in enumerate(chips)
+    ]
+    connection.execute(insert(TABLES["allocation"]).values(rows))
+
+
+def _two_jobs(engine: Engine) -> list[int]:
+    with writing(engine) as connection:
+        for number in (1, 2):
+            connection.execute(
+                insert(TABLES["job"]).values(
+                    id=number, cluster_id=1, name="n", system="s", external_id=str(number), began="x", who="w"
+                )
+            )
+        return list(connection.scalars(select(TABLES["chip"].c.id).order_by(TABLES["chip"].c.id)))
+
+
+def test_the_database_refuses_a_second_holder(engine: Engine) -> None:
+    chips = _two_jobs(engine)
+    with engine.begin() as connection:
+        _raw(connection, 1, 1, chips[:3])
+    with pytest.raises(IntegrityError), engine.begin() as connection:
+        _raw(connection, 11, 2, chips[2:5])
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE allocation SET ended = 'y' WHERE id = 3"))
+        _raw(connection, 11, 2, chips[2:5])
+
+
+def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
+    """Each looks at nothing first, as somebody who writes SQL might."""
+    chips = _two_jobs(engine)[:12]
+
+    def race(number: int) -> str:
+        draw = random.Random(number)
+        mine = sorted(draw.sample(chips, 4))
+        try:
+            with engine.connect().execution_options(writes=True) as connection, connection.begin():
+                if draw.random() < 0.5:
+                    chosen = draw.choice(chips)
+                    connection.execute(
+                        text(f"UPDATE allocation SET ended = 'y' WHERE chip_id = {chosen} AND ended IS NULL")
+                    )
+                    return "released"
+                _raw(connection, 10 + 10 * number, 1 + number % 2, mine)
+        except DBAPIError:
+            return "refused"
+        return "held"
+
+    with ThreadPoolExecutor(4) as threads:
+        came = list(threads.map(race, range(160)))
+    assert set(came) == {"held", "refused", "released"}
+    with reading(engine) as connection:
+        twice = "SELECT chip_id FROM allocation WHERE ended IS NULL GROUP BY chip_id HAVING count(*) > 1"
+        assert connection.execute(text(twice)).all() == []
+        assert [each for each in verify(connection, catalog(), systems()) if each.table == "domain_held"] == []
+
+
+def test_a_number_of_numpy_does_not_slip_past_the_index(databases: Databases) -> None:
+    """The driver of SQLite would bind it as bytes."""
+    url = databases.seeded("sqlite")
+    with connect(url) as engine:
+        chips = _two_jobs(engine)
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as driver:
+        insert_one = "INSERT INTO allocation VALUES (?, 1, ?, 'work', 'x', NULL)"
+        driver.execute(insert_one, (1, chips[0]))
+        for again in (chips[0], np.int64(chips[0])):
+            with pytest.raises(sqlite3.IntegrityError):
+                driver.execute(insert_one, (2, again))
+
+
+def test_verify_sees_words_that_do_not_say_what_is_held(engine: Engine) -> None:
+    with writing(engine) as connection:
+        holding.hold(connection, "a", [f"{ULTRA}/s3"], who="me")
+        holding.hold(connection, "b", ["trn3-gen2/d0/s35", "trn3-gen2/d0/s0/c1"], who="me")
+        words = {
+            row["id"]: held_mask(dict(row)) for row in connection.execute(text("SELECT * FROM domain_held")).mappings()
+        }
+        assert sorted(words.values()) == [0xFFFF << 48, 0xF << 140 | 2]
+        assert list(verify(connection, catalog(), systems())) == []
+        connection.execute(text("UPDATE domain_held SET held_0 = held_0 & ~2"))
+        assert {each.what for each in verify(connection, catalog(), systems()) if each.table == "domain_held"} == {
+            "missing",
+            "unexpected",
+        }
+
+
+@given(st.integers(0, 2**192 - 1))
+def test_words_say_their_chips(mask: int) -> None:
+    row = held_row(7, mask)
+    assert held_mask(row) == mask
+    assert all(-(2**63) <= row[f"held_{word}"] < 2**63 for word in range(3))
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 63), st.booleans()), max_size=12))
+def test_words_follow_any_order_of_holding_and_releasing(
+    databases: Databases, steps: list[tuple[str, int, bool]]
+) -> None:
+    with connect(databases.seeded("sqlite")) as engine, writing(engine) as connection:
+        for name, chip, takes in steps:
+            try:
+                if takes:
+                    holding.hold(connection, name, [f"{ULTRA}/s{chip // 16}/c{chip % 16}"], who="me")
+                else:
+                    holding.release(connection, name)
+            except (ConflictError, UnknownJobError):
+                pass
+        assert [each for each in verify(connection, catalog(), systems()) if each.table == "domain_held"] == []
+
+
+def test_unseed_takes_jobs_along_and_a_copy_has_them(engine: Engine, databases: Databases) -> None:
+    with writing(engine) as connection:
+        for name, place in (("a", f"{ULTRA}/s0"), ("b", "trn3-gen2/d0/s35"), ("c", "trn3-gen2/d0/s0")):
+            holding.hold(connection, name, [place], who="me")
+        holding.release(connection, "c")
+        holding.close(connection, [f"{ULTRA}/s1"], who="me", why="x")
+    for backend in ("sqlite", "postgresql"):
+        with connect(databases.migrated(backend)) as target:
+            with reading(engine) as found, writing(target) as made:
+                transfer(found, made)
+            with reading(target) as connection:
+                assert len(_held(connection)) == 20
+                assert list(verify(connection, catalog(), systems())) == []
+    with writing(engine) as connection:
+        key = connection.scalar(text("SELECT id FROM cluster WHERE slug = 'u-trn2x64'"))
+        stamp.unseed(connection, key)
+        assert [job.name for job in holding.jobs(connection, None, 9, ended=True)] == ["b", "c"]
+        stamp.unseed(connection, connection.scalar(text("SELECT id FROM cluster WHERE slug = 'trn3-gen2'")))
+        assert all(connection.scalar(text(f"SELECT count(*) FROM {name}")) == 0 for name in HELD)

@@ -1,0 +1,154 @@
+"""fits, free and fragmentation of a database: what is down, held or closed is not free, and answers say why."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import trninv
+from trninv.errors import IllegalSizeError, LimitError, UnknownAddressError, WrongLevelError
+from trninv.inventory.database import writing
+from trninv.inventory.state import Condition, set_state
+from trninv.jobs.fleet import Fleet
+
+ULTRA = "u-trn2x64/d0"
+GB = 10**9
+
+
+@pytest.fixture
+def own(seeded: str) -> Iterator[Fleet]:
+    with trninv.open(seeded) as opened:
+        yield opened
+
+
+def test_a_job_that_holds_what_fits_leaves_the_next_one_another_place(own: Fleet) -> None:
+    first = own.fits(ULTRA, chips=16).placements[0]
+    assert first.places == (f"{ULTRA}/s0",)
+    assert (first.shape, first.all_gather, first.whole_servers) == ("4x4x1", 512 * GB, True)
+    own.hold("a", first.places, who="me")
+    second = own.fits(ULTRA, chips=16).placements[0]
+    assert second.places == (f"{ULTRA}/s1",)
+    own.release("a")
+    assert own.fits(ULTRA, chips=16).placements[0] == first
+
+
+def test_pairs_are_legal_as_documented_and_neighbours_are_not(own: Fleet) -> None:
+    own.hold("a", [f"{ULTRA}/s0", f"{ULTRA}/s3"], who="me")
+    answer = own.fits(ULTRA, servers=2)
+    assert not answer.placements
+    assert answer.why == "no domain has such a set of free chips"
+    assert [step.domains for step in answer.steps] == [1, 1, 1, 0, 0, 0]
+    block = own.fits(ULTRA, "4x4x2").placements[0]
+    assert block.places == (f"{ULTRA}/s1", f"{ULTRA}/s2")
+
+
+def test_why_names_the_first_thing_that_is_lacking(own: Fleet) -> None:
+    with writing(own.engine) as connection:
+        set_state(connection, [f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"], Condition("down"), why="x", who="me")
+    assert own.fits(ULTRA, "4x4x4").why == "no domain has it with every link up"
+    assert own.fits(ULTRA, "4x4x4", min_all_gather="700 GB/s").why == "no domain has it with every link up"
+    assert own.fits(ULTRA, "4x4x3", min_all_gather="700 GB/s").why == "no domain has it as good as that"
+    own.close_servers([f"{ULTRA}/s1"], who="me", why="x")
+    assert own.fits(ULTRA, "4x4x4").why == "no domain has 64 chips free"
+    with writing(own.engine) as connection:
+        set_state(connection, [f"{ULTRA}/s0/c0"], Condition("down"), why="x", who="me")
+    assert own.fits(ULTRA, "4x4x4").why == "no domain has 64 chips usable"
+
+
+def test_a_scenario_writes_nothing_and_is_not_remembered(own: Fleet) -> None:
+    answer = own.what_if(down=[f"{ULTRA}/s0"]).fits(ULTRA, servers=1)
+    assert answer.placements[0].places == (f"{ULTRA}/s1",)
+    assert own.fits(ULTRA, servers=1).placements[0].places == (f"{ULTRA}/s0",)
+    link = f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"
+    worn = own.what_if(derate={link: 0.5}).fits(ULTRA, servers=1, healthy=True)
+    assert worn.positions == 3
+    assert own.free(ULTRA).free == 64
+
+
+def test_the_better_shape_of_as_many_chips_is_named(own: Fleet) -> None:
+    answer = own.fits(ULTRA, "2x2x4", as_written=True)
+    assert {each.shape for each in answer.placements} == {"2x2x4"}
+    assert answer.positions == 16
+    assert answer.better
+    assert answer.better.startswith("4x4x1: all-gather 512 GB/s, bisection 1,024 GB/s; fits at u-trn2x64/d0/s0")
+    assert own.fits(ULTRA, "4x4x1").better is None
+
+
+def test_memory_is_rounded_up_to_what_can_be_held(own: Fleet) -> None:
+    assert own.fits(ULTRA, memory="100 GiB").chips == 4
+    assert own.fits(ULTRA, memory="100 GiB", any_block=True).chips == 2
+    assert own.fits(ULTRA, memory="6,144 GiB").chips == 64
+
+
+def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
+    answer = own.fits(ULTRA, servers=1, avoid=[f"{ULTRA}/s0", f"{ULTRA}/s1/c3", "trn1.32xlarge/d0"])
+    assert [each.places for each in answer.placements] == [(f"{ULTRA}/s2",), (f"{ULTRA}/s3",)]
+    assert own.fits(f"{ULTRA}/s2", chips=4).placements[0].places[0] == f"{ULTRA}/s2/c0"
+    nothing = own.fits(f"{ULTRA}/s2", chips=4, avoid=[ULTRA])
+    assert (nothing.free, nothing.placements, nothing.why) == (0, (), "no domain has 4 chips usable")
+    assert own.fits("u-trn2x64/r1", servers=1).placements[0].places == (f"{ULTRA}/s2",)
+
+
+@pytest.mark.parametrize(
+    ("of", "asked", "error", "says"),
+    [
+        (ULTRA, {}, LimitError, "ask for one of"),
+        (ULTRA, {"chips": 4, "servers": 1}, LimitError, "ask for one of"),
+        (ULTRA, {"chips": 0}, LimitError, "ask for 1"),
+        (ULTRA, {"chips": 7}, IllegalSizeError, "7 chips are not legal on u-trn2x64; nearest 4 and 8"),
+        (ULTRA, {"chips": 5, "any_block": True}, LimitError, "no box"),
+        (ULTRA, {"chips": 100}, LimitError, "ask for 64 or 128"),
+        (ULTRA, {"shape": "5x1"}, LimitError, "the largest is 4x4x4"),
+        (ULTRA, {"shape": "0x4"}, LimitError, "write it as"),
+        (ULTRA, {"shape": "2x2x4; DROP"}, LimitError, "write it as"),
+        (ULTRA, {"shape": "²x2"}, LimitError, "write it as"),
+        ("trn3-gen2", {"shape": "2x2"}, WrongLevelError, "switched"),
+        ("trn3-gen2", {"chips": 2}, IllegalSizeError, "nearest 1 and 4"),
+        ("nowhere", {"chips": 1}, UnknownAddressError, "no cluster"),
+        (f"{ULTRA}/s0/efa0", {"chips": 1}, WrongLevelError, "nic"),
+        (ULTRA, {"chips": 4, "k": 101}, LimitError, "1 to 100"),
+        (ULTRA, {"domains": 10**7}, LimitError, "1 to 1,000,000"),
+        (ULTRA, {"memory": 2**63}, LimitError, "bytes"),
+    ],
+)
+def test_what_can_not_be_asked(
+    lite_fleet: Fleet, of: str, asked: dict[str, object], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        lite_fleet.fits(of, **asked)  # type: ignore[arg-type] # as wrong callers do
+
+
+@pytest.mark.parametrize("asked", [{"domains": 2}, {"chips": 128}, {"servers": 8}, {"memory": "12,288 GiB"}])
+def test_more_than_there_are_domains(lite_fleet: Fleet, asked: dict[str, object]) -> None:
+    answer = lite_fleet.fits("u-trn2x64", **asked)  # type: ignore[arg-type]
+    assert (answer.chips, answer.placements) == (128, ())
+    assert answer.why == "2 domains wanted, 1 free as a whole"
+
+
+def test_free_and_fragmentation_say_what_each_cause_costs(own: Fleet) -> None:
+    own.hold("a", [f"{ULTRA}/s0/c5", f"{ULTRA}/s1/c5"], who="me")
+    own.close_servers([f"{ULTRA}/s2"], who="me", why="x")
+    with writing(own.engine) as connection:
+        set_state(connection, [f"{ULTRA}/s3/c0"], Condition("down"), why="x", who="me")
+    free = own.free(ULTRA)
+    assert (free.chips, free.usable, free.held, free.closed, free.free) == (64, 63, 2, 16, 45)
+    assert (free.largest, free.shape, free.where) == (27, "3x3x3", ULTRA)
+    assert {each.chips: each.jobs for each in free.together} == {1: 45, 4: 9, 8: 3, 16: 0, 32: 0, 64: 0}
+    sizes = {each.chips: each for each in own.fragmentation(ULTRA).sizes}
+    assert sizes[4].stranded == pytest.approx(9 / 45)
+    assert (sizes[16].unusable, sizes[16].by_down, sizes[16].by_closed, sizes[16].by_shape) == (45, 15, 0, 30)
+    assert (sizes[32].unusable, sizes[32].by_down, sizes[32].by_closed, sizes[32].by_shape) == (45, -1, 16, 30)
+
+
+def test_switched_domains_have_free_sets_too(own: Fleet) -> None:
+    own.hold("a", ["trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s20"], who="me")
+    free = own.free("trn3-gen2")
+    assert (free.largest, free.shape) == (64, None)
+    assert {each.chips: each.jobs for each in free.together}[16] == 8
+    assert own.fits("trn3-gen2", servers=17 + 1).why == "no domain has such a set of free chips"
+
+
+def test_nothing_free_is_said_plainly(own: Fleet) -> None:
+    own.hold("a", ["trn1.2xlarge/d0"], who="me")
+    free, sizes = own.free("trn1.2xlarge"), own.fragmentation("trn1.2xlarge").sizes
+    assert (free.free, free.largest, free.where, [each.jobs for each in free.together]) == (0, 0, None, [0])
+    assert [each.stranded for each in sizes] == [None]

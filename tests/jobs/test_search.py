@@ -1,0 +1,272 @@
+"""Where a job fits, against every position of every domain looked at one by one."""
+
+from dataclasses import replace
+from itertools import combinations, product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trninv.jobs.gangs import gang
+from trninv.jobs.model import AnyOf, Legal, Model, legal_of, model_of
+from trninv.jobs.room import largest, stranded, together
+from trninv.jobs.search import Found, Policy, Search, fitting
+from trninv.jobs.stock import Damage, Stock
+from trninv.routing.fleet import Fleet
+from trninv.solvers.blocks import words
+from trninv.solvers.slices import Limits
+
+NOTHING = Limits(0, 0)
+MODELS = ["trn1.2xlarge", "trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
+
+
+def legal(fleet: Fleet, model: Model) -> Legal:
+    with fleet.reading() as connection:
+        return legal_of(connection, model)
+
+
+def stock_of(model: Model, free: list[int], damage: Damage | None = None) -> Stock:
+    """Domains of which only these chips are not held."""
+    inside = words([model.full] * len(free), model.chips)
+    held = inside & ~words(free, model.chips)
+    ordinals = np.arange(len(free))
+    return Stock("fleet", model, ordinals, inside, inside, held, np.zeros_like(inside), damage or {})
+
+
+def sets_of(found: Legal, model: Model, size: int) -> list[int]:
+    """All sets of a size, those of any servers written out."""
+    if size not in found.any_of:
+        return list(found.sets[size])
+    chosen = (each for rack in model.racks for each in combinations(rack, found.any_of[size].servers))
+    return [sum(model.whole_server[server] for server in servers) for servers in chosen]
+
+
+def is_whole(model: Model, mask: int, broken: set[tuple[int, int]]) -> bool:
+    wires = ((wire.a, wire.b) for wire in model.of.blueprint.wires)
+    inside = ((a, b) for a, b in wires if all(end >= model.chips or mask >> end & 1 for end in (a, b)))
+    return not broken & set(inside)
+
+
+def harm_of(found: Legal, free: int, mask: int) -> float:
+    lost = (
+        size for size, sets in found.sets.items() if size > 1 for each in sets if free & each == each and each & mask
+    )
+    return sum(lost) / max(len(found.sets) - 1, 1)
+
+
+def by_hand(stock: Stock, found: Legal, sets: list[int], free: list[int]) -> list[tuple[int, int]]:
+    """Row and set of every place, the best first."""
+    model = stock.model
+    broken = {
+        row: {key for key, left in parts.items() if not left and isinstance(key, tuple)}
+        for row, parts in stock.damage.items()
+    }
+    places = [
+        (row, mask)
+        for row, mask in product(range(len(free)), sets)
+        if free[row] & mask == mask and is_whole(model, mask, broken.get(row, set()))
+    ]
+    worth = {mask: model.limits(mask) for mask in {mask for _, mask in places}}
+
+    def rank(place: tuple[int, int]) -> tuple[float, ...]:
+        row, mask = place
+        limits = worth[mask]
+        return (
+            -limits.all_gather,
+            -limits.bisection,
+            round(harm_of(found, free[row], mask), 6),
+            free[row].bit_count(),
+            row,
+            sets.index(mask),
+        )
+
+    return sorted(places, key=rank)
+
+
+def places(found: list[Found]) -> list[tuple[int, int]]:
+    return [(each.row, each.mask) for each in found]
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_legal_sets_and_boxes_of_torus_domains(lite_fleet: Fleet, data: st.DataObject) -> None:
+    model = model_of(data.draw(st.sampled_from(["u-trn2x64", "trn1.32xlarge"])))
+    found = legal(lite_fleet, model)
+    free = data.draw(st.lists(_free(model), min_size=1, max_size=5))
+    wires = [(wire.a, wire.b) for wire in model.of.blueprint.wires]
+    broken = data.draw(
+        st.dictionaries(st.integers(0, len(free) - 1), st.lists(st.sampled_from(wires), max_size=5), max_size=3)
+    )
+    stock = stock_of(model, free, {row: dict.fromkeys(links, 0) for row, links in broken.items()})
+    if data.draw(st.booleans()):
+        sets = list(found.sets[data.draw(st.sampled_from(sorted(found.sets)))])
+    else:
+        assert model.torus
+        shape = data.draw(st.sampled_from(model.torus.shapes))
+        sets = [block.mask for each in model.torus.turned(shape) for block in model.torus.blocks(each)]
+    search = Search(stock, found, sets)
+    expected = by_hand(stock, found, sets, free)
+    fit = fitting(search, NOTHING)
+    k = data.draw(st.integers(1, 30))
+    assert search.positions(fit) == len(expected)
+    assert search.domains(fit) == len({row for row, _ in expected})
+    assert places(search.best(fit, k, Policy.QUALITY)) == expected[:k]
+    packed = sorted(
+        expected, key=lambda each: (round(harm_of(found, free[each[0]], each[1]), 6), free[each[0]].bit_count())
+    )
+    assert places(search.best(fit, k, Policy.PACK)) == packed[:k]
+
+
+def _free(model: Model) -> st.SearchStrategy[int]:
+    """Nothing, all, any chips, or whole servers and some chips."""
+    servers = st.sets(st.integers(0, model.servers - 1)).map(
+        lambda gone: sum(model.whole_server[each] for each in gone)
+    )
+    chips = st.sets(st.integers(0, model.chips - 1), max_size=6).map(lambda gone: sum(1 << each for each in gone))
+    some = st.tuples(servers, chips).map(lambda gone: model.full & ~(gone[0] | gone[1]))
+    return st.one_of(st.just(0), st.just(model.full), st.integers(0, model.full), some)
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_sets_of_switched_domains(lite_fleet: Fleet, data: st.DataObject) -> None:
+    model = model_of(data.draw(st.sampled_from(["trn3-gen1", "trn3-gen2"])))
+    found = legal(lite_fleet, model)
+    free = data.draw(st.lists(_free(model), min_size=1, max_size=3))
+    size = data.draw(st.sampled_from([size for size in found.sizes if size != 16 or model.slug == "trn3-gen1"]))
+    wanted = found.any_of.get(size) or found.sets[size]
+    search = Search(stock_of(model, free), found, wanted)
+    fit = fitting(search, NOTHING)
+    expected = [
+        (row, mask) for row, mask in product(range(len(free)), sets_of(found, model, size)) if free[row] & mask == mask
+    ]
+    assert search.positions(fit) == len(expected)
+    assert search.domains(fit) == len({row for row, _ in expected})
+    best = places(search.best(fit, 3, Policy.QUALITY))
+    assert set(best) <= set(expected)
+    assert bool(best) == bool(expected)
+
+
+def test_every_free_set_of_a_server_has_as_many_positions_as_a_loop_finds(lite_fleet: Fleet) -> None:
+    """All 65,536 at once, each as a domain of its own."""
+    model = model_of("trn1.32xlarge")
+    assert model.torus
+    free = np.arange(1 << 16, dtype=np.uint64)
+    stock = stock_of(model, free.tolist())
+    for spans in ((1,), (2,), (3,), (4,), (2, 2), (2, 3), (2, 4), (3, 3), (3, 4), (4, 4)):
+        masks = [block.mask for shape in model.torus.turned(spans) for block in model.torus.blocks(shape)]
+        search = Search(stock, legal(lite_fleet, model), masks)
+        counted = sum(int(((free & np.uint64(mask)) == np.uint64(mask)).sum()) for mask in masks)
+        assert search.positions(search.free) == counted == len(masks) << 16 - prod(spans)
+
+
+def test_a_broken_link_takes_only_the_blocks_that_it_is_in(lite_fleet: Fleet) -> None:
+    model = model_of("u-trn2x64")
+    stock = stock_of(model, [model.full] * 2, {1: {(0, 1): 0}})
+    assert model.torus
+    sets = [block.mask for block in model.torus.blocks((1, 1, 2))]
+    search = Search(stock, legal(lite_fleet, model), sets)
+    assert search.positions(search.free) == 128
+    assert search.positions(search.intact) == 127
+    assert largest(stock, legal(lite_fleet, model))[1].chips == 48
+
+
+def test_what_is_degraded_comes_last_and_says_what_it_carries(lite_fleet: Fleet) -> None:
+    model = model_of("u-trn2x64")
+    stock = stock_of(model, [model.full, model.full], {0: {(0, 1): 500_000}, 1: {5: 500_000}})
+    found = legal(lite_fleet, model)
+    search = Search(stock, found, found.sets[16])
+    best = search.best(search.intact, 8, Policy.QUALITY)
+    assert [each.worn for each in best] == [False] * 6 + [True] * 2
+    assert best[0].limits.all_gather == 512 * 10**9
+    assert best[6].limits.all_gather == 448 * 10**9
+    assert best[7].limits.all_gather == 256 * 10**9
+    assert search.positions(search.intact & ~search.worn) == 6
+
+
+@pytest.mark.parametrize("slug", MODELS)
+def test_limits_of_legal_sets_are_the_solvers(lite_fleet: Fleet, slug: str) -> None:
+    model = model_of(slug)
+    for size, sets in legal(lite_fleet, model).sets.items():
+        for mask in sets[:2] + sets[-1:]:
+            if 1 < size <= 36:
+                assert model.limits(mask) == model.worn_limits(mask, {})
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_what_fits_together_is_a_count_and_what_is_left_is_split(lite_fleet: Fleet, data: st.DataObject) -> None:
+    model = model_of(data.draw(st.sampled_from(MODELS)))
+    found = legal(lite_fleet, model)
+    free = data.draw(st.lists(_free(model), min_size=1, max_size=3))
+    stock = stock_of(model, free)
+    down, closed = (
+        words(data.draw(st.lists(_free(model), min_size=len(free), max_size=len(free))), model.chips) for _ in "ab"
+    )
+    stock = replace(stock, up=~down & stock.inside, closed=closed)
+    for each in stranded(stock, found):
+        taken, jobs = 0, 0
+        for row in range(len(free)):
+            here = int(sum(int(word) << 64 * at for at, word in enumerate(stock.free[row])))
+            for mask in _disjoint(found, model, each.size, here):
+                assert here & mask == mask
+                here &= ~mask
+                jobs += 1
+            taken += here.bit_count()
+        assert (each.jobs, each.chips) == (jobs, taken)
+        assert each.down + each.closed + each.shape == each.chips
+        assert together(stock, found)[each.size] == jobs
+
+
+def _disjoint(found: Legal, model: Model, size: int, free: int) -> list[int]:
+    if size not in found.any_of:
+        return [mask for mask in found.sets[size] if free & mask == mask]
+    taken = []
+    for rack in model.racks:
+        whole = [
+            server
+            for server in rack
+            if free >> model.per_server * server & model.whole_server[0] == model.whole_server[0]
+        ]
+        step = found.any_of[size].servers
+        taken += [
+            sum(model.whole_server[s] for s in whole[at : at + step]) for at in range(0, len(whole) - step + 1, step)
+        ]
+    return taken
+
+
+@given(st.lists(st.integers(0, 600), unique=True, max_size=60), st.integers(1, 40))
+def test_whole_domains_are_taken_under_the_least_tier(free: list[int], wanted: int) -> None:
+    """Eight domains to a node of tier 3, 32 of those to one of tier 2."""
+    model = model_of("u-trn2x64")
+    stock = stock_of(model, [model.full if at in free else 0 for at in range(601)])
+    found = gang(stock, wanted)
+    assert (found is None) == (len(free) < wanted)
+    if found is None:
+        return
+    assert len(set(found.rows)) == wanted
+    assert set(found.rows) <= set(free)
+    leaves = {row // 8 for row in found.rows}
+    tiers = {3: 8, 2: 256, 1: 10**6}
+    assert len({row // tiers[found.tier] for row in found.rows}) == 1
+    for tier in range(found.tier + 1, 4):
+        groups = [row // tiers[tier] for row in free]
+        assert all(groups.count(group) < wanted for group in groups)
+    above = {row // tiers[found.tier] for row in free}
+    assert len(leaves) == min(_fewest([r for r in free if r // tiers[found.tier] == group], wanted) for group in above)
+
+
+def _fewest(rows: list[int], wanted: int) -> int:
+    counts = sorted((sum(row // 8 == leaf for row in rows) for leaf in {row // 8 for row in rows}), reverse=True)
+    return next((n for n in range(1, len(counts) + 1) if sum(counts[:n]) >= wanted), 10**6)
+
+
+def test_any_of_a_rack_takes_the_first_free_servers(lite_fleet: Fleet) -> None:
+    model = model_of("trn3-gen2")
+    free = model.full & ~model.whole_server[1]
+    search = Search(stock_of(model, [free]), legal(lite_fleet, model), AnyOf(3))
+    (first, second) = search.best(search.intact, 5, Policy.QUALITY)
+    assert first.mask == sum(model.whole_server[each] for each in (0, 2, 3))
+    assert second.mask == sum(model.whole_server[each] for each in (18, 19, 20))

@@ -1,0 +1,135 @@
+"""jobs, hold, release, close, open: who holds which chips, and which servers take no new jobs."""
+
+from collections.abc import Sequence
+
+import click
+
+from trninv.cli.output import MOST, format_option, rows, show
+from trninv.cli.state import you
+from trninv.errors import LimitError
+from trninv.inventory.database import connect, reading, writing
+from trninv.jobs import holding
+from trninv.jobs.holding import Closing, Job
+from trninv.units import counted
+
+_who = click.option("--who", default=you, show_default="you", help="Who says so.")
+
+
+@click.command()
+@click.argument("scope", required=False)
+@click.option("--ended", is_flag=True, help="Those as well that have ended.")
+@click.option("--closed", is_flag=True, help="The servers that take no new jobs instead.")
+@click.option("--most", default=1_000, show_default=True, metavar="N", help="How many at most.")
+@format_option
+@click.pass_obj
+def jobs(database: str, scope: str | None, ended: bool, closed: bool, most: int, style: str) -> None:
+    """Jobs that hold chips, of a place or of all; wounded are chips that carry nothing now.
+
+    \b
+    trninv jobs
+    trninv jobs u-trn2x64/d0/s1
+    trninv jobs --closed
+    """
+    if not 1 <= most <= MOST:
+        raise LimitError(f"--most {most}: ask for 1 to {MOST:,}")
+    with connect(database) as engine, reading(engine) as connection:
+        if closed:
+            shut = holding.closed(connection, most)
+            show(
+                style,
+                shut,
+                lambda: rows(["server", "since", "who", "why"], ([c.server, c.since, c.who, c.why] for c in shut)),
+            )
+            return
+        found = holding.jobs(connection, scope, most, ended=ended)
+    headers = ["job", "system", "chips", "at", "wounded", "began", "ended", "who"]
+    cells = ([_name(j), j.system, j.chips, _at(j), j.wounded, j.began, j.ended, j.who] for j in found)
+    show(style, found, lambda: rows(headers, cells))
+
+
+@click.command()
+@click.argument("job")
+@click.argument("places", nargs=-1, required=True, metavar="PLACE…")
+@click.option("--spare", "spares", multiple=True, metavar="PLACE", help="Held in reserve for it; repeatable.")
+@click.option("--pinned", is_flag=True, help="Plans leave it where it is.")
+@_who
+@format_option
+@click.pass_obj
+def hold(
+    database: str, job: str, places: tuple[str, ...], spares: tuple[str, ...], pinned: bool, who: str, style: str
+) -> None:
+    """Hold the chips of places for a job, until it is released: chips, servers, racks, domains; all of them or none.
+
+    A chip has one holder. What is down, and what is in a closed server, is refused. Held again on the same chips, a
+    job stays as it is.
+
+    \b
+    trninv hold train-7b u-trn2x64/d0/s0
+    trninv hold eval u-trn2x64/d0/s1/c0 u-trn2x64/d0/s1/c1
+    """
+    with connect(database) as engine, writing(engine) as connection:
+        made = holding.hold(connection, job, places, who=who, spares=spares, pinned=pinned)
+    show(style, made, lambda: click.echo(f"{made.name}: holds {counted(made.chips, 'chip')}, {_at(made)}"))
+
+
+@click.command()
+@click.argument("job")
+@format_option
+@click.pass_obj
+def release(database: str, job: str, style: str) -> None:
+    """End a job, and give its chips back.
+
+    \b
+    trninv release train-7b
+    """
+    with connect(database) as engine, writing(engine) as connection:
+        done = holding.release(connection, job)
+    show(style, done, lambda: click.echo(f"{done.name}: released {counted(done.chips, 'chip')}"))
+
+
+@click.command()
+@click.argument("servers", nargs=-1, required=True, metavar="SERVER…")
+@click.option("--why", required=True, help="The reason, kept with it.")
+@_who
+@format_option
+@click.pass_obj
+def close(database: str, servers: tuple[str, ...], why: str, who: str, style: str) -> None:
+    """Let servers take no new jobs; what runs there goes on. A rack or a domain stands for all of its servers.
+
+    \b
+    trninv close u-trn2x64/d0/s3 --why "new firmware"
+    """
+    with connect(database) as engine, writing(engine) as connection:
+        made = holding.close(connection, servers, who=who, why=why)
+    show(style, made, lambda: _tell(made, "takes no new jobs", "they are closed already"))
+
+
+@click.command("open")
+@click.argument("servers", nargs=-1, required=True, metavar="SERVER…")
+@format_option
+@click.pass_obj
+def open_(database: str, servers: tuple[str, ...], style: str) -> None:
+    """Let servers take new jobs again.
+
+    \b
+    trninv open u-trn2x64/d0/s3
+    """
+    with connect(database) as engine, writing(engine) as connection:
+        done = holding.open_(connection, servers)
+    show(style, done, lambda: _tell(done, "takes new jobs", "they take new jobs already"))
+
+
+def _name(job: Job) -> str:
+    return f"{job.name} (pinned)" if job.pinned else job.name
+
+
+def _at(job: Job) -> str:
+    more = job.servers - 1
+    return f"{job.first} and {counted(more, 'server')} more" if more > 0 else job.first or ""
+
+
+def _tell(found: Sequence[Closing], became: str, none: str) -> None:
+    for each in found:
+        click.echo(f"{each.server}: {became}")
+    if not found:
+        click.echo(none)

@@ -1,0 +1,1 @@
+"""Who holds which chips, and where the next job fits."""

@@ -1,0 +1,145 @@
+"""What a job needs: so many chips, as a box, as servers or as whole domains; and the sets of a model that would do."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from math import prod
+from typing import Final
+
+from trninv.catalog.facts import catalog
+from trninv.errors import LimitError, WrongLevelError
+from trninv.jobs.model import AnyOf, Legal, Model
+from trninv.solvers.blocks import Shape
+from trninv.units import Capacity, counted
+
+_SHAPE: Final = re.compile(r"[1-9]\d{0,2}(?:[xX×][1-9]\d{0,2}){0,2}", re.ASCII)
+_ONE: Final = "ask for one of SHAPE, --chips, --memory, --servers and --domains"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for, in the terms of a model.
+
+    Attributes
+    ----------
+    domains
+        Whole domains, of a job that needs more than one; else 0.
+    sets
+        Sets of chips of a domain that would do.
+    shapes
+        Their shapes, where they are boxes.
+
+    """
+
+    words: str
+    chips: int
+    domains: int = 0
+    sets: tuple[int, ...] | AnyOf = ()
+    shapes: tuple[Shape, ...] = ()
+
+
+def shape_of(text: str, model: Model, *, as_written: bool) -> tuple[Shape, ...]:
+    """The boxes of a torus that a shape stands for, written rows × columns × servers.
+
+    Raises
+    ------
+    LimitError
+        It is none, or does not go into a domain.
+    WrongLevelError
+        The chips of the model make up no torus.
+
+    """
+    if not _SHAPE.fullmatch(text):
+        raise LimitError(f"shape {text[:40]!r}: write it as 2x2x4, rows, columns and servers")
+    if model.torus is None:
+        raise WrongLevelError(
+            f"{model.slug} is switched: a set of its chips has no shape, so ask for --chips or --servers"
+        )
+    spans = tuple(map(int, re.split("[xX×]", text)))
+    sides = model.torus.sides
+    found = model.torus.turned(spans)
+    if as_written:
+        full = spans + (1,) * (len(sides) - len(spans))
+        turned = (full[-1], *full[:-1]) if len(sides) > 2 else full  # noqa: PLR2004 # servers come first
+        found = tuple(each for each in found if each == turned)
+    if not found:
+        whole = "x".join(map(str, (*sides[1:], sides[0]) if len(sides) > 2 else sides))  # noqa: PLR2004 # as above
+        raise LimitError(f"shape {text}: no domain of {model.slug} has it, the largest is {whole}")
+    return found
+
+
+def asked(
+    model: Model,
+    legal: Legal,
+    *,
+    shape: str | None,
+    chips: int | None,
+    memory: Capacity | None,
+    servers: int | None,
+    domains: int | None,
+    any_block: bool,
+    as_written: bool,
+) -> Asked:
+    """Read what a job needs.
+
+    Raises
+    ------
+    LimitError
+        Not exactly one thing is asked for, or more than fits no whole number of domains.
+    IllegalSizeError
+        No scheduler grants so many chips.
+
+    """
+    if sum(each is not None for each in (shape, chips, memory, servers, domains)) != 1:
+        raise LimitError(_ONE)
+    if shape is not None:
+        shapes = shape_of(shape, model, as_written=as_written)
+        return Asked(shape, prod(shapes[0]), sets=_blocks(model, shapes), shapes=shapes)
+    if domains is not None or (servers or 0) > model.servers:
+        count, rest = divmod(domains * model.servers if domains is not None else servers or 0, model.servers)
+        return _whole(model, count, rest, model.per_server * (servers or 0))
+    if servers is not None:
+        return _some(model, legal, counted(servers, "server"), servers * model.per_server, any_block=any_block)
+    if memory is not None:
+        chips = _enough(model, legal, memory, any_block=any_block)
+    if (chips or 0) > model.chips:
+        return _whole(model, *divmod(chips or 0, model.chips), chips or 0)
+    return _some(model, legal, counted(chips or 0, "chip"), chips or 0, any_block=any_block)
+
+
+def _whole(model: Model, domains: int, rest: int, chips: int) -> Asked:
+    if rest:
+        near = " or ".join(f"{each * model.chips:,}" for each in (domains, domains + 1))
+        raise LimitError(f"{chips:,} chips are no whole domains of {model.chips}: ask for {near}")
+    words = counted(domains, "whole domain")
+    if domains == 1:
+        return Asked(words, model.chips, sets=(model.full,))
+    return Asked(words, domains * model.chips, domains)
+
+
+def _some(model: Model, legal: Legal, words: str, chips: int, *, any_block: bool) -> Asked:
+    if any_block and model.torus:
+        shapes = tuple(shape for shape in model.torus.shapes if prod(shape) == chips)
+        if not shapes:
+            raise LimitError(f"{chips} chips make up no box on {model.slug}: ask for one with sides that fit")
+        return Asked(words, chips, sets=_blocks(model, shapes), shapes=shapes)
+    legal.check(model, chips)
+    return Asked(words, chips, sets=legal.any_of.get(chips) or legal.sets[chips])
+
+
+def _enough(model: Model, legal: Legal, memory: Capacity, *, any_block: bool) -> int:
+    """The least number of chips that has so much memory and can be held."""
+    each = catalog().value(model.of.server.chip.slug, "device_memory")
+    least = -(-int(memory) // each)
+    if least > model.chips:
+        return -(-least // model.chips) * model.chips
+    sizes = {prod(shape) for shape in model.torus.shapes} if any_block and model.torus else legal.sizes
+    return min(size for size in sizes if size >= least)
+
+
+def _blocks(model: Model, shapes: Sequence[Shape]) -> tuple[int, ...]:
+    torus = model.torus
+    return (
+        tuple(chain.from_iterable((block.mask for block in torus.blocks(shape)) for shape in shapes)) if torus else ()
+    )

@@ -1,0 +1,84 @@
+"""The fleet, who holds it, and where the next job fits: what `trninv.open` gives."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from trninv.inventory.database import writing
+from trninv.jobs import holding
+from trninv.jobs.questions import find
+from trninv.routing import fleet
+
+if TYPE_CHECKING:
+    from trninv.jobs.questions.fits import FitsAnswer
+    from trninv.jobs.questions.fragmentation import FragmentationAnswer
+    from trninv.jobs.questions.free import FreeAnswer
+
+
+class Fleet(fleet.Fleet):
+    """A database of trninv, open for questions and for holding chips. Thread safe; nothing is ever answered stale."""
+
+    def fits(
+        self,
+        of: str,
+        shape: str | None = None,
+        chips: int | None = None,
+        memory: int | str | None = None,
+        servers: int | None = None,
+        domains: int | None = None,
+        k: int = 3,
+        *,
+        any_block: bool = False,
+        as_written: bool = False,
+        healthy: bool = False,
+        avoid: Sequence[str] | str = (),
+        min_all_gather: int | str | None = None,
+        min_bisection: int | str | None = None,
+        policy: str = "quality",
+    ) -> "FitsAnswer":
+        """Where a job fits: one of a shape ("2x2x4"), chips, memory, servers and domains; the best places first."""
+        wanted = shape, chips, memory, servers, domains, k, any_block, as_written, healthy
+        least = avoid, min_all_gather, min_bisection, policy
+        answer: FitsAnswer = self.ask(find("fits"), of, *wanted, *least)
+        return answer
+
+    def free(self, of: str) -> "FreeAnswer":
+        """How much of a scope is free, the largest block, and how many jobs of each size fit at once."""
+        answer: FreeAnswer = self.ask(find("free"), of)
+        return answer
+
+    def fragmentation(self, of: str) -> "FragmentationAnswer":
+        """How much of what is free jobs of each size can't use, and why."""
+        answer: FragmentationAnswer = self.ask(find("fragmentation"), of)
+        return answer
+
+    def jobs(self, scope: str | None = None, *, ended: bool = False, most: int = 1_000) -> list[holding.Job]:
+        """Jobs that hold chips of a place, or of any; as `trninv.jobs.holding.jobs`."""
+        with self.reading() as connection:
+            return holding.jobs(connection, scope, most, ended=ended)
+
+    def closed(self, most: int = 1_000) -> list[holding.Closing]:
+        """Servers that take no new jobs."""
+        with self.reading() as connection:
+            return holding.closed(connection, most)
+
+    def hold(
+        self, name: str, places: Sequence[str], *, who: str, spares: Sequence[str] = (), pinned: bool = False
+    ) -> holding.Job:
+        """Hold the chips of places for a job: all of them, or none; as `trninv.jobs.holding.hold`."""
+        with writing(self.engine) as connection:
+            return holding.hold(connection, name, places, who=who, spares=spares, pinned=pinned)
+
+    def release(self, name: str) -> holding.Job:
+        """End a job, and give its chips back; as `trninv.jobs.holding.release`."""
+        with writing(self.engine) as connection:
+            return holding.release(connection, name)
+
+    def close_servers(self, places: Sequence[str], *, who: str, why: str) -> list[holding.Closing]:
+        """Let servers take no new jobs; as `trninv.jobs.holding.close`."""
+        with writing(self.engine) as connection:
+            return holding.close(connection, places, who=who, why=why)
+
+    def open_servers(self, places: Sequence[str]) -> list[holding.Closing]:
+        """Let servers take new jobs again; as `trninv.jobs.holding.open_`."""
+        with writing(self.engine) as connection:
+            return holding.open_(connection, places)

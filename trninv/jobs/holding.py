@@ -1,0 +1,382 @@
+"""Hold chips for a job and give them back; close servers to new jobs and open them again.
+
+The database itself allows a chip one holder (a unique index over what has not ended), whoever writes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Annotated, Any, Final
+
+from sqlalchemy import Connection, Select, and_, distinct, func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from trninv.characters import SAYS, refused
+from trninv.errors import ConflictError, LimitError, UnknownJobError, WrongLevelError, nearest
+from trninv.inventory.address import HOLDS_CHIPS, Place, address_of, chips_of, node_addresses, resolve
+from trninv.inventory.ids import next_id
+from trninv.inventory.schema import CARRYING, TABLES
+from trninv.routing.answer import At, Hidden
+
+_T = TABLES
+OURS: Final = "trninv"
+"""The system of jobs that are held here, and not imported."""
+MAX_TEXT: Final = 200
+MOST_PLACES: Final = 1_000
+_BATCH = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as its system calls it, and what it holds."""
+
+    key: Hidden
+    name: Annotated[str, "Its name."]
+    system: Annotated[str, "What runs it; trninv where it was held here."]
+    external_id: Annotated[str, "What its system calls it."]
+    cluster: Annotated[At, "Whose chips it holds."]
+    chips: Annotated[int, "Chips that it holds, spares too, or held when it ended."]
+    servers: Annotated[int, "Servers that they are in."]
+    first: Annotated[At | None, "The first of those."]
+    wounded: Annotated[int, "Chips that it holds and that carry nothing now."]
+    began: Annotated[str, "Since when, UTC."]
+    ended: Annotated[str | None, "Until when; null while it holds them."]
+    pinned: Annotated[bool, "Whether plans leave it where it is."]
+    who: Annotated[str, "Who said so."]
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """A server that takes no new jobs, or did until now."""
+
+    server: Annotated[At, "The server."]
+    since: Annotated[str, "Since when, UTC."]
+    until: Annotated[str | None, "Until when; null while it is closed."]
+    who: Annotated[str, "Who closed it."]
+    why: Annotated[str, "The reason."]
+
+
+def hold(
+    connection: Connection,
+    name: str,
+    places: Sequence[str],
+    *,
+    who: str,
+    spares: Sequence[str] = (),
+    pinned: bool = False,
+) -> Job:
+    """Hold the chips of places for a job: all of them, or none; the same job on the same chips again is no change.
+
+    Parameters
+    ----------
+    places, spares
+        Chips, servers, racks or domains of one cluster, to work on and to have in reserve.
+    pinned
+        Whether plans must leave it where it is.
+
+    Raises
+    ------
+    LimitError
+        The name, who or the places are missing, too many, or of several clusters.
+    ConflictError
+        A chip is held, down, or closed to new jobs, or the job holds other chips; the message says which.
+
+    """
+    _check(name=name, who=who)
+    chips = _chips(connection, places, spares)
+    if (held := _live(connection, OURS, name)) is not None:
+        if _held_by(connection, held) == chips:
+            return _one(connection, held)
+        raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
+    _refuse_taken(connection, list(chips))
+    job, allocation, now = _T["job"], _T["allocation"], _now()
+    key = next_id(connection, job)
+    cluster = connection.scalar(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips)))
+    row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": now}
+    first = next_id(connection, allocation)
+    rows = [
+        {"id": first + at, "job_id": key, "chip_id": chip, "role": chips[chip], "began": now}
+        for at, chip in enumerate(sorted(chips))
+    ]
+    try:
+        connection.execute(insert(job), row | {"pinned": int(pinned), "who": who})
+        connection.execute(insert(allocation), rows)
+    except IntegrityError:
+        raise ConflictError(f"the chips of job {name} were taken meanwhile: look again (trninv jobs)") from None
+    return _one(connection, key)
+
+
+def release(connection: Connection, name: str) -> Job:
+    """End a job, and give its chips back; one that has ended already is left alone.
+
+    Parameters
+    ----------
+    name
+        As it was held, or SYSTEM:ID of one that another system runs.
+
+    Raises
+    ------
+    UnknownJobError
+        There never was one.
+
+    """
+    system, identity = _split(name)
+    job, allocation = _T["job"], _T["allocation"]
+    key = _live(connection, system, identity)
+    if key is None:
+        known = select(job.c.id).where(job.c.system == system, job.c.external_id == identity)
+        last = connection.scalar(known.order_by(job.c.id.desc()).limit(1))
+        if last is None:
+            live = connection.scalars(select(job.c.name).where(job.c.ended.is_(None)).limit(_BATCH)).all()
+            raise UnknownJobError(f"no job {name[:MAX_TEXT]}: {nearest(identity, live)} (trninv jobs lists them)")
+        return _one(connection, last)
+    now = _now()
+    ours = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
+    connection.execute(update(allocation).where(ours).values(ended=now))
+    connection.execute(update(job).where(job.c.id == key).values(ended=now))
+    return _one(connection, key)
+
+
+def close(connection: Connection, places: Sequence[str], *, who: str, why: str) -> list[Closing]:
+    """Let servers take no new jobs; what runs there goes on. Those that are closed already are left alone.
+
+    Parameters
+    ----------
+    places
+        Servers, or racks and domains for all of theirs.
+
+    Raises
+    ------
+    LimitError
+        The reason or the places are missing or too long.
+    WrongLevelError
+        A place is no server, rack or domain.
+
+    """
+    _check(why=why, who=who)
+    closing = _T["closing"]
+    closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
+    wanted = [server for server in _servers(connection, places) if server not in closed]
+    first, now = next_id(connection, closing), _now()
+    rows = [
+        {"id": first + at, "server_id": server, "since": now, "who": who, "why": why}
+        for at, server in enumerate(wanted)
+    ]
+    if rows:
+        connection.execute(insert(closing), rows)
+    return _closings(connection, closing.c.id >= first)
+
+
+def open_(connection: Connection, places: Sequence[str]) -> list[Closing]:
+    """Let servers take new jobs again; those that do are left alone.
+
+    Raises
+    ------
+    WrongLevelError
+        A place is no server, rack or domain.
+
+    """
+    closing = _T["closing"]
+    ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
+    keys = list(connection.scalars(select(closing.c.id).where(ours)))
+    connection.execute(update(closing).where(closing.c.id.in_(keys)).values(until=_now()))
+    return _closings(connection, closing.c.id.in_(keys))
+
+
+def closed(connection: Connection, most: int) -> list[Closing]:
+    """Servers that take no new jobs."""
+    return _closings(connection, _T["closing"].c.until.is_(None), most)
+
+
+def jobs(connection: Connection, scope: str | None, most: int, *, ended: bool = False) -> list[Job]:
+    """Jobs that hold chips of a place, or of any; with ``ended`` those as well that did. In the order of their keys.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+        The scope is none.
+
+    """
+    job, allocation = _T["job"], _T["allocation"]
+    query = select(job.c.id) if ended else select(job.c.id).where(job.c.ended.is_(None))
+    if scope is not None:
+        place = resolve(connection, scope)
+        here = select(allocation.c.job_id).where(allocation.c.chip_id.in_(chips_of(place)))
+        query = query.where(job.c.cluster_id == place.cluster_id)
+        if place.level != "cluster":
+            query = query.where(job.c.id.in_(here if ended else here.where(allocation.c.ended.is_(None))))
+    return listed(connection, connection.scalars(query.order_by(job.c.id).limit(most)).all())
+
+
+def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
+    """Jobs by their keys."""
+    job, allocation, chip, node = (_T[name] for name in ("job", "allocation", "chip", "node"))
+    ours = allocation.c.job_id == job.c.id
+    last = or_(allocation.c.ended.is_(None), allocation.c.ended == job.c.ended)
+    lost = and_(allocation.c.ended.is_(None), node.c.state.not_in(CARRYING))
+    query = (
+        select(
+            job,
+            _T["cluster"].c.slug,
+            func.count(chip.c.id).label("chips"),
+            func.count(distinct(chip.c.server_id)).label("servers"),
+            func.min(chip.c.server_id).label("first"),
+            func.count(node.c.id).filter(lost).label("wounded"),
+        )
+        .join(_T["cluster"], _T["cluster"].c.id == job.c.cluster_id)
+        .outerjoin(allocation, and_(ours, last))
+        .outerjoin(chip, chip.c.id == allocation.c.chip_id)
+        .outerjoin(node, node.c.id == chip.c.id)
+        .group_by(*job.c, _T["cluster"].c.slug)
+        .order_by(job.c.id)
+    )
+    rows = [row for part in _batches(keys) for row in connection.execute(query.where(job.c.id.in_(part)))]
+    names = _server_names(connection, {row.first for row in rows if row.first})
+    return [
+        Job(
+            key=row.id,
+            name=row.name,
+            system=row.system,
+            external_id=row.external_id,
+            cluster=row.slug,
+            chips=row.chips,
+            servers=row.servers,
+            first=names.get(row.first),
+            wounded=row.wounded,
+            began=row.began,
+            ended=row.ended,
+            pinned=bool(row.pinned),
+            who=row.who,
+        )
+        for row in rows
+    ]
+
+
+def _one(connection: Connection, key: int) -> Job:
+    (found,) = listed(connection, [key])
+    return found
+
+
+def _check(**texts: str) -> None:
+    for what, text in texts.items():
+        if not text.strip() or len(text) > MAX_TEXT or refused([text]) or not text.isprintable():
+            raise LimitError(f"{what}: write 1 to {MAX_TEXT} characters that can be printed")
+    if ":" in texts.get("name", ""):
+        raise LimitError("name: ':' stands between a system and its job's id: leave it out")
+
+
+def _split(name: str) -> tuple[str, str]:
+    """System and identity of a job as it is written."""
+    system, colon, identity = name.partition(":")
+    return (system, identity) if colon else (OURS, name)
+
+
+def _live(connection: Connection, system: str, identity: str) -> int | None:
+    if refused([system, identity]):
+        raise LimitError(f"a job {SAYS}")
+    job = _T["job"]
+    same = select(job.c.id).where(job.c.system == system, job.c.external_id == identity, job.c.ended.is_(None))
+    return connection.scalar(same)
+
+
+def _held_by(connection: Connection, key: int) -> dict[int, str]:
+    allocation = _T["allocation"]
+    ours = select(allocation.c.chip_id, allocation.c.role).where(allocation.c.job_id == key)
+    return {row.chip_id: row.role for row in connection.execute(ours.where(allocation.c.ended.is_(None)))}
+
+
+def _chips(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
+    """Ids of the chips of places, and what each is for."""
+    if not places or len(places) + len(spares) > MOST_PLACES:
+        raise LimitError(f"{len(places) + len(spares):,} places: name 1 to {MOST_PLACES:,}")
+    found: dict[int, str] = {}
+    clusters = set()
+    for address, role in [*((each, "spare") for each in spares), *((each, "work") for each in places)]:
+        place = resolve(connection, address)
+        if place.level not in HOLDS_CHIPS or place.level in ("core", "cluster"):
+            raise WrongLevelError(f"{place.address} is a {place.level}: a job holds chips, servers, racks and domains")
+        clusters.add(place.cluster_id)
+        found |= dict.fromkeys(connection.scalars(chips_of(place)), role)
+    if len(clusters) > 1:
+        raise LimitError("the places are of several clusters: a job is of one")
+    return found
+
+
+def _refuse_taken(connection: Connection, chips: Sequence[int]) -> None:
+    """Name the first chip that no job may have now, and why."""
+    job, allocation, closing = _T["job"], _T["allocation"], _T["closing"]
+    chip, node = _T["chip"], _T["node"]
+    query = (
+        select(chip.c.id, node.c.state, job.c.name, closing.c.why)
+        .join(node, node.c.id == chip.c.id)
+        .outerjoin(allocation, and_(allocation.c.chip_id == chip.c.id, allocation.c.ended.is_(None)))
+        .outerjoin(job, job.c.id == allocation.c.job_id)
+        .outerjoin(closing, and_(closing.c.server_id == chip.c.server_id, closing.c.until.is_(None)))
+        .where(or_(job.c.id.is_not(None), closing.c.id.is_not(None), node.c.state.not_in(CARRYING)))
+        .order_by(chip.c.id)
+        .limit(1)
+    )
+    for part in _batches(sorted(chips)):
+        if (row := connection.execute(query.where(chip.c.id.in_(part))).first()) is None:
+            continue
+        named = node_addresses().where(node.c.id == row.id)
+        address = connection.execute(named).one().address
+        if row.name is not None:
+            raise ConflictError(f"{address} is held by job {row.name}: release it, or take what is free (trninv fits)")
+        state = f"is {row.state}" if row.state not in CARRYING else f"takes no new jobs ({row.why})"
+        raise ConflictError(f"{address} {state}: take what is free (trninv fits)")
+
+
+def _servers(connection: Connection, places: Sequence[str]) -> list[int]:
+    if not places or len(places) > MOST_PLACES:
+        raise LimitError(f"{len(places):,} places: name 1 to {MOST_PLACES:,}")
+    found: dict[int, None] = {}
+    for address in places:
+        found |= dict.fromkeys(connection.scalars(_servers_of(resolve(connection, address))))
+    return list(found)
+
+
+def _servers_of(place: Place) -> Select[Any]:
+    server = _T["server"]
+    columns = {"server": server.c.id, "rack": server.c.rack_id, "domain": server.c.domain_id}
+    if place.level not in columns:
+        raise WrongLevelError(
+            f"{place.address} is a {place.level}: name servers, or racks and domains for all of theirs"
+        )
+    return select(server.c.id).where(columns[place.level] == place.id).order_by(server.c.id)
+
+
+def _closings(connection: Connection, condition: Any, most: int | None = None) -> list[Closing]:  # of SQLAlchemy
+    closing, server, domain, cluster = (_T[name] for name in ("closing", "server", "domain", "cluster"))
+    query = (
+        select(closing, address_of("server").label("address"))
+        .join(server, server.c.id == closing.c.server_id)
+        .join(domain, domain.c.id == server.c.domain_id)
+        .join(cluster, cluster.c.id == domain.c.cluster_id)
+        .where(condition)
+        .order_by(server.c.id)
+        .limit(most)
+    )
+    return [Closing(row.address, row.since, row.until, row.who, row.why) for row in connection.execute(query)]
+
+
+def _server_names(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
+    server, domain, cluster = (_T[name] for name in ("server", "domain", "cluster"))
+    query = (
+        select(server.c.id, address_of("server").label("address"))
+        .join(domain, domain.c.id == server.c.domain_id)
+        .join(cluster, cluster.c.id == domain.c.cluster_id)
+    )
+    parts = _batches(sorted(keys))
+    return {row.id: row.address for part in parts for row in connection.execute(query.where(server.c.id.in_(part)))}
+
+
+def _batches(keys: Sequence[int]) -> Iterator[list[int]]:
+    remaining = iter(keys)
+    while part := list(islice(remaining, _BATCH)):
+        yield part
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

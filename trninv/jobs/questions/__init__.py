@@ -1,0 +1,21 @@
+"""The questions about placement, one file each; a new file here is a new question everywhere."""
+
+from functools import cache
+
+from trninv.routing.question import Question
+from trninv.routing.questions import declared, files
+
+NAMES = tuple(files(__path__))
+"""Names of their files."""
+
+
+@cache
+def find(name: str) -> Question:
+    """The question in the file of that name."""
+    return declared(__name__, name)
+
+
+@cache
+def every() -> tuple[Question, ...]:
+    """All questions, by file name."""
+    return tuple(map(find, NAMES))

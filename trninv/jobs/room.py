@@ -1,0 +1,115 @@
+"""How much room there is: the largest block of each domain, and how many sets of a size fit at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from trninv.jobs.model import Legal, Model
+from trninv.jobs.search import Search
+from trninv.jobs.stock import Lost, Stock, count
+from trninv.solvers.blocks import Shape, Torus, Words, holding, whole, words
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """A largest block of free chips; its shape in a torus."""
+
+    chips: int
+    shape: Shape | None = None
+
+
+def largest(stock: Stock, legal: Legal) -> list[Largest]:
+    """Of each domain; of blocks of one size that with most all-gather, then most bisection."""
+    if stock.model.torus is None:
+        return _largest_set(stock, legal)
+    torus, order = stock.model.torus, _order(stock.model)
+    free, of = np.unique(stock.free[:, 0], return_inverse=True)
+    at = torus.largest(free, order)[of].tolist()
+    for row, lost in stock.lost.items():
+        at[row] = _first(torus, order, whole(stock.free[row : row + 1])[0], lost)
+    return [Largest(prod(order[rank]), order[rank]) if rank < len(order) else Largest(0) for rank in at]
+
+
+def _order(model: Model) -> Sequence[Shape]:
+    """Every shape of a torus, the best first."""
+    torus = model.torus
+    if torus is None:
+        return ()
+    worth = {shape: model.limits(torus.blocks(shape)[0].mask) for shape in torus.shapes}
+    return sorted(
+        torus.shapes, key=lambda shape: (-prod(shape), -worth[shape].all_gather, -worth[shape].bisection, shape)
+    )
+
+
+def _first(torus: Torus, order: Sequence[Shape], free: int, lost: Lost) -> int:
+    """The place in an order of the first shape that a damaged domain has with every link; its length of none."""
+    for rank, shape in enumerate(order):
+        masks = (block.mask for block in torus.blocks(shape) if free & block.mask == block.mask)
+        if any(all(mask & broken != broken for broken in lost.broken) for mask in masks):
+            return rank
+    return len(order)
+
+
+def _largest_set(stock: Stock, legal: Legal) -> list[Largest]:
+    """Of a switched domain, the largest set that a job may hold."""
+    found = np.zeros(len(stock.ordinals), int)
+    for size in legal.sizes:
+        search = Search(stock, legal, legal.any_of.get(size) or legal.sets[size])
+        found = np.where(search.has(search.intact), np.maximum(found, size), found)
+    return [Largest(size) for size in found.tolist()]
+
+
+def together(stock: Stock, legal: Legal) -> Mapping[int, int]:
+    """How many sets of each legal size are free at once: those of a size do not overlap."""
+    return {size: _together(stock, legal, size, stock.free) for size in legal.sizes}
+
+
+def _together(stock: Stock, legal: Legal, size: int, free: Words) -> int:
+    """Exact: a count; of any servers of a rack, how often that many of its free ones go into all."""
+    model = stock.model
+    if (any_of := legal.any_of.get(size)) is None:
+        fit = holding(free, words(legal.sets[size], model.chips))
+        return int(fit.sum())
+    servers = holding(free, words(model.whole_server, model.chips))
+    return sum(int((servers[:, list(rack)].sum(axis=1) // any_of.servers).sum()) for rack in model.racks)
+
+
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    """Free chips that jobs of a size can't use, by what keeps them from it.
+
+    Attributes
+    ----------
+    jobs
+        Of that size that fit at once.
+    chips
+        Free ones that are left then.
+    down, closed
+        How many fewer would be left if no chip were down, and besides no server closed; below 0 where more would.
+    shape
+        How many would be left even so, from where other jobs are.
+
+    """
+
+    size: int
+    jobs: int
+    chips: int
+    down: int
+    closed: int
+    shape: int
+
+
+def stranded(stock: Stock, legal: Legal) -> list[Stranded]:
+    """Of each legal size; the three causes add up to the chips that are left."""
+    repaired = replace(stock, up=stock.inside | stock.up, damage={})
+    opened = replace(repaired, closed=np.zeros_like(stock.closed))
+    found = []
+    for size in legal.sizes:
+        jobs = _together(stock, legal, size, stock.free)
+        left, whole_again, open_again = (
+            count(each.free) - size * _together(stock, legal, size, each.free) for each in (stock, repaired, opened)
+        )
+        found.append(Stranded(size, jobs, left, left - whole_again, whole_again - open_again, open_again))
+    return found

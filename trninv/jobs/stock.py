@@ -1,0 +1,263 @@
+"""What of a scope is usable, held, closed and free: one definition, for every answer about placement.
+
+usable  chips that are up or degraded         held    chips of a job that has not ended
+closed  chips of servers that take no jobs    free    usable, not held, not closed
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from trninv.inventory.address import Place, chips_of, resolve
+from trninv.inventory.held import WORDS
+from trninv.inventory.schema import CARRYING, TABLES, is_not_up
+from trninv.inventory.state import PPM
+from trninv.jobs.model import Model, model_of
+from trninv.routing.wiring import Reader
+from trninv.solvers.blocks import Words, words
+
+_T: Final = TABLES
+Part = int | tuple[int, int]
+"""A node of a domain in local numbers, or both ends of a link, the lower first."""
+Damage = Mapping[int, Mapping[Part, int]]
+"""By row of the stock and part, the millionths that it still carries."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a damaged domain lacks of its links.
+
+    Attributes
+    ----------
+    broken, worn
+        Sets of chips that have a link among them, or to their switch, that carries nothing, or a part.
+    carried
+        Bytes per second of each such link, one direction.
+
+    """
+
+    broken: tuple[int, ...]
+    worn: tuple[int, ...]
+    carried: Mapping[tuple[int, int], int]
+
+
+@dataclass(frozen=True)
+class Stock:
+    """The chips of a scope by domain, as sets in rows of words.
+
+    Attributes
+    ----------
+    ordinals
+        Of the domains, in order.
+    inside
+        Chips that are of the scope.
+
+    """
+
+    cluster: str
+    model: Model
+    ordinals: NDArray[np.int64]
+    inside: Words
+    up: Words
+    held: Words
+    closed: Words
+    damage: Damage = field(default_factory=dict)
+
+    @cached_property
+    def usable(self) -> Words:
+        """Chips that carry traffic."""
+        return self.up & self.inside
+
+    @cached_property
+    def free(self) -> Words:
+        """Chips that the next job may have."""
+        return self.usable & ~self.held & ~self.closed
+
+    @cached_property
+    def lost(self) -> Mapping[int, Lost]:
+        """Damaged links by row, where there are any beside those of chips that are down."""
+        return {
+            row: lost
+            for row, parts in self.damage.items()
+            if any(left or not isinstance(part, int) or part >= self.model.chips for part, left in parts.items())
+            if (lost := self._lost(parts)).carried
+        }
+
+    def _lost(self, parts: Mapping[Part, int]) -> Lost:
+        chips, broken, worn, carried = self.model.chips, dict[int, None](), dict[int, None](), {}
+        for wire in self.model.of.blueprint.wires:
+            keys: tuple[Part, ...] = (wire.a, wire.b, (wire.a, wire.b))
+            left = min(parts.get(key, PPM) for key in keys)
+            if left == PPM:
+                continue
+            carried[wire.a, wire.b] = self.model.bandwidth(wire.role) * left // PPM
+            (worn if left else broken)[sum(1 << end for end in (wire.a, wire.b) if end < chips)] = None
+        return Lost(tuple(broken), tuple(worn), carried)
+
+    def rows(self, rows: Sequence[int], inside: Words) -> "Stock":
+        """Some domains of it, and of them what is inside."""
+        return Stock(
+            self.cluster,
+            self.model,
+            self.ordinals[rows],
+            inside[rows],
+            self.up[rows],
+            self.held[rows],
+            self.closed[rows],
+            {at: self.damage[row] for at, row in enumerate(rows) if row in self.damage},
+        )
+
+    def chips_at(self, row: int, mask: int) -> tuple[str, ...]:
+        """Addresses of chips of a row."""
+        each = self.model.per_server
+        bits = (bit for bit in range(self.model.chips) if mask >> bit & 1)
+        return tuple(f"{self.domain_at(row)}/s{bit // each}/c{bit % each}" for bit in bits)
+
+    def servers_at(self, row: int, mask: int) -> tuple[str, ...]:
+        """Addresses of the servers that chips of a row are in."""
+        inside = (server for server, whole in enumerate(self.model.whole_server) if mask & whole)
+        return tuple(f"{self.domain_at(row)}/s{server}" for server in inside)
+
+    def domain_at(self, row: int) -> str:
+        """Address of the domain of a row."""
+        return f"{self.cluster}/d{self.ordinals[row]}"
+
+
+def count(sets: Words) -> int:
+    """Chips in all."""
+    return int(np.bitwise_count(sets).sum())
+
+
+def stock(reader: Reader, scope: str, avoid: Collection[str] = ()) -> Stock:
+    """Of a scope, as it is or is supposed to be.
+
+    Parameters
+    ----------
+    avoid
+        Places that are left out.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError, WrongLevelError
+        The scope or a place is none that holds chips.
+
+    """
+    place = resolve(reader.connection, scope)
+    cluster = _cluster(reader.connection, place.cluster_id)
+    found: Stock = reader.remembered(("stock", cluster.id), lambda: _read(reader.connection, cluster))
+    if reader.changes.nodes or reader.changes.links:
+        found = _damaged(found, _supposed(reader, cluster, found.model))
+    for address in avoid:
+        away = resolve(reader.connection, address)
+        if away.cluster_id == place.cluster_id:
+            found = replace(found, inside=found.inside & ~_chips(reader.connection, away, cluster, found))
+    if place.level == "cluster":
+        return found
+    chips = _chips(reader.connection, place, cluster, found)
+    rows: Sequence[int] = np.flatnonzero(chips.any(axis=1)).tolist()
+    return found.rows(rows, found.inside & chips)
+
+
+def _cluster(connection: Connection, key: int) -> Any:  # a row
+    cluster, model = _T["cluster"], _T["domain_model"]
+    query = select(cluster, model.c.slug.label("model")).join(model, model.c.id == cluster.c.domain_model_id)
+    return connection.execute(query.where(cluster.c.id == key)).one()
+
+
+def _read(connection: Connection, cluster: Any) -> Stock:  # of a row
+    model = model_of(cluster.model)
+    whole = np.tile(words([model.full], model.chips), (cluster.domains, 1))
+    held = _held(connection, cluster)[:, : whole.shape[1]]
+    closed = np.zeros_like(whole)
+    for ordinal, server in _closed(connection, cluster.id):
+        closed[ordinal] |= words([model.whole_server[server]], model.chips)[0]
+    made = Stock(cluster.slug, model, np.arange(cluster.domains), whole, whole.copy(), held, closed)
+    return _damaged(made, _damage(connection, cluster, model))
+
+
+def _held(connection: Connection, cluster: Any) -> Words:  # of a row
+    table, first = _T["domain_held"], cluster.first_domain_id
+    query = select(table).where(table.c.id >= first, table.c.id < first + cluster.domains)
+    found = np.zeros((cluster.domains, WORDS), np.int64)
+    if rows := [tuple(row) for row in connection.execute(query)]:
+        listed = np.array(rows, np.int64)
+        found[listed[:, 0] - first] = listed[:, 1:]
+    return found.view(np.uint64)
+
+
+def _closed(connection: Connection, cluster: int) -> list[tuple[int, int]]:
+    """Ordinals of domain and server."""
+    closing, server, domain = _T["closing"], _T["server"], _T["domain"]
+    query = (
+        select(domain.c.ordinal, server.c.ordinal)
+        .select_from(closing)
+        .join(server, server.c.id == closing.c.server_id)
+        .join(domain, domain.c.id == server.c.domain_id)
+        .where(closing.c.until.is_(None), domain.c.cluster_id == cluster)
+    )
+    return [(row[0], row[1]) for row in connection.execute(query)]
+
+
+def _damage(connection: Connection, cluster: Any, model: Model) -> Damage:  # of a row
+    node, link, first = _T["node"], _T["link"], cluster.first_domain_id
+    parts: list[tuple[tuple[int, ...], Any]] = [
+        ((row.id,), row) for row in connection.execute(select(node).where(is_not_up(node)))
+    ]
+    worn = select(link).where(is_not_up(link), link.c.domain_id >= first, link.c.domain_id < first + cluster.domains)
+    parts += [((row.a_id, row.b_id), row) for row in connection.execute(worn)]
+    left = ((ids, (row.factor_ppm or PPM) if row.state in CARRYING else 0) for ids, row in parts)
+    return _local(cluster, model, left)
+
+
+def _supposed(reader: Reader, cluster: Any, model: Model) -> Damage:  # of a row
+    link, changes = _T["link"], reader.changes
+    keys = list(changes.links)
+    ends = reader.connection.execute(select(link).where(link.c.id.in_(keys))) if keys else ()
+    nodes = (((node,), left) for node, left in changes.nodes.items())
+    return _local(cluster, model, [*nodes, *(((row.a_id, row.b_id), changes.links[row.id]) for row in ends)])
+
+
+def _local(cluster: Any, model: Model, parts: Iterable[tuple[tuple[int, ...], int]]) -> Damage:  # of a row
+    """By domain and local numbers, of nodes and links by their ids; what carries all, or is elsewhere, is left out."""
+    found: dict[int, dict[Part, int]] = {}
+    for ids, left in parts:
+        places = [divmod(key - cluster.first_node_id, model.nodes) for key in ids]
+        rows = {row for row, _ in places}
+        if left == PPM or len(rows) > 1 or not 0 <= min(rows) < cluster.domains:
+            continue
+        local = tuple(sorted(at for _, at in places))
+        key: Part = local[0] if len(local) == 1 else (local[0], local[1])
+        of = found.setdefault(min(rows), {})
+        of[key] = min(left, of.get(key, PPM))
+    return found
+
+
+def _damaged(stock: Stock, more: Damage) -> Stock:
+    """With more damage than it has."""
+    up, damage = stock.up.copy(), {row: dict(parts) for row, parts in stock.damage.items()}
+    for row, parts in more.items():
+        of = damage.setdefault(row, {})
+        for part, left in parts.items():
+            of[part] = min(left, of.get(part, PPM))
+        down = sum(1 << part for part, left in parts.items() if isinstance(part, int) and not left)
+        up[row] &= ~words([down & stock.model.full], stock.model.chips)[0]
+    return replace(stock, up=up, damage=damage)
+
+
+def _chips(connection: Connection, place: Place, cluster: Any, of: Stock) -> Words:  # of a row
+    """The chips of a place, in the rows of its cluster."""
+    if place.level == "cluster":
+        return of.inside
+    masks: dict[int, int] = {}
+    for key in connection.scalars(chips_of(place)):
+        row, local = divmod(key - cluster.first_node_id, of.model.nodes)
+        masks[row] = masks.get(row, 0) | 1 << local
+    found = np.zeros_like(of.inside)
+    for row, mask in masks.items():
+        found[row] = words([mask], of.model.chips)[0]
+    return found

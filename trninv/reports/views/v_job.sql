@@ -1,0 +1,12 @@
+SELECT
+    cluster.slug AS cluster, job.name, job.system, job.external_id,
+    CASE WHEN job.ended IS NULL THEN 'holds' ELSE 'ended' END AS state,
+    (SELECT count(*) FROM allocation WHERE allocation.job_id = job.id AND allocation.role = 'work') AS chips,
+    (SELECT count(*) FROM allocation WHERE allocation.job_id = job.id AND allocation.role = 'spare') AS spares,
+    (SELECT count(*) FROM allocation JOIN node ON node.id = allocation.chip_id
+        WHERE allocation.job_id = job.id AND allocation.ended IS NULL AND node.state IN ('down', 'maintenance')
+    ) AS wounded,
+    job.submitted, job.began, job.ended, job.priority,
+    CASE WHEN job.pinned = 1 THEN 'yes' ELSE 'no' END AS pinned, job.who
+FROM job
+JOIN cluster ON cluster.id = job.cluster_id
