@@ -11,14 +11,7 @@ from trninv.errors import NotExpressibleError
 from trninv.exporters.format import Format, Record
 from trninv.exporters.json_lines import listed, text
 from trninv.exporters.source import SEEN_NODE, Server, Source
-
-_TYPES = {
-    "trn1.2xlarge": "trn1.2xlarge",
-    "trn1.32xlarge": "trn1.32xlarge",
-    "trn2-16.48xlarge": "trn2.48xlarge",
-    "u-trn2x64": "trn2u.48xlarge",
-}
-"""EC2's instance type of each domain model; it has none for Trn3 yet."""
+from trninv.live.devices import TYPES
 
 
 def _write(source: Source) -> Iterator[str]:
@@ -29,8 +22,8 @@ def _write(source: Source) -> Iterator[str]:
 
 
 def _instance(server: Server) -> dict[str, Any]:
-    kind = _TYPES.get(server.model.domain)
-    if kind is None:
+    types = TYPES.get(server.model.domain)
+    if types is None:
         raise NotExpressibleError(f"EC2 has no instance type for {server.model.domain}: use topograph or kubernetes")
     if not server.network:
         raise NotExpressibleError(
@@ -39,7 +32,7 @@ def _instance(server: Server) -> dict[str, Any]:
     shared = server.model.domain_servers > 1
     return {
         "InstanceId": _id("i", server.name),
-        "InstanceType": kind,
+        "InstanceType": types[0],
         "NetworkNodes": [name if SEEN_NODE.fullmatch(name) else _id("nn", name) for name in server.network],
     } | ({"CapacityBlockId": _id("cb", server.domain)} if shared else {})
 
