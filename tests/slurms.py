@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trninv.exporters.hostlist import expanded
+from trninv.hostlist import expanded
 
 CONF = """
 ClusterName=lab
@@ -71,7 +71,7 @@ _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @contextmanager
-def slurm(work: Path, topology: str, nodes: str) -> Iterator[Srun]:
+def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16") -> Iterator[Srun]:
     """A cluster of what was exported; yields what runs a job and says on which nodes."""
     if missing := [name for name in ("slurmctld", "slurmd", "srun") if not shutil.which(name, path=_PATH)]:
         pytest.fail(
@@ -85,7 +85,7 @@ def slurm(work: Path, topology: str, nodes: str) -> Iterator[Srun]:
     (work / "state").mkdir()
     conf = work / "slurm.conf"
     conf.write_text(CONF.format(port=port, user=getpass.getuser(), work=work, nodes=written))
-    (work / "gres.conf").write_text("Name=neuron Type=trainium2 Count=16\n")
+    (work / "gres.conf").write_text(f"Name=neuron Type=trainium2 {gres}\n")
     (work / "topology.conf").write_text(topology)
 
     def ask(*command: str) -> list[str]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trninv.errors import NotExpressibleError, UsageError
-from trninv.exporters.hostlist import expanded, folded
+from trninv.hostlist import expanded, folded
 from trninv.inventory.hostnames import Slot, hostnames
 
 

@@ -16,8 +16,8 @@ from conftest import BACKENDS, Databases, Run
 from examples import ROOT
 from exporting import exported
 from trninv.exporters import slurm, yaml_text
-from trninv.exporters.hostlist import expanded
 from trninv.exporters.register import format_of, names
+from trninv.hostlist import expanded
 
 PAGE = ROOT / "docs/reference/formats.md"
 SERVERS = [f"lab-d{domain}-s{server}" for domain in range(3) for server in range(4)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import click
 
@@ -21,11 +21,26 @@ from trninv.importers.kinds import READERS
 from trninv.importers.observation import File, Imported, observe
 from trninv.importers.reading import MAX_FILE
 from trninv.inventory.database import connect, writing
+from trninv.jobs.imported import READERS as JOB_READERS
+from trninv.jobs.imported import JobsImported, read_jobs
+from trninv.jobs.imported import import_jobs as held
+from trninv.units import counted
 
 _PIECE = 1 << 20
 
 
-@click.command("import")
+class _Import(click.Command):
+    """``import KIND FILE…``, of which ``import jobs SYSTEM FILE…`` is a command of its own."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args[:1] == ["jobs"]:
+            return import_jobs.make_context(f"{info_name} jobs", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command("import", cls=_Import)
 @click.argument("kind", type=click.Choice(list(READERS)))
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option("--dry-run", is_flag=True, help="Read and check all, and keep nothing.")
@@ -55,6 +70,7 @@ def import_(  # one parameter an option
     trninv import neuron-ls --trust-host-names node-*.json
     trninv import ec2 instances.json topology.json
     trninv import kubernetes nodes.json --dry-run
+    squeue --json | trninv import jobs slurm -            (trninv import jobs --help)
     """
     if trust_host_names and "-" in files:
         raise UsageError("stdin has no name that could be a host's: give --trust-host-names a file NODE.json")
@@ -80,6 +96,65 @@ def import_(  # one parameter an option
         if dry_run:
             kept.rollback()
     show(style, found, lambda: _table(found, dry_run=dry_run))
+
+
+@click.command("jobs")
+@click.argument("system", type=click.Choice(list(JOB_READERS)))
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option(
+    "--as",
+    "owner",
+    metavar="NAME",
+    help="Whose jobs they are, where several schedulers of a kind are.  [default: SYSTEM]",
+)
+@click.option("--partial", is_flag=True, help="The listing is of some jobs only: end none that it leaves out.")
+@click.option("--allow-empty", is_flag=True, help="End all of its jobs where none is listed.")
+@click.option("--keep-going", is_flag=True, help="Leave out, and name, jobs on unknown hosts and on chips of others.")
+@click.option("--dry-run", is_flag=True, help="Read and check all, and keep nothing.")
+@format_option
+@click.pass_obj
+def import_jobs(  # one parameter an option
+    database: str,
+    system: str,
+    files: tuple[str, ...],
+    owner: str | None,
+    partial: bool,
+    allow_empty: bool,
+    keep_going: bool,
+    dry_run: bool,
+    style: str,
+) -> None:
+    """Hold the chips that a scheduler's jobs hold, by its listing; what is listed no more has ended.
+
+    Hosts are those that are bound to slots (trninv bindings), or are called as trninv fits and topology call them. Jobs
+    of other systems are never touched. The same listing again changes nothing.
+
+    \b
+    squeue --json | trninv import jobs slurm -
+    kubectl get resourceclaims,resourceslices -A -o json | trninv import jobs kubernetes -
+    """
+    with ExitStack() as stack:
+        copies = {name: stack.enter_context(_copy(name)) for name in files if not Path(name).is_file()}
+        engine = stack.enter_context(connect(database))
+        try:
+            jobs = read_jobs(system, _opened(files, copies))
+            connection = stack.enter_context(writing(engine))
+            kept = connection.begin_nested()
+            found = held(
+                connection,
+                owner or system,
+                jobs,
+                partial=partial,
+                allow_empty=allow_empty,
+                keep_going=keep_going,
+            )
+        except FileError as error:
+            for fault in error.faults:
+                click.echo(plain(fault), err=True)
+            raise
+        if dry_run:
+            kept.rollback()
+    show(style, found, lambda: _tell(found, dry_run=dry_run))
 
 
 @click.command()
@@ -111,6 +186,15 @@ def _table(found: Sequence[Imported], *, dry_run: bool) -> None:
         ["file", "servers", "chips", ""],
         ((each.name, each.servers, each.chips, became[each.is_known]) for each in found),
     )
+
+
+def _tell(found: JobsImported, *, dry_run: bool) -> None:
+    for each in found.left_out:
+        click.echo(f"left out: {plain(each)}", err=True)
+    said = f"{found.system}: {found.held} held, {found.moved} moved, {found.unchanged} unchanged, {found.ended} ended"
+    click.echo(said + (" (dry run: nothing was kept)" if dry_run else ""))
+    if found.whole:
+        click.echo(f"held as whole servers, since their chips are not named: {counted(found.whole, 'job')}")
 
 
 def _time(given: str | None) -> datetime | None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from trninv.exporters.hostlist import folded
+from trninv.hostlist import folded
 from trninv.inventory.hostnames import TEMPLATE, Slot, hostnames
 
 _SERVER = re.compile(r"(.+)/d(\d+)/s(\d+)")

@@ -109,7 +109,7 @@ def _sliced(host: str, slices: list[Value]) -> Iterator[Seen]:
     generation = max(spec.get("pool").get("generation").as_integer() or 0 for spec in specs)
     newest = [spec for spec in specs if (spec.get("pool").get("generation").as_integer() or 0) == generation]
     wanted = newest[0].get("pool").get("resourceSliceCount").as_integer() or 1
-    devices = [_attributes(device) for spec in newest for device in spec.get("devices").objects()]
+    devices = [attributes(device) for spec in newest for device in spec.get("devices").objects()]
     chips = [chip for device in devices if (chip := _chip(device))]
     if not host:
         newest[0].fault("has no nodeName")
@@ -128,7 +128,7 @@ def _sliced(host: str, slices: list[Value]) -> Iterator[Seen]:
         )
 
 
-def _attributes(device: Value) -> Value:
+def attributes(device: Value) -> Value:
     """The attributes of a device without their types, which v1beta1 has below ``basic``."""
     given = device.get("attributes") if "attributes" in device.of else device.get("basic").get("attributes")
     typed = given.of if isinstance(given.of, dict) else {}

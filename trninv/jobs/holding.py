@@ -90,13 +90,13 @@ def hold(
             return _one(connection, held)
         raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
     _refuse_taken(connection, list(chips))
-    job, allocation, now = _T["job"], _T["allocation"], _now()
+    job, allocation, time = _T["job"], _T["allocation"], now()
     key = next_id(connection, job)
     cluster = connection.scalar(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips)))
-    row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": now}
+    row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": time}
     first = next_id(connection, allocation)
     rows = [
-        {"id": first + at, "job_id": key, "chip_id": chip, "role": chips[chip], "began": now}
+        {"id": first + at, "job_id": key, "chip_id": chip, "role": chips[chip], "began": time}
         for at, chip in enumerate(sorted(chips))
     ]
     try:
@@ -131,10 +131,10 @@ def release(connection: Connection, name: str) -> Job:
             live = connection.scalars(select(job.c.name).where(job.c.ended.is_(None)).limit(_BATCH)).all()
             raise UnknownJobError(f"no job {name[:MAX_TEXT]}: {nearest(identity, live)} (trninv jobs lists them)")
         return _one(connection, last)
-    now = _now()
+    time = now()
     ours = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
-    connection.execute(update(allocation).where(ours).values(ended=now))
-    connection.execute(update(job).where(job.c.id == key).values(ended=now))
+    connection.execute(update(allocation).where(ours).values(ended=time))
+    connection.execute(update(job).where(job.c.id == key).values(ended=time))
     return _one(connection, key)
 
 
@@ -158,9 +158,9 @@ def close(connection: Connection, places: Sequence[str], *, who: str, why: str) 
     closing = _T["closing"]
     closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
     wanted = [server for server in _servers(connection, places) if server not in closed]
-    first, now = next_id(connection, closing), _now()
+    first, time = next_id(connection, closing), now()
     rows = [
-        {"id": first + at, "server_id": server, "since": now, "who": who, "why": why}
+        {"id": first + at, "server_id": server, "since": time, "who": who, "why": why}
         for at, server in enumerate(wanted)
     ]
     if rows:
@@ -180,7 +180,7 @@ def open_(connection: Connection, places: Sequence[str]) -> list[Closing]:
     closing = _T["closing"]
     ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
     keys = list(connection.scalars(select(closing.c.id).where(ours)))
-    connection.execute(update(closing).where(closing.c.id.in_(keys)).values(until=_now()))
+    connection.execute(update(closing).where(closing.c.id.in_(keys)).values(until=now()))
     return _closings(connection, closing.c.id.in_(keys))
 
 
@@ -231,7 +231,7 @@ def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
         .group_by(*job.c, _T["cluster"].c.slug)
         .order_by(job.c.id)
     )
-    rows = [row for part in _batches(keys) for row in connection.execute(query.where(job.c.id.in_(part)))]
+    rows = [row for part in batches(keys) for row in connection.execute(query.where(job.c.id.in_(part)))]
     names = _server_names(connection, {row.first for row in rows if row.first})
     return [
         Job(
@@ -317,7 +317,7 @@ def _refuse_taken(connection: Connection, chips: Sequence[int]) -> None:
         .order_by(chip.c.id)
         .limit(1)
     )
-    for part in _batches(sorted(chips)):
+    for part in batches(sorted(chips)):
         if (row := connection.execute(query.where(chip.c.id.in_(part))).first()) is None:
             continue
         named = node_addresses().where(node.c.id == row.id)
@@ -368,15 +368,17 @@ def _server_names(connection: Connection, keys: Iterable[int]) -> dict[int, str]
         .join(domain, domain.c.id == server.c.domain_id)
         .join(cluster, cluster.c.id == domain.c.cluster_id)
     )
-    parts = _batches(sorted(keys))
+    parts = batches(sorted(keys))
     return {row.id: row.address for part in parts for row in connection.execute(query.where(server.c.id.in_(part)))}
 
 
-def _batches(keys: Sequence[int]) -> Iterator[list[int]]:
+def batches(keys: Sequence[int]) -> Iterator[list[int]]:
+    """Keys in portions that a statement takes."""
     remaining = iter(keys)
     while part := list(islice(remaining, _BATCH)):
         yield part
 
 
-def _now() -> str:
+def now() -> str:
+    """The time as jobs keep it: UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

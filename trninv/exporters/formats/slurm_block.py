@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from trninv.exporters import slurm
 from trninv.exporters.format import Format, Record
-from trninv.exporters.hostlist import expanded, folded
 from trninv.exporters.source import Source
+from trninv.hostlist import expanded, folded
 
 
 def _write(source: Source) -> Iterator[str]:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from trninv.exporters import slurm
 from trninv.exporters.format import Format, Record
-from trninv.exporters.hostlist import expanded, folded
 from trninv.exporters.source import Model, Server, Source
+from trninv.hostlist import expanded, folded
 
 _MIB = 2**20
 _STATES = {"down": "DOWN", "maintenance": "DRAIN"}

@@ -9,8 +9,8 @@ from typing import Any
 from trninv.errors import NotExpressibleError
 from trninv.exporters import slurm, tree, yaml_text
 from trninv.exporters.format import Format, Record
-from trninv.exporters.hostlist import expanded, folded
 from trninv.exporters.source import Server, Source
+from trninv.hostlist import expanded, folded
 
 _LONGEST_RING = 16
 

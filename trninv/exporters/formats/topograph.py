@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from trninv.exporters import yaml_text
 from trninv.exporters.format import Format, Record
-from trninv.exporters.hostlist import expanded, folded
 from trninv.exporters.source import Source
+from trninv.hostlist import expanded, folded
 
 _DOMAIN = "accelerator.topology.test/domain"
 

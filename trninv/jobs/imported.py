@@ -1,0 +1,329 @@
+"""Jobs as a scheduler lists them: what is new is held, what moved holds other chips, what is gone has ended.
+
+A system owns its jobs: those of others, and those held here, are never touched, and a chip of theirs is a conflict.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlalchemy import Connection, select, text, update
+
+from trninv.errors import FileError, LimitError
+from trninv.importers import kubernetes_jobs, slurm_jobs
+from trninv.importers.held import Held, Part
+from trninv.importers.observation import File
+from trninv.importers.reading import Source
+from trninv.importers.value import Faults
+from trninv.inventory.bulk import load
+from trninv.inventory.ids import next_id
+from trninv.inventory.schema import TABLES
+from trninv.jobs.holding import OURS, batches, now
+from trninv.units import counted
+
+_T: Final = TABLES
+READERS: Final = {"slurm": slurm_jobs.read, "kubernetes": kubernetes_jobs.read}
+"""What prints jobs, and what reads it."""
+_TEMPLATE = re.compile(r"(.+)-d(\d{1,7})-s(\d{1,3})", re.ASCII)
+"""What ``fits`` and ``topology`` call a server that no host is bound to."""
+_SYSTEM = re.compile(r"[a-z][a-z0-9-]{0,39}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class JobsImported:
+    """What became of the jobs of a listing.
+
+    Attributes
+    ----------
+    held, moved, unchanged, ended
+        Jobs that are new, hold other chips than before, hold the same, and are listed no more.
+    whole
+        Jobs that hold whole servers because the scheduler does not say which chips of them.
+    left_out
+        What was left out, and why; empty unless it was asked to keep going.
+
+    """
+
+    system: str
+    held: int
+    moved: int
+    unchanged: int
+    ended: int
+    whole: int
+    left_out: tuple[str, ...]
+
+
+def read_jobs(kind: str, files: Iterable[File]) -> list[Held]:
+    """The jobs of files of one kind that hold something.
+
+    Raises
+    ------
+    FileError
+        A file is not what it should be, or names a job twice; it has every fault of all files.
+
+    """
+    faults = Faults()
+    found = [job for file in files for job in READERS[kind](Source(file.content, file.name, faults))]
+    seen = set[str]()
+    for job in found:
+        if job.identity in seen:
+            faults.add(job.where, f"job {job.identity} is listed twice")
+        seen.add(job.identity)
+    faults.raise_if_any()
+    return found
+
+
+def import_jobs(
+    connection: Connection,
+    system: str,
+    jobs: Sequence[Held],
+    *,
+    partial: bool = False,
+    allow_empty: bool = False,
+    keep_going: bool = False,
+) -> JobsImported:
+    """Hold what a system's jobs hold by its listing, within the caller's transaction.
+
+    Parameters
+    ----------
+    partial
+        Whether the listing is of some jobs only: those that are not in it stay as they are.
+    allow_empty
+        Whether no job at all may be listed where some were.
+    keep_going
+        Whether a job on hosts that nobody knows, or on chips that others hold, is left out instead of refused. What it
+        held before is given back.
+
+    Raises
+    ------
+    LimitError
+        The system has no name that one can have, or would own the jobs that are held here.
+    FileError
+        A job is on a host that no slot has, or on a chip that another holds; it has every fault.
+
+    """
+    if system == OURS or not _SYSTEM.fullmatch(system):
+        raise LimitError(
+            f"system {system[:40]!r}: give it a name of letters, digits and '-', but not {OURS}: its jobs are held here"
+        )
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE allocation IN SHARE ROW EXCLUSIVE MODE"))
+    live = _live(connection, system)
+    if live and not jobs and not (partial or allow_empty):
+        raise FileError(
+            f"no job that holds chips is listed, and {counted(len(live), 'job')} of {system} would end: give "
+            "--allow-empty if that is so"
+        )
+    wanted = _Wanted(_Slots(connection, jobs), _others(connection, system))
+    for job in sorted(jobs, key=lambda each: each.identity not in live):
+        wanted.add(job)
+    if not keep_going:
+        wanted.faults.raise_if_any()
+    listed = wanted.chips
+    named = {job.identity for job in jobs}
+    gone = [identity for identity in live if identity not in listed and (identity in named or not partial)]
+    changed = [
+        job for job in jobs if (chips := listed.get(job.identity)) and live.get(job.identity, _NEW).chips != chips
+    ]
+    _end(connection, [live[identity].key for identity in gone])
+    _give_back(connection, [(live[job.identity], listed[job.identity]) for job in changed if job.identity in live])
+    _hold(connection, system, changed, live, wanted)
+    moved = sum(job.identity in live for job in changed)
+    return JobsImported(
+        system=system,
+        held=len(changed) - moved,
+        moved=moved,
+        unchanged=len(listed) - len(changed),
+        ended=len(gone),
+        whole=len(wanted.unsaid & listed.keys()),
+        left_out=tuple(wanted.faults.told),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """A job that holds chips already."""
+
+    key: int
+    chips: frozenset[int]
+
+
+_NEW: Final = _Live(0, frozenset())
+
+
+def _live(connection: Connection, system: str) -> dict[str, _Live]:
+    job, allocation = _T["job"], _T["allocation"]
+    query = select(job.c.external_id, job.c.id).where(job.c.system == system, job.c.ended.is_(None))
+    keys = {row.id: row.external_id for row in connection.execute(query)}
+    held: dict[int, set[int]] = {key: set() for key in keys}
+    chips = select(allocation.c.job_id, allocation.c.chip_id).join(job, job.c.id == allocation.c.job_id)
+    for row in connection.execute(chips.where(job.c.system == system, allocation.c.ended.is_(None))):
+        held[row.job_id].add(row.chip_id)
+    return {identity: _Live(key, frozenset(held[key])) for key, identity in keys.items()}
+
+
+def _others(connection: Connection, system: str) -> dict[int, str]:
+    """Who holds a chip, of other systems."""
+    job, allocation = _T["job"], _T["allocation"]
+    query = (
+        select(allocation.c.chip_id, job.c.system, job.c.name)
+        .join(job, job.c.id == allocation.c.job_id)
+        .where(allocation.c.ended.is_(None), job.c.system != system)
+    )
+    return {row.chip_id: f"job {row.name} of {row.system}" for row in connection.execute(query)}
+
+
+class _Slots:
+    """Where hosts stand, and what stands there."""
+
+    def __init__(self, connection: Connection, jobs: Sequence[Held]) -> None:
+        hosts = {part.host for job in jobs for part in job.parts}
+        self.servers = dict(_bound(connection, hosts))
+        self.servers |= _called(connection, hosts - set(self.servers))
+        self.chips: dict[int, dict[int, int]] = {}
+        self.cluster: dict[int, int] = {}
+        self.sharing = Counter(
+            part.host for job in jobs for part in job.parts if part.chips is None and part.count != 0
+        )
+        self.says_chips = any(part.chips or part.count for job in jobs for part in job.parts)
+        chip, node = _T["chip"], _T["node"]
+        columns = chip.c.server_id, chip.c.ordinal, chip.c.id, node.c.cluster_id
+        query = select(*columns).join(node, node.c.id == chip.c.id)
+        for keys in batches(sorted(set(self.servers.values()))):
+            for row in connection.execute(query.where(chip.c.server_id.in_(keys))):
+                self.chips.setdefault(row.server_id, {})[row.ordinal] = row.id
+                self.cluster[row.server_id] = row.cluster_id
+
+
+def _bound(connection: Connection, hosts: set[str]) -> Iterator[tuple[str, int]]:
+    """Hosts that are bound to a slot, by their names or, where that is one only, by their names without a domain."""
+    binding = _T["binding"]
+    query = select(binding.c.host, binding.c.server_id).where(binding.c.until.is_(None), binding.c.host.is_not(None))
+    known = {row.host: row.server_id for row in connection.execute(query)}
+    short = Counter(host.partition(".")[0] for host in known)
+    shorter = {name: key for host, key in known.items() if short[name := host.partition(".")[0]] == 1}
+    for host in hosts:
+        if (key := known.get(host, shorter.get(host))) is not None:
+            yield host, key
+
+
+def _called(connection: Connection, hosts: Iterable[str]) -> dict[str, int]:
+    """Hosts by what the template calls the slots that nothing is bound to."""
+    wanted = {(at[1], int(at[2]), int(at[3])): host for host in hosts if (at := _TEMPLATE.fullmatch(host))}
+    if not wanted:
+        return {}
+    server, domain, cluster = (_T[name] for name in ("server", "domain", "cluster"))
+    query = (
+        select(server.c.id, cluster.c.slug, domain.c.ordinal.label("domain"), server.c.ordinal)
+        .join(domain, domain.c.id == server.c.domain_id)
+        .join(cluster, cluster.c.id == domain.c.cluster_id)
+        .where(cluster.c.slug.in_({slug for slug, _, _ in wanted}))
+    )
+    found = ((wanted.get((row.slug, row.domain, row.ordinal)), row.id) for row in connection.execute(query))
+    return {host: key for host, key in found if host is not None}
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """The chips that listed jobs want, as far as they can have them.
+
+    Attributes
+    ----------
+    chips
+        By a job's identity.
+    unsaid
+        Jobs whose chips are not named.
+
+    """
+
+    slots: _Slots
+    taken: dict[int, str]
+    chips: dict[str, frozenset[int]] = field(default_factory=dict)
+    clusters: dict[str, int] = field(default_factory=dict)
+    unsaid: set[str] = field(default_factory=set)
+    faults: Faults = field(default_factory=Faults)
+
+    def add(self, job: Held) -> None:
+        """Take what a job holds, or note why not."""
+        before = self.faults.count
+        servers = {part.host: self.slots.servers.get(part.host) for part in job.parts}
+        for host in (host for host, server in servers.items() if server is None):
+            self.faults.add(job.where, f"job {job.name} is on {host}, which stands in no slot: trninv bind SLOT {host}")
+        found = {chip for part in job.parts if (key := servers[part.host]) for chip in self._of(job, part, key)}
+        clusters = {self.slots.cluster[key] for key in servers.values() if key}
+        if len(clusters) > 1:
+            self.faults.add(job.where, f"job {job.name} is on hosts of several clusters")
+        if taken := sorted(found & self.taken.keys()):
+            who = self.taken[taken[0]]
+            self.faults.add(
+                job.where, f"job {job.name} is on {counted(len(taken), 'chip')} that {who} holds: release one of them"
+            )
+        if self.faults.count > before or not found:
+            return
+        self.chips[job.identity] = frozenset(found)
+        self.clusters[job.identity] = clusters.pop()
+        self.taken |= dict.fromkeys(found, f"job {job.name} ({job.identity})")
+
+    def _of(self, job: Held, part: Part, server: int) -> Iterable[int]:
+        """The chips of a part, which is of a server."""
+        chips = self.slots.chips[server]
+        if part.chips is not None:
+            if unknown := [str(each) for each in part.chips if each not in chips]:
+                self.faults.add(job.where, f"job {job.name}: {part.host} has no chip {', '.join(unknown)}")
+            return (chips[each] for each in part.chips if each in chips)
+        if part.count == 0 or (part.count is None and self.slots.says_chips):
+            return ()
+        if part.count == len(chips):
+            return chips.values()
+        self.unsaid.add(job.identity)
+        if part.count is not None and self.slots.sharing[part.host] > 1:
+            self.faults.add(
+                job.where,
+                f"job {job.name} shares {part.host} with others, and whose chips are which is not said: give each a "
+                "File= in gres.conf, so that gres_detail has IDX",
+            )
+            return ()
+        return chips.values()
+
+
+def _end(connection: Connection, keys: Sequence[int]) -> None:
+    job, allocation, time = _T["job"], _T["allocation"], now()
+    for part in batches(keys):
+        ours = allocation.c.job_id.in_(part)
+        connection.execute(update(allocation).where(ours, allocation.c.ended.is_(None)).values(ended=time))
+        connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time))
+
+
+def _give_back(connection: Connection, moved: Sequence[tuple[_Live, frozenset[int]]]) -> None:
+    allocation, time = _T["allocation"], now()
+    chips = [chip for was, becomes in moved for chip in was.chips - becomes]
+    for part in batches(sorted(chips)):
+        ours = allocation.c.chip_id.in_(part)
+        connection.execute(update(allocation).where(ours, allocation.c.ended.is_(None)).values(ended=time))
+
+
+def _hold(
+    connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted
+) -> None:
+    time, job, allocation = now(), _T["job"], _T["allocation"]
+    key, row = next_id(connection, job), next_id(connection, allocation)
+    made: list[tuple[object, ...]] = []
+    rows: list[tuple[object, ...]] = []
+    for each in jobs:
+        was = live.get(each.identity, _NEW)
+        if was is _NEW:
+            of = wanted.clusters[each.identity]
+            began = min(each.began or time, time)
+            made.append(
+                (key, of, each.name, system, each.identity, each.submitted, began, None, each.priority, 0, each.who)
+            )
+        holder = was.key or key
+        key += was is _NEW
+        began = time if was.key else min(each.began or time, time)
+        for chip in sorted(wanted.chips[each.identity] - was.chips):
+            rows.append((row, holder, chip, "work", began, None))
+            row += 1
+    load(connection, job, made)
+    load(connection, allocation, rows)
