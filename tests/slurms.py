@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,15 @@ PartitionName=trn Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 COMPLAINTS = re.compile(r"fatal|lack access|Invalid hostnames|Ignoring children|no switch can reach")
 """What slurmctld logs of a topology that it reads otherwise than it is meant, and starts all the same."""
 
-Srun = Callable[..., list[str]]
+
+@dataclass(frozen=True, slots=True)
+class Srun:
+    """Runs a job, and says on which nodes; ``ask`` runs any command and gives what it prints."""
+
+    ask: Callable[..., str]
+
+    def __call__(self, *options: str) -> list[str]:
+        return sorted(self.ask("srun", *options, "sh", "-c", "echo $SLURMD_NODENAME").split())
 
 
 def _ports(number: int) -> list[int]:
@@ -88,11 +97,11 @@ def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16") -> Iter
     (work / "gres.conf").write_text(f"Name=neuron Type=trainium2 {gres}\n")
     (work / "topology.conf").write_text(topology)
 
-    def ask(*command: str) -> list[str]:
+    def ask(*command: str) -> str:
         environment = {"SLURM_CONF": str(conf), "PATH": _PATH}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
-        return done.stdout.split()
+        return done.stdout
 
     with ExitStack() as stack:
         log = work / "ctld.log"
@@ -101,11 +110,11 @@ def slurm(work: Path, topology: str, nodes: str, gres: str = "Count=16") -> Iter
             (work / f"spool-{name}").mkdir()
             stack.enter_context(_started(work / f"{name}.log", "slurmd", "-D", "-N", name, conf=conf))
         for _ in range(240):
-            if not set(names) - set(ask("sinfo", "-h", "-N", "-t", "idle,drain", "-o", "%N")):
+            if not set(names) - set(ask("sinfo", "-h", "-N", "-t", "idle,drain", "-o", "%N").split()):
                 break
             time.sleep(0.25)
         assert not COMPLAINTS.findall(log.read_text()), log.read_text()
-        yield lambda *options: sorted(ask("srun", *options, "sh", "-c", "echo $SLURMD_NODENAME"))
+        yield Srun(ask)
         assert not COMPLAINTS.findall(log.read_text())
 
 

@@ -37,7 +37,7 @@ def _job(job: Value) -> Iterator[Held]:
     state = job.get("job_state")
     words = state.names() or () if isinstance(state.of, list) else (state.as_text() or "").split()
     identity = job.get("job_id").as_integer()
-    if identity is None:
+    if job.get("job_id").of is None:
         job.fault("has no job_id")
     if identity is None or not _HOLDS & {word.upper() for word in words}:
         return

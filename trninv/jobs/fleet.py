@@ -1,10 +1,12 @@
 """The fleet, who holds it, and where the next job fits: what `trninv.open` gives."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from trninv.importers.observation import File
 from trninv.inventory.database import writing
 from trninv.jobs import holding
+from trninv.jobs.imported import JobsImported, import_jobs, read_jobs
 from trninv.jobs.questions import find
 from trninv.routing import fleet
 
@@ -72,6 +74,23 @@ class Fleet(fleet.Fleet):
         """End a job, and give its chips back; as `trninv.jobs.holding.release`."""
         with writing(self.engine) as connection:
             return holding.release(connection, name)
+
+    def import_jobs(
+        self,
+        kind: str,
+        files: Iterable[File],
+        system: str | None = None,
+        *,
+        partial: bool = False,
+        allow_empty: bool = False,
+        keep_going: bool = False,
+    ) -> JobsImported:
+        """Hold what a scheduler's jobs hold ("slurm", "kubernetes"); as `trninv.jobs.imported.import_jobs`."""
+        jobs = read_jobs(kind, files)
+        with writing(self.engine) as connection:
+            return import_jobs(
+                connection, system or kind, jobs, partial=partial, allow_empty=allow_empty, keep_going=keep_going
+            )
 
     def close_servers(self, places: Sequence[str], *, who: str, why: str) -> list[holding.Closing]:
         """Let servers take no new jobs; as `trninv.jobs.holding.close`."""

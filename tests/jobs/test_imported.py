@@ -1,0 +1,257 @@
+"""Jobs as schedulers list them: held, moved and ended, each system its own, and conflicts named."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, Engine, text
+
+from conftest import Databases, Run
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import FileError, LimitError
+from trninv.importers.observation import File
+from trninv.inventory.binding import put
+from trninv.inventory.database import connect, writing
+from trninv.inventory.verify import verify
+from trninv.jobs import holding
+from trninv.jobs.imported import JobsImported, import_jobs, read_jobs
+from trninv.live.pins import pin
+
+ULTRA = "u-trn2x64/d0"
+HOSTS = [f"u-trn2x64-d0-s{server}" for server in range(4)]
+"""As the template calls the slots."""
+
+
+def slurm(identity: int, nodes: str, *details: str, **others: Any) -> dict[str, Any]:
+    """A job as squeue --json prints it."""
+    job = {"job_id": identity, "name": f"job{identity}", "job_state": "RUNNING", "nodes": nodes, "user_name": "ann"}
+    return job | {"gres_detail": list(details), "start_time": 1_790_000_000, "priority": 5} | others
+
+
+def claim(name: str, *devices: tuple[str, str], **others: Any) -> dict[str, Any]:
+    """A ResourceClaim that was allocated devices of pools."""
+    results = [{"driver": "neuron.aws.com", "pool": pool, "device": device} | others for pool, device in devices]
+    return {
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": name,
+            "namespace": "ml",
+            "uid": f"uid-{name}",
+            "creationTimestamp": "2026-11-01T00:00:00Z",
+        },
+        "status": {"allocation": {"devices": {"results": results}}, "reservedFor": [{"name": "pod-1"}]},
+    }
+
+
+def told(connection: Connection, listing: object, kind: str = "slurm", **options: Any) -> JobsImported:
+    """What became of a listing."""
+    system = options.pop("system", kind)
+    file = File("jobs.json", io.BytesIO(json.dumps(listing).encode()))
+    return import_jobs(connection, system, read_jobs(kind, [file]), **options)
+
+
+def counts(found: JobsImported) -> tuple[int, int, int, int]:
+    """Jobs held, moved, unchanged and ended."""
+    return found.held, found.moved, found.unchanged, found.ended
+
+
+def held(connection: Connection) -> dict[str, list[str]]:
+    """Chips by job, as SQL users see them."""
+    found: dict[str, list[str]] = {}
+    for row in connection.execute(text("SELECT job, address FROM v_allocation WHERE ended IS NULL ORDER BY address")):
+        found.setdefault(row.job, []).append(row.address.removeprefix(f"{ULTRA}/"))
+    return found
+
+
+def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> None:
+    first = [
+        slurm(1, "u-trn2x64-d0-s[0-1]", *["neuron:trainium2:16(IDX:0-15)"] * 2),
+        slurm(2, HOSTS[2], "neuron:4(IDX:0-1,4-5)", job_state=["RUNNING"], start_time={"set": True, "number": 7}),
+        slurm(3, "", job_state="PENDING"),
+        slurm(4, HOSTS[3], "neuron:16(IDX:0-15)", job_state=["COMPLETED"]),
+    ]
+    with writing(engine) as connection:
+        assert counts(told(connection, {"jobs": first})) == (2, 0, 0, 0)
+        assert {name: len(chips) for name, chips in held(connection).items()} == {"job1": 32, "job2": 4}
+        assert held(connection)["job2"] == ["s2/c0", "s2/c1", "s2/c4", "s2/c5"]
+        one, two = holding.jobs(connection, None, 10)
+        assert (one.who, one.began, one.system, one.external_id) == ("ann", "2026-09-21T14:13:20+00:00", "slurm", "1")
+        assert two.began == "1970-01-01T00:00:07+00:00"
+        assert counts(told(connection, {"jobs": first})) == (0, 0, 2, 0)
+        assert holding.jobs(connection, None, 10) == [one, two]
+        second = [first[0], slurm(2, HOSTS[2], "neuron:4(IDX:4-7)"), slurm(5, HOSTS[3], "neuron:1(IDX:0)")]
+        assert counts(told(connection, {"jobs": second})) == (1, 1, 1, 0)
+        assert held(connection)["job2"] == ["s2/c4", "s2/c5", "s2/c6", "s2/c7"]
+        assert counts(told(connection, {"jobs": second[:1]}, partial=True)) == (0, 0, 1, 0)
+        assert counts(told(connection, {"jobs": second[:1]})) == (0, 0, 1, 2)
+        assert list(held(connection)) == ["job1"]
+        with pytest.raises(FileError, match="no job that holds chips is listed, and 1 job of slurm would end"):
+            told(connection, {"jobs": []})
+        assert counts(told(connection, {"jobs": []}, allow_empty=True)) == (0, 0, 0, 1)
+        assert connection.scalar(text("SELECT count(*) FROM allocation")) == 39
+        assert list(verify(connection, catalog(), systems())) == []
+
+
+def test_a_system_owns_its_jobs_and_conflicts_are_named(engine: Engine) -> None:
+    listing = {"jobs": [slurm(1, HOSTS[0], "neuron:2(IDX:0-1)"), slurm(2, HOSTS[1], "neuron:2(IDX:0-1)")]}
+    with writing(engine) as connection:
+        holding.hold(connection, "mine", [f"{ULTRA}/s0/c1"], who="me")
+        with pytest.raises(FileError) as refused:
+            told(connection, listing)
+        assert refused.value.faults == [
+            "jobs.json:1.jobs[0]: job job1 is on 1 chip that job mine of trninv holds: release one of them"
+        ]
+        found = told(connection, listing, keep_going=True)
+        assert (counts(found), len(found.left_out)) == ((1, 0, 0, 0), 1)
+        assert held(connection) == {"mine": ["s0/c1"], "job2": ["s1/c0", "s1/c1"]}
+        with pytest.raises(FileError) as refused:
+            told(connection, listing, system="slurm-b")
+        assert "job2 of slurm holds" in refused.value.faults[1]
+        holding.release(connection, "mine")
+        assert counts(told(connection, listing)) == (1, 0, 1, 0)
+        assert holding.release(connection, "slurm:2").ended
+        with pytest.raises(LimitError, match="give it a name"):
+            told(connection, listing, system="trninv")
+
+
+def test_what_is_not_said_of_chips_is_not_guessed(engine: Engine) -> None:
+    with writing(engine) as connection:
+        alone = told(connection, {"jobs": [slurm(1, HOSTS[0], "neuron(CNT:4)"), slurm(2, HOSTS[1], "neuron(CNT:16)")]})
+        assert (counts(alone), alone.whole) == ((2, 0, 0, 0), 1)
+        assert {name: len(chips) for name, chips in held(connection).items()} == {"job1": 16, "job2": 16}
+        with pytest.raises(FileError) as refused:
+            told(connection, {"jobs": [slurm(1, HOSTS[0], "neuron(CNT:4)"), slurm(3, HOSTS[0], "neuron(CNT:4)")]})
+        assert len(refused.value.faults) == 2
+        assert "give each a File= in gres.conf" in refused.value.faults[0]
+        no_devices = told(connection, {"jobs": [slurm(1, HOSTS[0]), slurm(2, HOSTS[1], "gpu:4(IDX:0-3)")]})
+        assert (counts(no_devices), no_devices.whole) == ((0, 0, 1, 1), 1)
+        assert counts(told(connection, {"jobs": [slurm(1, HOSTS[0], "neuron(CNT:16)"), slurm(9, HOSTS[2])]})) == (
+            0,
+            0,
+            1,
+            0,
+        )
+
+
+def test_hosts_are_those_that_are_bound(engine: Engine) -> None:
+    with writing(engine) as connection:
+        put(connection, [pin(connection, f"{ULTRA}/s3", "ip-10-0-0-7.ec2.internal")], who="me")
+        jobs = [slurm(1, "ip-10-0-0-7", "neuron:1(IDX:3)"), slurm(2, "cpu[1-2]")]
+        listing = {"jobs": [*jobs, slurm(3, HOSTS[0], "neuron:1(IDX:77)")]}
+        with pytest.raises(FileError) as refused:
+            told(connection, listing)
+        assert refused.value.faults == [
+            f"jobs.json:1.jobs[1]: job job2 is on cpu{number}, which stands in no slot: trninv bind SLOT cpu{number}"
+            for number in (1, 2)
+        ] + [f"jobs.json:1.jobs[2]: job job3: {HOSTS[0]} has no chip 77"]
+        assert counts(told(connection, listing, keep_going=True)) == (1, 0, 0, 0)
+        assert held(connection) == {"job1": ["s3/c3"]}
+
+
+def test_claims_name_devices(engine: Engine) -> None:
+    devices = [
+        {
+            "name": "neuron-device-9",
+            "attributes": {"deviceId": {"int": 3}, "resourceType": {"string": "neuron_device"}},
+        },
+        {"name": "node", "attributes": {"resourceType": {"string": "neuron_node"}}},
+    ]
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "neuron.aws.com", "nodeName": HOSTS[0], "pool": pool, "devices": devices}
+    items = [
+        claim("a", ("p", "neuron-device-9"), (HOSTS[1], "neurondevice5")),
+        claim("b", (HOSTS[2], "neuron-device-0"), adminAccess=True),
+        claim("c") | {"status": {}},
+        {"kind": "ResourceSlice", "spec": spec},
+    ]
+    with writing(engine) as connection:
+        assert counts(told(connection, {"kind": "List", "items": items}, "kubernetes")) == (1, 0, 0, 0)
+        assert held(connection) == {"ml/a": ["s0/c3", "s1/c5"]}
+        (job,) = holding.jobs(connection, None, 10)
+        assert (job.external_id, job.who) == ("uid-a", "pod-1")
+        whole = {"kind": "List", "items": [claim("a", ("p", "node"), ("p", "neuron-device-9")), items[-1]]}
+        assert counts(told(connection, whole, "kubernetes")) == (0, 1, 0, 0)
+        assert len(held(connection)["ml/a"]) == 16
+        with pytest.raises(FileError) as refused:
+            told(connection, claim("a", ("p", "what")), "kubernetes")
+        assert "is a device of no ResourceSlice" in refused.value.faults[0]
+
+
+@pytest.mark.parametrize(
+    ("job", "fault"),
+    [
+        ({"job_id": "7"}, ".job_id: is '7', not a whole number"),
+        (slurm(1, "a[1-"), ".nodes: 'a[1-' is not a host list"),
+        (slurm(1, "a[1-999999999]"), ".nodes: [1-999999999] is not a range of numbers"),
+        (slurm(1, "a", start_time=10**15), ".start_time: is 1000000000000000, not a whole number"),
+        (slurm(8, "a"), ": job 8 is listed twice"),
+        ({"name": "x"}, ": has no job_id"),
+    ],
+)
+def test_every_fault_has_its_place(job: Mapping[str, Any], fault: str) -> None:
+    listing = json.dumps({"jobs": [slurm(8, "a"), job]}).encode()
+    with pytest.raises(FileError) as refused:
+        read_jobs("slurm", [File("jobs.json", io.BytesIO(listing))])
+    (told,) = refused.value.faults
+    assert told.startswith(f"jobs.json:1.jobs[1]{fault}")
+
+
+def test_a_hostile_name_is_shown_and_not_obeyed(engine: Engine) -> None:
+    with writing(engine) as connection:
+        told(connection, slurm(1, HOSTS[0], "neuron:1(IDX:0)", name="\x1b[2J\u202e" + "x" * 500))
+        (job,) = holding.jobs(connection, None, 10)
+    assert job.name.startswith("\\u001b[2J\\u202ex")
+    assert len(job.name) == holding.MAX_TEXT
+
+
+_JOB = st.tuples(st.integers(1, 5), st.integers(0, 3), st.integers(0, 1))
+_JOBS = st.lists(_JOB, max_size=5, unique_by=lambda job: job[0])
+
+
+def test_after_any_listings_what_is_held_is_the_last_one(databases: Databases) -> None:
+    with connect(databases.seeded("sqlite")) as engine:
+
+        @settings(max_examples=40)
+        @given(listings=st.lists(_JOBS, min_size=1, max_size=4))
+        def check(listings: Sequence[Sequence[tuple[int, int, int]]]) -> None:
+            with writing(engine) as connection:
+                for listing in listings:
+                    _held_as_listed(connection, listing)
+                connection.rollback()
+
+        check()
+
+
+def _held_as_listed(connection: Connection, listing: Sequence[tuple[int, int, int]]) -> None:
+    wanted = {f"job{identity}": f"s{server}/c{chip}" for identity, server, chip in listing}
+    jobs = [slurm(each, HOSTS[server], f"neuron:1(IDX:{chip})") for each, server, chip in listing]
+    before = set(held(connection))
+    found = told(connection, {"jobs": jobs}, keep_going=True, allow_empty=True)
+    now = held(connection)
+    assert sorted(chip for (chip,) in now.values()) == sorted(set(wanted.values()))
+    assert all(wanted[name] == chip for name, (chip,) in now.items())
+    assert len(found.left_out) == len(wanted) - len(now)
+    assert (found.held, found.ended) == (len(set(now) - before), len(before - set(now)))
+
+
+def test_the_command_says_what_became_of_a_listing(run: Run, seeded: str, tmp_path: Path) -> None:
+    listing = tmp_path / "squeue.json"
+    listing.write_text(json.dumps({"jobs": [slurm(1, HOSTS[0], "neuron(CNT:4)")]}))
+
+    def ask(*words: str) -> tuple[int, str, str]:
+        return run("import", "jobs", "slurm", *words, str(listing), database=seeded)
+
+    assert ask("--dry-run")[1].startswith("slurm: 1 held, 0 moved, 0 unchanged, 0 ended (dry run: nothing was kept)\n")
+    assert ask()[1] == (
+        "slurm: 1 held, 0 moved, 0 unchanged, 0 ended\nheld as whole servers, since their chips are not named: 1 job\n"
+    )
+    assert json.loads(ask("--format", "json")[1])["unchanged"] == 1
+    status, _, error = ask("--as", "other")
+    assert (status, error.splitlines()[-1]) == (2, "trninv: 1 fault: nothing was imported")
+    assert "16 chips that job job1 of slurm holds" in error
