@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import click
 
+from trninv.cli.moment import at_option, looking
 from trninv.cli.output import format_option, rows, show
 from trninv.cli.state import you
 from trninv.errors import UsageError, WrongLevelError
@@ -102,16 +103,17 @@ def unbind(database: str, slot: str, who: str, style: str) -> None:
 @click.command()
 @click.argument("scope", required=False)
 @click.option("--ended", is_flag=True, help="Those that are over, too.")
+@at_option
 @format_option
 @click.pass_obj
-def bindings(database: str, scope: str | None, ended: bool, style: str) -> None:
+def bindings(database: str, scope: str | None, ended: bool, at: str | None, style: str) -> None:
     """Which instances stand where, since when, and how that is known.
 
     \b
     trninv bindings lab/d0
     trninv bindings @i-0123456789abcdef0 --ended
     """
-    with connect(database) as engine, reading(engine) as connection:
+    with looking(database, at) as connection:
         found = list(listed(connection, None if scope is None else resolve(connection, scope), ended=ended))
     headers = ["slot", "instance", "host", "since", "how", "confidence", "who"]
     over = ["until", "ending", "ended by"] if ended else []

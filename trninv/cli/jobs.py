@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import click
 
+from trninv.cli.moment import at_option, looking
 from trninv.cli.output import MOST, format_option, rows, show
 from trninv.cli.state import you
 from trninv.errors import LimitError
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import connect, writing
 from trninv.jobs import holding
 from trninv.jobs.holding import Closing, Job
 from trninv.units import counted
@@ -20,19 +21,23 @@ _who = click.option("--who", default=you, show_default="you", help="Who says so.
 @click.option("--ended", is_flag=True, help="Those as well that have ended.")
 @click.option("--closed", is_flag=True, help="The servers that take no new jobs instead.")
 @click.option("--most", default=1_000, show_default=True, metavar="N", help="How many at most.")
+@at_option
 @format_option
 @click.pass_obj
-def jobs(database: str, scope: str | None, ended: bool, closed: bool, most: int, style: str) -> None:
+def jobs(  # one parameter an option
+    database: str, scope: str | None, ended: bool, closed: bool, most: int, at: str | None, style: str
+) -> None:
     """Jobs that hold chips, of a place or of all; wounded are chips that carry nothing now.
 
     \b
     trninv jobs
     trninv jobs u-trn2x64/d0/s1
     trninv jobs --closed
+    trninv jobs rainier/d7 --at 2026-11-22T02:10:00Z
     """
     if not 1 <= most <= MOST:
         raise LimitError(f"--most {most}: ask for 1 to {MOST:,}")
-    with connect(database) as engine, reading(engine) as connection:
+    with looking(database, at) as connection:
         if closed:
             shut = holding.closed(connection, most)
             show(

@@ -63,8 +63,8 @@ class Fleet:
         self._cache = FabricCache(self._wirings)
         self._scenario: Scenario | None = None
         self._state: State | None = None
-        self._present: Fleet | None = None
-        self._past = OrderedDict[Moment, Fleet]()
+        self._present: Self | None = None
+        self._past = OrderedDict[Moment, Self]()
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +125,8 @@ class Fleet:
             return
         if self._scenario is not None or self._present is not None:
             return
-        for each in (self, *self._past.values()):
+        moments: Iterable[Fleet] = self._past.values()
+        for each in (self, *moments):
             each._wirings.close()  # noqa: SLF001 # its own
         self.engine.dispose()
 
@@ -151,8 +152,8 @@ class Fleet:
         changed._scenario = Scenario.of(down, derate).beside(self._scenario)  # noqa: SLF001 # its own
         return changed
 
-    def at(self, time: Time) -> "Fleet":
-        """The same questions of the fleet as it was: the states of its parts at a time, or after an event.
+    def at(self, time: Time) -> Self:
+        """The same questions of the fleet as it was: states, jobs and bindings at a time, or after an event.
 
         What was found of a moment is remembered for the next ones who ask of it. The database stays open when the
         result is closed.
@@ -173,8 +174,8 @@ class Fleet:
             found = moment(connection, time)
         known = present._past  # noqa: SLF001 # its own
         if (past := known.pop(found, None)) is None:
-            past = Fleet(as_it_was(self.engine, found.event, found.time))
-            past._present = present
+            past = type(present)(as_it_was(self.engine, found.event, found.time))
+            past._present = present  # noqa: SLF001
         known[found] = past
         if len(known) > MOST_MOMENTS:
             known.popitem(last=False)[1]._wirings.close()  # noqa: SLF001

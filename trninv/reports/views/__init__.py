@@ -87,12 +87,12 @@ def creating(dialect: str) -> Iterator[str]:
 
 def entering(engine: Engine) -> list[str]:
     """Statements with which a transaction reads tables and views as they were, if the engine has a moment."""
-    event, dialect = past.moment(engine), engine.dialect.name
-    if event is None:
+    dialect = engine.dialect.name
+    if past.moment(engine) is None:
         return []
     views = VIEWS if dialect == "sqlite" else ()
     made = (definition(name, dialect).replace("CREATE VIEW", "CREATE TEMP VIEW", 1) for name in views)
-    return [*past.entering(dialect, event), *made]
+    return [*past.entering(engine), *made]
 
 
 def definition(name: str, dialect: str) -> str:

@@ -1,0 +1,80 @@
+"""Jobs, closed servers, bindings and what is free, as they stood at a time."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Connection, text, update
+
+import trninv
+from conftest import Run
+from trninv.inventory.binding import put
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.past import past
+from trninv.inventory.schema import TABLES
+from trninv.jobs import holding
+from trninv.live.pins import pin
+
+ULTRA = "u-trn2x64/d0"
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _at(hours: float) -> datetime:
+    return BEGAN + timedelta(hours=hours)
+
+
+@pytest.fixture
+def kept(seeded: str) -> str:
+    """URL of a database where two jobs held s0 one after the other, s2 was closed, and a host stood in s3."""
+    with connect(seeded) as engine, writing(engine) as connection:
+        holding.hold(connection, "first", [f"{ULTRA}/s0", f"{ULTRA}/s3/c15"], who="me")
+        holding.release(connection, "first")
+        holding.hold(connection, "second", [f"{ULTRA}/s0", f"{ULTRA}/s1/c3"], who="me")
+        holding.close(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
+        put(connection, [pin(connection, f"{ULTRA}/s3", "node-a")], who="me")
+        _lasted(connection, "job", "external_id = 'first'", began=1, ended=3)
+        _lasted(connection, "allocation", "ended IS NOT NULL", began=1, ended=3)
+        _lasted(connection, "job", "external_id = 'second'", began=3)
+        _lasted(connection, "allocation", "ended IS NULL", began=3)
+        _lasted(connection, "closing", "true", since=2)
+        connection.execute(text("UPDATE cluster SET known_since = '2025-12-31T00:00:00.000000+00:00'"))
+    return seeded
+
+
+def _lasted(connection: Connection, table: str, which: str, **hours: int) -> None:
+    times = {name: _at(each).isoformat(timespec="seconds") for name, each in hours.items()}
+    connection.execute(update(TABLES[table]).where(text(which)).values(times))
+
+
+def test_what_is_held_is_what_was_held_then(kept: str) -> None:
+    stood = {0.5: ([], 0, 0), 1: (["first"], 17, 0), 2.5: (["first"], 17, 1), 3: (["second"], 17, 1)}
+    with trninv.open(kept) as fleet:
+        for hours, (jobs, held, closed) in stood.items():
+            then = fleet.at(_at(hours))
+            assert [job.name for job in then.jobs(ULTRA)] == jobs
+            assert [job.name for job in then.jobs(ended=True) if job.ended is None] == jobs
+            assert len(then.closed()) == closed
+            free = then.free(ULTRA)
+            assert (free.held, free.free) == (held, 64 - held - 16 * closed)
+
+
+def test_the_words_of_then_are_those_of_its_allocations(kept: str) -> None:
+    with connect(kept) as engine:
+        for hours in (1, 3):
+            with reading(past(engine, 0, _at(hours))) as connection:
+                words = connection.execute(text("SELECT held_0, held_1, held_2 FROM domain_held")).one()
+            low = (1 << 16) - 1
+            other = 1 << 63 if hours == 1 else 1 << 19
+            assert [word % (1 << 64) for word in words] == [low | other, 0, 0]
+
+
+def test_commands_tell_who_stood_there_and_who_held(run: Run, kept: str) -> None:
+    before, then = "2026-01-01T00:30:00Z", "2026-01-01T01:00:00Z"
+    assert run("jobs", "--at", before, database=kept)[1].splitlines()[2:] == []
+    (line,) = run("jobs", "--at", then, database=kept)[1].splitlines()[2:]
+    assert line.split()[:3] == ["first", "trninv", "17"]
+    assert "node-a" in run("bindings", database=kept)[1]
+    assert "node-a" not in run("bindings", "--at", then, database=kept)[1]
+    status, _, error = run("show", "@node-a", "--at", then, database=kept)
+    assert (status, "no instance or host node-a" in error) == (1, True)
+    _, printed, _ = run("sql", "SELECT name, chips FROM v_job", "--at", then, database=kept)
+    assert printed.split()[-2:] == ["first", "17"]
