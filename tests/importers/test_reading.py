@@ -64,12 +64,21 @@ def faults_of(kind: str, content: bytes) -> list[str]:
         (b'[{"memory_size":1e999}]', "f.json: has the number '1e999', which is too large"),
         (b'[{"a":' + b"9" * 4_301 + b"}]", "f.json: has a whole number of 4,301 digits: 63 bits are the most"),
         (b'[{"a":9223372036854775808}]', "f.json: has a whole number of 19 digits: 63 bits are the most"),
+        (b'[{"a":-9223372036854775808}]', "f.json: has a whole number of 20 digits: 63 bits are the most"),
         (b"\xff[]", "f.json: is not UTF-8 at byte 1"),
         (b"{}", "f.json:1.neuron_ls: is None, not neuron-ls's list of devices"),
         (b"3", "f.json:1: is 3, not neuron-ls's list of devices"),
         (b"[3]", "f.json:1[0]: is 3, not an object"),
         (b"[]", "f.json:1: lists no device"),
         (b'[{"neuron_device":true}]', "f.json:1[0].neuron_device: is True, not a whole number from 0 to 127"),
+        (
+            b'[{"neuron_device":1},{"neuron_device":true}]',
+            "f.json:1[1].neuron_device: is True, not a whole number from 0 to 127",
+        ),
+        (
+            b'[{"neuron_device":0,"bdf":"\\ud800"}]',
+            "f.json:1[0].bdf: is '\\ud800', not a text of up to 4,096 characters",
+        ),
         (
             b'[{"neuron_device":0,"connected_to":[128]}]',
             "f.json:1[0].connected_to[0]: is 128, not a whole number from 0 to 127",

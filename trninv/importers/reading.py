@@ -5,7 +5,7 @@ import json
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Any, Final
 
 from trninv.importers.value import LARGEST, Faults, Value, shown
@@ -170,7 +170,8 @@ def parsed(raw: bytes) -> Any:
 
     """
     try:
-        return _DECODER.decode(raw.decode())
+        decoder = _CAREFUL if _LONG in raw.translate(_AS_ZERO) else _DECODER
+        return decoder.decode(raw.decode())
     except UnicodeDecodeError as error:
         raise JsonError(f"is not UTF-8 at byte {error.start + 1}") from None
     except json.JSONDecodeError as error:
@@ -203,4 +204,11 @@ def _float(digits: str) -> float:
     return found
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=_float)
+_HOOKS: Final[Mapping[str, Any]] = {
+    "object_pairs_hook": _object,
+    "parse_constant": _constant,
+    "parse_float": _float,
+}
+_DECODER, _CAREFUL = json.JSONDecoder(**_HOOKS), json.JSONDecoder(**_HOOKS, parse_int=_integer)
+_AS_ZERO, _LONG = bytes.maketrans(b"123456789", b"000000000"), b"0" * len(str(LARGEST))
+"""Only text with so many digits beside each other may have a whole number that is too large."""
