@@ -23,6 +23,7 @@ from trninv.inventory.pinned import AsOf, State, stamped
 from trninv.inventory.revision import Revision
 from trninv.live.findings import Finding, findings
 from trninv.live.pins import pin
+from trninv.routing.basis import grounded
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import Question
 from trninv.routing.questions import find
@@ -198,9 +199,12 @@ class Fleet:
             return known
         with self._wirings.reading() as reader:
             if self._scenario is None:
-                return question.function(reader, **values)
+                return grounded(question.function(reader, **values), reader, question, values)
             answer = question.function(reader.supposing(self._scenario), **values)
-            return replace(answer, baseline=question.function(reader, **values)) if question.compares else answer
+            if question.compares:
+                baseline = grounded(question.function(reader, **values), reader, question, values)
+                return replace(answer, baseline=baseline, basis=baseline.basis)
+            return grounded(answer, reader, question, values)
 
     def told(self, question: Question, **named: Any) -> tuple[Any, AsOf | None]:
         """The answer to a declared question, and of which state it is.
