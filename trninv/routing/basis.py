@@ -1,18 +1,16 @@
 """Whether the wiring of places was observed: machines that stand there said which of their chips are joined."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection, and_, or_, select
 
-from trninv.choice import Choice
 from trninv.inventory.address import parse, resolve
-from trninv.inventory.named import ends, spelled
+from trninv.inventory.named import spelled
 from trninv.inventory.schema import TABLES
 from trninv.routing.answer import Answer, Basis
-from trninv.routing.question import Question, Text
 from trninv.routing.wiring import Reader
 
 A = TypeVar("A", bound=Answer)
@@ -21,9 +19,9 @@ _BINDING, _SERVER, _DOMAIN = (TABLES[name] for name in ("binding", "server", "do
 _SEEN, _CHIP = TABLES["observed_server"], TABLES["observed_chip"]
 
 
-def grounded(answer: A, reader: Reader, question: Question, values: Mapping[str, Any]) -> A:
-    """An answer that says what its wiring rests on."""
-    places = {_around(spelled(reader.connection, each)) for each in _addresses(question, values)}
+def grounded(answer: A, reader: Reader, addresses: Iterable[str]) -> A:
+    """An answer about some places that says what its wiring rests on."""
+    places = {_around(spelled(reader.connection, each)) for each in addresses}
     is_seen = any(
         reader.remembered(("observed", each), partial(is_observed, reader.connection, each)) for each in places
     )
@@ -47,14 +45,6 @@ def is_observed(connection: Connection, place: str) -> bool:
         .where(within, _BINDING.c.until.is_(None), _CHIP.c.neighbours.is_not(None))
     )
     return connection.scalar(query.limit(1)) is not None
-
-
-def _addresses(question: Question, values: Mapping[str, Any]) -> Iterator[str]:
-    """What a question is about."""
-    for each in question.parameters:
-        value = values[each.name]
-        if isinstance(value, str) and not isinstance(value, Text | Choice):
-            yield from ends(value)
 
 
 def _around(address: str) -> str:

@@ -199,12 +199,12 @@ class Fleet:
             return known
         with self._wirings.reading() as reader:
             if self._scenario is None:
-                return grounded(question.function(reader, **values), reader, question, values)
+                return grounded(question.function(reader, **values), reader, question.addresses(values))
             answer = question.function(reader.supposing(self._scenario), **values)
             if question.compares:
-                baseline = grounded(question.function(reader, **values), reader, question, values)
+                baseline = grounded(question.function(reader, **values), reader, question.addresses(values))
                 return replace(answer, baseline=baseline, basis=baseline.basis)
-            return grounded(answer, reader, question, values)
+            return grounded(answer, reader, question.addresses(values))
 
     def told(self, question: Question, **named: Any) -> tuple[Any, AsOf | None]:
         """The answer to a declared question, and of which state it is.
