@@ -220,8 +220,7 @@ class Question:
     def addresses(self, values: Mapping[str, Any]) -> Iterator[str]:  # of any form
         """The places that these values, in the forms of the parameters, name: of a link, both ends."""
         for each in self.parameters:
-            value = values[each.name]
-            if isinstance(value, str) and not isinstance(value, Text | Choice):
+            if each.form is str and (value := values[each.name]) is not None:
                 yield from ends(value)
 
 
