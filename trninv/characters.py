@@ -17,6 +17,8 @@ SAYS = "has character 0 or half of a surrogate pair, which no text here has: lea
 
 def refused(value: object) -> bool:
     """Whether a text, or one in lists and maps, has such a character."""
+    if isinstance(value, str):
+        return _REFUSED.search(value) is not None
     return any(isinstance(part, str) and _REFUSED.search(part) for part in _parts(value))
 
 

@@ -2,16 +2,24 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from typing import cast
 
 import pytest
 from printed import neuron_ls, text
+from sqlalchemy import make_url
 
 from conftest import Databases, Run
 from trninv.cli import imports
+from trninv.importers.kinds import READERS, Reader
+from trninv.importers.observed import Seen
+from trninv.importers.reading import Source
 from trninv.inventory.database import connect, writing
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
@@ -31,6 +39,23 @@ def test_while_a_pipe_goes_on_others_write(databases: Databases, backend: str, t
             stream.write(document[9:])
         out, _ = importing.communicate()
     assert [(each["name"], each["servers"]) for each in json.loads(out)] == [("machines", 1)]
+
+
+def test_while_files_are_read_others_write(
+    run: Run, databases: Databases, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    url, read = databases.migrated("sqlite"), READERS["neuron-ls"]
+
+    def locked(source: Source) -> Iterator[Seen]:
+        with closing(sqlite3.connect(str(make_url(url).database), timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
+        return read(source)
+
+    monkeypatch.setitem(cast("dict[str, Reader]", READERS), "neuron-ls", locked)
+    (tmp_path / "n0.json").write_bytes(text(neuron_ls()))
+    status, out, err = run("import", "neuron-ls", str(tmp_path / "n0.json"), database=url)
+    assert (status, err) == (0, "")
+    assert "n0.json" in out
 
 
 def test_a_stream_without_an_end_is_left_at_the_limit(

@@ -147,10 +147,10 @@ fragment Rate on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond
 fragment Size on Capacity { bytes gibibytes }
 fragment Wire on Link { address a { address } b { address } bandwidth { ...Rate } }
 fragment Cited on Fact { subject attribute value written quote grounds note disputed assumed source { title } }
-fragment Says on PathAnswer { definition via truncated disputed assumed facts { ...Cited } }
-fragment SaysFlow on BandwidthAnswer { definition via truncated disputed assumed facts { ...Cited } }
-fragment SaysPool on PoolAnswer { definition via truncated disputed assumed facts { ...Cited } }
-fragment SaysHalf on BisectionAnswer { definition via truncated disputed assumed facts { ...Cited } }
+fragment Says on PathAnswer { definition basis via truncated disputed assumed facts { ...Cited } }
+fragment SaysFlow on BandwidthAnswer { definition basis via truncated disputed assumed facts { ...Cited } }
+fragment SaysPool on PoolAnswer { definition basis via truncated disputed assumed facts { ...Cited } }
+fragment SaysHalf on BisectionAnswer { definition basis via truncated disputed assumed facts { ...Cited } }
 """
 
 

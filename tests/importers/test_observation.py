@@ -12,8 +12,9 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
 
 from conftest import Databases
-from trninv.errors import FileError, LimitError
-from trninv.importers.observation import File, Imported, observe
+from trninv.errors import DatabaseError, FileError, LimitError
+from trninv.importers.observation import File, Imported, gathered, observe
+from trninv.importers.observation import keep as kept
 from trninv.inventory import migrate
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import KEPT, TABLES
@@ -69,6 +70,37 @@ def test_an_old_file_again_is_no_newer_than_it_was(engine: Engine) -> None:
     with reading(engine) as connection:
         kept = connection.execute(select(TABLES["observation"])).one()
     assert kept.seen_at == kept.taken_at == "2026-06-01T00:00:00+00:00"
+
+
+def test_files_are_read_while_others_write(engine: Engine) -> None:
+    class Read(BytesIO):
+        def readline(self, size: int | None = -1, /) -> bytes:
+            keep(engine, "ec2", instance_topology(["i-b"]))
+            return super().readline(size)
+
+    files = [File("f", Read(text(neuron_ls())))]
+    with reading(engine) as source, gathered(source, "neuron-ls", files) as found, writing(engine) as connection:
+        assert kept(connection, found) == [Imported("f", 1, 16, is_known=False)]
+    assert counts(engine) == [2, 2, 16, 0]
+
+
+def test_what_comes_twice_at_once_is_kept_once(engine: Engine) -> None:
+    made = keep(engine, "neuron-ls", neuron_ls("i-a"), neuron_ls("i-a"), neuron_ls("i-b"))
+    assert [each.is_known for each in made] == [False, True, False]
+    assert counts(engine) == [2, 2, 32, 0]
+
+
+def test_what_was_known_of_another_database_is_not_known_here(engine: Engine, databases: Databases) -> None:
+    keep(engine, "neuron-ls", neuron_ls())
+    empty = databases.migrated("sqlite")
+    with (
+        reading(engine) as source,
+        gathered(source, "neuron-ls", files(neuron_ls())) as found,
+        connect(empty) as other,
+        writing(other) as connection,
+        pytest.raises(DatabaseError, match=r"^what was known of f0\.json is gone"),
+    ):
+        kept(connection, found)
 
 
 def test_of_files_with_a_fault_nothing_is_kept_and_every_fault_is_told(engine: Engine) -> None:

@@ -204,6 +204,18 @@ def test_a_slot_that_was_empty_is_up_again_once_an_instance_stands_there(engine:
     assert [row.state for row in states] == ["up", "up", "down", "up"]
 
 
+def test_what_came_since_is_told_where_other_slots_are_filled(engine: Engine, run: Run) -> None:
+    made(engine, *ultra(1, 2))
+    with writing(engine) as connection:
+        keep(connection, "ec2", {"Instances": [*ultra(1, 2), *ultra(7, block="cb-2")]})
+        slot = resolve(connection, "lab/d0/s3")
+        put(connection, [Standing(slot.id, slot.address, "i-0f", None, "pin", "certain")], who="tests")
+    status, out, _ = run("adopt", "lab", database=engine.url.render_as_string(hide_password=False))
+    first, second = out.splitlines()
+    assert (status, first) == (0, "lab: adopted already, up again: lab/d0/s3")
+    assert second.startswith("left out: 1 machine (i-00000000000000007): came since: trninv bind gives them its empty")
+
+
 def test_names_are_checked_and_clusters_of_documents_kept(engine: Engine) -> None:
     with writing(engine) as connection:
         stamp.seed(connection, catalog(), systems().get("trn1"))

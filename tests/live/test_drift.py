@@ -377,6 +377,16 @@ def test_openmetrics_counts_findings(alive: Engine, run: Run) -> None:
     assert run(*words, "--check", database=url)[0] == 0
 
 
+def test_all_tell_when_it_was_compared(alive: Engine) -> None:
+    with trninv.open(alive.url.render_as_string(hide_password=False)) as fleet:
+        ask = both_ways(fleet)
+        for minutes in (None, 11, 13):  # what is found then is over, or never was
+            if minutes is not None:
+                found(alive, START + minutes * MINUTES)
+            at = minutes and (START + minutes * MINUTES).isoformat(timespec="seconds")
+            assert fleet.compared_at() == ask("{ comparedAt }")["data"]["comparedAt"] == at
+
+
 def test_graphql_python_and_sql_tell_what_was_found(alive: Engine) -> None:
     faulty(alive, "numa-wrong", START + 10 * MINUTES)
     found(alive, START + 11 * MINUTES)

@@ -1,6 +1,7 @@
 """Machines find their slots: never wrongly, however an UltraServer is numbered, and as a brute force finds them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from cProfile import Profile
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -88,6 +89,18 @@ def test_what_nothing_tells_apart_is_listed_and_not_guessed() -> None:
     in_order = matched(of, [], seen(machines), in_order=True)
     assert given_to(in_order) == {"i-0": "d0/s0", "i-1": "d0/s1", "i-8": "d1/s0"}
     assert {(each.how, each.confidence) for each in in_order.standings} == {("in-order", "interchangeable")}
+
+
+def test_taking_slots_in_order_is_work_in_proportion() -> None:
+    def work(domains: int) -> int:
+        of = slots(*["trn2-16.48xlarge"] * domains, below={n: n for n in range(domains)})
+        machines = [machine(f"i-{n}", "trn2-16.48xlarge", network_nodes=f"nn-0 nn-{n}") for n in range(domains)]
+        with Profile() as profile:
+            found = matched(of, [], seen(machines), in_order=True)
+        assert len(found.standings) == domains
+        return sum(each.callcount for each in profile.getstats())
+
+    assert work(400) < 5 * work(100)
 
 
 def test_the_last_ultraserver_takes_the_last_domain() -> None:

@@ -208,6 +208,21 @@ def test_what_no_fabric_joins_sends_nothing_to_each_other(databases: Databases) 
         assert fleet.bisection("c", chips=["c/d1", "c/d2"]).exact
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_domain_below_two_tops_joins_what_is_below_either(databases: Databases, backend: str) -> None:
+    """The fabric is no tree then, so that there are only bounds, which hold of the flow in the whole graph."""
+    ways = [[["a", "b"], ["c", "d"]], [["a", "b"]], [["c", "d"]]]
+    url = make(databases.empty(backend), {"c": plan({"u-trn2x64": 1, "trn2-16.48xlarge": 2}, ways)})
+    with trninv.open(url) as fleet:
+        graph, answer = whole(fleet, "c"), fleet.collectives("c")
+        assert len(list(nx.connected_components(graph))) == 1
+        assert 0 == answer.all_to_all.lower < answer.all_to_all.upper
+        assert 0 == answer.all_reduce.lower < answer.all_reduce.upper
+        assert answer.reason is None
+        halves = fleet.bisection("c")
+        assert halves.lower < halves.upper
+
+
 def test_collectives_of_several_models_are_held_by_one_of_them(databases: Databases) -> None:
     """As a fleet of one model is: what each chip can send to the fabric, over the other chips."""
     ways = [[["a", "b", "c"]], [["a", "d"]], [["a", "d"]]]

@@ -40,6 +40,7 @@ def _table(found: Adopted, *, dry_run: bool) -> None:
     if found.is_known:
         filled = f", {'would be ' * dry_run}up again: {', '.join(found.filled)}" if found.filled else ""
         click.echo(f"{found.cluster}: adopted already{filled}")
+        _left_out(found)
         return
     click.echo(f"{found.cluster}: {'would be adopted' if dry_run else 'adopted'}")
     rows(
@@ -57,6 +58,10 @@ def _table(found: Adopted, *, dry_run: bool) -> None:
         )
     if found.tiers and found.tiers[0] > 1:
         click.echo("nothing that was imported joins the network nodes in tier 1: no path leads from one to another")
+    _left_out(found)
+
+
+def _left_out(found: Adopted) -> None:
     for why, names in _by_reason(found).items():
         more = ", …" if len(names) > _MOST_NAMED else ""
         click.echo(f"left out: {counted(len(names), 'machine')} ({', '.join(names[:_MOST_NAMED])}{more}): {why}")

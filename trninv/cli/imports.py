@@ -18,9 +18,9 @@ from trninv.errors import FileError, UsageError
 from trninv.importers.collect import collect as collected
 from trninv.importers.collect import sent
 from trninv.importers.kinds import READERS
-from trninv.importers.observation import File, Imported, observe
+from trninv.importers.observation import File, Imported, gathered, keep
 from trninv.importers.reading import MAX_FILE
-from trninv.inventory.database import connect, writing
+from trninv.inventory.database import connect, reading, writing
 from trninv.jobs.imported import READERS as JOB_READERS
 from trninv.jobs.imported import JobsImported, read_jobs
 from trninv.jobs.imported import import_jobs as held
@@ -77,22 +77,25 @@ def import_(  # one parameter an option
     with ExitStack() as stack:
         copies = {name: stack.enter_context(_copy(name)) for name in files if not Path(name).is_file()}
         engine, progress = stack.enter_context(connect(database)), stack.enter_context(Progress("import"))
-        connection = stack.enter_context(writing(engine))
-        kept = connection.begin_nested()
         try:
-            found = observe(
-                connection,
-                kind,
-                _opened(files, copies),
-                taken_at=_time(taken_at),
-                trust_host_names=trust_host_names,
-                allow_empty=allow_empty,
-                progress=progress,
-            )
+            with reading(engine) as connection:
+                reader = gathered(
+                    connection,
+                    kind,
+                    _opened(files, copies),
+                    taken_at=_time(taken_at),
+                    trust_host_names=trust_host_names,
+                    allow_empty=allow_empty,
+                    progress=progress,
+                )
+                read = stack.enter_context(reader)
         except FileError as error:
             for fault in error.faults:
                 click.echo(plain(fault), err=True)
             raise
+        connection = stack.enter_context(writing(engine))
+        kept = connection.begin_nested()
+        found = keep(connection, read)
         if dry_run:
             kept.rollback()
     show(style, found, lambda: _table(found, dry_run=dry_run))

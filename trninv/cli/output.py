@@ -13,7 +13,7 @@ from trninv.characters import plain
 from trninv.choice import Choice
 from trninv.errors import UsageError
 from trninv.inventory.pinned import AsOf
-from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, Table, size_of
+from trninv.routing.answer import Answer, Basis, CitedFact, Form, LinkRef, Table, size_of
 from trninv.routing.shown import Shown, shown, unannotated
 from trninv.units import Bandwidth, Capacity, Duration
 
@@ -144,6 +144,8 @@ def tell_state(found: AsOf | None) -> None:
 
 def _footnotes(answer: Answer) -> None:
     click.echo(f"\nmeaning: {answer.definition}")
+    if answer.basis is not Basis.DESIGN:
+        click.echo("rests on: design as observed (wiring as the driver's table says, not measured)")
     for fact in answer.facts:
         click.echo(f"rests on: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")
     for note in dict.fromkeys(fact.note for fact in answer.facts if fact.disputed and fact.note):

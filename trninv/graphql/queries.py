@@ -27,6 +27,7 @@ from trninv.graphql.systems import Conflict, System, conflicts_about
 from trninv.graphql.things import Located, Node, at_addresses, listed, made
 from trninv.inventory.kinds import KINDS
 from trninv.jobs import holding
+from trninv.live.findings import compared_at
 from trninv.reports import library
 from trninv.routing.question import ROUTED
 
@@ -180,11 +181,18 @@ class Query(Questions):
 
     drift = paged(
         drift.Finding,
-        "Where what machines reported differs from the design, as trninv drift last found it, the worst first.",
+        "Where what machines reported differs from the design, the worst first: as it did at comparedAt, since nothing "
+        "is compared here. Run trninv drift after imports.",
         drift.found,
         lambda finding: str(finding.id),
         drift.OFFERED,
     )
+
+    @strawberry.field(
+        description="When trninv drift last compared what machines reported with the design (UTC); null: never."
+    )
+    async def compared_at(self, info: AppInfo) -> str | None:
+        return await info.context.read(compared_at)
 
     bindings = paged(
         bindings.Binding,

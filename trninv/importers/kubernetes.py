@@ -1,4 +1,4 @@
-"""``kubectl get nodes,resourceslices,neuronultraservers -o json``: one list of mixed kinds, or single objects.
+"""``kubectl get nodes,resourceslices,neuronultraservers -o json``, or yaml: one list of mixed kinds, or single objects.
 
 Nodes carry the instance's id, its place in the network and how many chips may be allocated; ResourceSlices of Neuron's
 DRA driver name each chip; a NeuronUltraServer says which sides of a server are joined.
@@ -24,7 +24,7 @@ _UNSCHEDULABLE = "sagemaker.amazonaws.com/node-health-status"
 def read(source: Source) -> Iterator[Seen]:
     """The servers of a file."""
     slices: dict[str, list[Value]] = {}
-    for value in source.values():
+    for value in source.yaml_or_json():
         is_list = isinstance(value.of, dict) and "items" in value.of
         nodes = 0
         for each in value.get("items").objects() if is_list else [value]:

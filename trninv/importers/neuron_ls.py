@@ -6,15 +6,21 @@ neighbours is the driver's static table: a cut cable does not show. Processes ar
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
+
+import orjson
 
 from trninv.importers import neuron_sysfs
 from trninv.importers.observed import Chip, Seen, Server
 from trninv.importers.reading import Source
-from trninv.importers.value import Value
+from trninv.importers.value import Faults, Value
 
 MAX_CHIPS = 128
 _BUSES = "cc b5 b6 cb 6f 58 59 6e 9b 84 85 9a f8 e1 e2 f7"
 CHIP_AT = {f"0000:{bus}:00.0": ordinal for ordinal, bus in enumerate(_BUSES.split())}
+_READ = ("neuron_device", "bdf", "memory_size", "nc_count", "logical_neuroncore_config", "numa_node", "connected_to")
+"""All that is read of a device as a chip."""
+_MOST_BYTES = 512
 TYPES_OF_BUSES = ("trn2.48xlarge", "trn2u.48xlarge")
 """The chip at a PCI address of these types, as Neuron's documentation of neuron-ls shows it."""
 
@@ -49,7 +55,7 @@ def _with(server: Server, driver: Server) -> Server:
         position=driver.position,
         ultraserver_mode=driver.ultraserver_mode,
         chips=tuple(
-            replace(chip, serial=files[chip.ordinal].serial, ecc_uncorrected=files[chip.ordinal].ecc_uncorrected)
+            chip._replace(serial=files[chip.ordinal].serial, ecc_uncorrected=files[chip.ordinal].ecc_uncorrected)
             if chip.ordinal in files
             else chip
             for chip in server.chips
@@ -65,7 +71,7 @@ def server_of(listed: Value, host: str | None = None) -> Server | None:
     if not devices:
         listed.fault("lists no device")
         return None
-    chips = [chip for device in devices if (chip := _chip(device))]
+    chips = [chip for device in devices if (chip := _known(device) or _chip(device))]
     instance, kind = (_common(devices, name) for name in ("instance_id", "instance_type"))
     if len({chip.ordinal for chip in chips}) < len(chips) or len(chips) > MAX_CHIPS:
         listed.fault(f"lists a device twice, or more than {MAX_CHIPS}")
@@ -80,6 +86,22 @@ def server_of(listed: Value, host: str | None = None) -> Server | None:
         is_partial=placed != chips or _may_be_some(chips),
         chips=tuple(sorted(placed, key=lambda chip: chip.ordinal)),
     )
+
+
+def _known(device: Value) -> Chip | None:
+    """The chip of a device that says the same as one before, as those of most servers do."""
+    try:
+        says = orjson.dumps([device.of.get(name) for name in _READ])
+    except orjson.JSONEncodeError:
+        return None
+    return _alike(says) if len(says) <= _MOST_BYTES else None
+
+
+@lru_cache(maxsize=4_096)
+def _alike(says: bytes) -> Chip | None:
+    faults = Faults()
+    chip = _chip(Value(dict(zip(_READ, orjson.loads(says), strict=True)), faults, ""))
+    return None if faults.count else chip
 
 
 def _chip(device: Value) -> Chip | None:
@@ -100,9 +122,12 @@ def _chip(device: Value) -> Chip | None:
 
 
 def _common(devices: list[Value], name: str) -> str | None:
+    first = devices[0].get(name)
+    if all(device.of.get(name) == first.of for device in devices):
+        return first.as_name()
     found = {value for device in devices if (value := device.get(name).as_name())}
     if len(found) > 1:
-        devices[0].get(name).fault(f"is not that of the other devices: {' and '.join(sorted(found)[:2])}")
+        first.fault(f"is not that of the other devices: {' and '.join(sorted(found)[:2])}")
     return min(found, default=None)
 
 
@@ -116,4 +141,4 @@ def _may_be_some(chips: list[Chip]) -> bool:
 def _on_host(chip: Chip, kind: str | None) -> Chip:
     """The chip with the number that it has on the machine; a container counts its own from 0."""
     ordinal = CHIP_AT.get(chip.bdf or "") if kind in TYPES_OF_BUSES else None
-    return chip if ordinal in (None, chip.ordinal) else replace(chip, ordinal=ordinal)
+    return chip if ordinal in (None, chip.ordinal) else chip._replace(ordinal=ordinal)

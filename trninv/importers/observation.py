@@ -1,26 +1,30 @@
-"""Keeping what was seen: one row of ``observation`` a file, what it says below it, all files in one transaction."""
+"""Keeping what was seen: one row of ``observation`` a file, what it says below it, all files in one transaction.
+
+Files are read, checked and made into rows first, while others may write; the transaction that keeps them only loads.
+"""
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import PurePath
-from typing import IO
+from typing import IO, Any
 
-from sqlalchemy import Connection, Table, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
-from trninv.errors import ForbiddenError, LimitError
+from trninv.errors import DatabaseError, ForbiddenError, LimitError
 from trninv.importers.kinds import READERS
-from trninv.importers.observed import Block, Chip, Seen, Server, Side, Whole
+from trninv.importers.observed import Block, Seen, Server, Side, Whole
 from trninv.importers.reading import Source
+from trninv.importers.rows import Batch, Spool
 from trninv.importers.value import MAX_NAME, Faults
-from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
 
-_OBSERVATION, _LINK = TABLES["observation"], TABLES["observed_link"]
-_SERVER, _CHIP = TABLES["observed_server"], TABLES["observed_chip"]
+_OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
 _PIECE = 1 << 20
 _BATCH = 2_000
 """Servers that are written at once."""
@@ -54,7 +58,47 @@ class Imported:
     is_known: bool
 
 
-def observe(
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What files say, in rows that wait on disk."""
+
+    kind: str
+    taken_at: str
+    files: tuple["_Read", ...]
+    spool: Spool
+
+
+@dataclass(slots=True)
+class _Read:
+    """A file that was read.
+
+    Attributes
+    ----------
+    digests
+        Of its content, alone and for the host that its name gives, where that is trusted.
+    batches
+        How many of the spool are its own.
+
+    """
+
+    name: str
+    digests: tuple[str, ...]
+    is_known: bool = False
+    is_whole: bool = False
+    is_of_host: bool = False
+    servers: int = 0
+    chips: int = 0
+    batches: int = 0
+
+
+def observe(connection: Connection, kind: str, files: Iterable[File], **more: Any) -> list[Imported]:
+    """Gather files and keep them, both within the caller's transaction."""
+    with gathered(connection, kind, files, **more) as found:
+        return keep(connection, found)
+
+
+@contextmanager
+def gathered(
     connection: Connection,
     kind: str,
     files: Iterable[File],
@@ -64,8 +108,8 @@ def observe(
     allow_empty: bool = False,
     speaker: str | None = None,
     progress: Progress = lambda _name, _servers: None,
-) -> list[Imported]:
-    """Import files of one kind within the caller's transaction: all of them, or none.
+) -> Iterator[Gathered]:
+    """Read and check files of one kind, but for those that are known; nothing is written to the database.
 
     Parameters
     ----------
@@ -91,18 +135,30 @@ def observe(
     at = datetime.now(UTC)
     if taken_at is not None and (taken_at.tzinfo is None or taken_at > at):
         raise LimitError(f"taken at {taken_at.isoformat()}: give a time with its zone that is not in the future")
-    faults = Faults()
-    given = _Given(kind, (taken_at or at).astimezone(UTC), at, trust_host_names, allow_empty, speaker)
-    made = [_file(connection, given, file, faults, progress) for file in files]
-    faults.raise_if_any()
-    return made
+    faults, given = Faults(), _Given(kind, trust_host_names, allow_empty, speaker)
+    with tempfile.TemporaryFile() as file:
+        spool = Spool(file)
+        read = tuple(_file(connection, given, each, _Rows(given, each.name, faults, spool, progress)) for each in files)
+        faults.raise_if_any()
+        yield Gathered(kind, _written(taken_at or at), read, spool)
+
+
+def keep(connection: Connection, found: Gathered) -> list[Imported]:
+    """Write what was gathered within the caller's transaction.
+
+    Raises
+    ------
+    DatabaseError
+        What was known is known no more: it is another database.
+
+    """
+    now, batches = _written(datetime.now(UTC)), found.spool.batches()
+    return [_keep(connection, found, file, now, islice(batches, file.batches)) for file in found.files]
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
     kind: str
-    taken_at: datetime
-    at: datetime
     trust_host_names: bool
     allow_empty: bool
     speaker: str | None
@@ -113,36 +169,56 @@ class _Given:
             raise ForbiddenError(f"{self.speaker} may not speak for {name}: a token speaks for what it is named for")
 
 
-def _file(connection: Connection, given: _Given, file: File, faults: Faults, progress: Progress) -> Imported:
+def _file(connection: Connection, given: _Given, file: File, rows: "_Rows") -> _Read:
     content = _sha256(file.content)
     of_host = content.copy()
     of_host.update(f"\0{_host(file.name)}".encode())
-    now, taken = (time.isoformat(timespec="seconds") for time in (given.at, given.taken_at))
-    digests = [content.hexdigest(), *([of_host.hexdigest()] if given.trust_host_names else [])]
-    same = (_OBSERVATION.c.source == given.kind) & _OBSERVATION.c.sha256.in_(digests)
-    if known := connection.execute(select(_OBSERVATION).where(same)).first():
+    digests = content.hexdigest(), *([of_host.hexdigest()] if given.trust_host_names else [])
+    known = select(_OBSERVATION.c.id).where(_same(given.kind, digests))
+    if (key := connection.scalar(known)) is None:
+        return rows.take(digests, READERS[given.kind](Source(file.content, file.name, rows.faults)))
+    if given.speaker is not None:
         named = func.coalesce(_SERVER.c.instance, _SERVER.c.host)
-        for name in connection.scalars(select(named).where(_SERVER.c.observation_id == known.id)):
+        for name in connection.scalars(select(named).where(_SERVER.c.observation_id == key)):
             given.check(name)
-        connection.execute(update(_OBSERVATION).where(same).values(seen_at=max(known.seen_at, taken)))
+    return _Read(file.name, digests, is_known=True)
+
+
+def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batches: Iterator[Batch]) -> Imported:
+    same = _same(found.kind, file.digests)
+    if known := connection.execute(select(_OBSERVATION).where(same)).first():
+        connection.execute(update(_OBSERVATION).where(same).values(seen_at=max(known.seen_at, found.taken_at)))
+        for _ in batches:  # it came twice
+            pass
         return Imported(file.name, known.servers, known.chips, is_known=True)
-    key, rows = next_id(connection, _OBSERVATION), _Rows(connection, given, file.name, faults, progress)
-    rows.take(key, READERS[given.kind](Source(file.content, file.name, faults)))
+    if file.is_known:
+        raise DatabaseError(f"what was known of {file.name} is gone, so this is another database: import it again")
+    key = next_id(connection, _OBSERVATION)
     connection.execute(
         insert(_OBSERVATION).values(
             id=key,
             at=now,
-            source=given.kind,
+            source=found.kind,
             name=file.name[-MAX_NAME:],
-            sha256=(of_host if rows.is_of_host else content).hexdigest(),
-            taken_at=taken,
-            seen_at=taken,
-            is_whole=rows.is_whole,
-            servers=rows.servers,
-            chips=rows.chips,
+            sha256=file.digests[file.is_of_host],
+            taken_at=found.taken_at,
+            seen_at=found.taken_at,
+            is_whole=file.is_whole,
+            servers=file.servers,
+            chips=file.chips,
         )
     )
-    return Imported(file.name, rows.servers, rows.chips, is_known=False)
+    for batch in batches:
+        batch.load(connection, key)
+    return Imported(file.name, file.servers, file.chips, is_known=False)
+
+
+def _same(kind: str, digests: Sequence[str]) -> ColumnElement[bool]:
+    return (_OBSERVATION.c.source == kind) & _OBSERVATION.c.sha256.in_(digests)
+
+
+def _written(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def _host(name: str) -> str:
@@ -159,59 +235,36 @@ def _sha256(content: IO[bytes]) -> "hashlib._Hash":
 
 
 class _Rows:
-    """Writes what one file says, in pieces."""
+    """Makes what one file says into rows."""
 
-    def __init__(self, connection: Connection, given: _Given, name: str, faults: Faults, progress: Progress) -> None:
-        self._connection, self._given, self._name = connection, given, name
-        self._faults, self._progress = faults, progress
-        self.is_whole, self.is_of_host, self.servers, self.chips = False, False, 0, 0
+    def __init__(self, given: _Given, name: str, faults: Faults, spool: Spool, progress: Progress) -> None:
+        self._given, self._name, self._spool, self._progress = given, name, spool, progress
+        self.faults, self._is_of_host = faults, False
 
-    def take(self, observation: int, seen: Iterator[Seen]) -> None:
-        before = self._faults.count
-        while batch := list(islice(seen, _BATCH)):
-            self.is_whole = self.is_whole or any(isinstance(each, Whole) for each in batch)
-            servers = [named for each in batch if isinstance(each, Server) and (named := self._named(each))]
-            links = [each for each in batch if isinstance(each, Side | Block)]
-            if not self._faults.count:
-                self._write(observation, servers, links)
-            self.servers += len(servers)
-            self._progress(self._name, self.servers)
-        if self.is_whole and not (self.servers or self._given.allow_empty) and self._faults.count == before:
-            self._faults.add(self._name, "lists no instance at all: if there is none any more, add --allow-empty")
+    def take(self, digests: tuple[str, ...], seen: Iterator[Seen]) -> _Read:
+        """Read a file to its end."""
+        read, before = _Read(self._name, digests), self.faults.count
+        while some := list(islice(seen, _BATCH)):
+            read.is_whole = read.is_whole or any(isinstance(each, Whole) for each in some)
+            servers = [named for each in some if isinstance(each, Server) and (named := self._named(each))]
+            if not self.faults.count:
+                self._spool.add(Batch.of(servers, [each for each in some if isinstance(each, Side | Block)]))
+                read.batches += 1
+            read.servers += len(servers)
+            read.chips += sum(len(each.chips) for each in servers)
+            self._progress(self._name, read.servers)
+        if read.is_whole and not (read.servers or self._given.allow_empty) and self.faults.count == before:
+            self.faults.add(self._name, "lists no instance at all: if there is none any more, add --allow-empty")
+        read.is_of_host = self._is_of_host
+        return read
 
     def _named(self, server: Server) -> Server | None:
         """A server that says which it is."""
         if not (server.instance or server.host) and self._given.trust_host_names:
-            self.is_of_host, server = True, replace(server, host=_host(self._name))
+            self._is_of_host, server = True, replace(server, host=_host(self._name))
         if not (server.instance or server.host):
             hint = "--trust-host-names takes the host from the name of its file"
-            self._faults.add(server.where, f"names no instance and no host: {hint}")
+            self.faults.add(server.where, f"names no instance and no host: {hint}")
             return None
         self._given.check(server.instance or server.host)
         return server
-
-    def _write(self, observation: int, servers: Sequence[Server], links: Sequence[Side | Block]) -> None:
-        first = next_id(self._connection, _SERVER)
-        load(
-            self._connection,
-            _SERVER,
-            [(first + n, observation, *_columns(each, _SERVER)) for n, each in enumerate(servers)],
-        )
-        chip = next_id(self._connection, _CHIP)
-        pairs = [(first + n, each) for n, server in enumerate(servers) for each in server.chips]
-        load(self._connection, _CHIP, [(chip + n, key, *_columns(each, _CHIP)) for n, (key, each) in enumerate(pairs)])
-        link = next_id(self._connection, _LINK)
-        load(self._connection, _LINK, [(link + n, observation, *_link(each)) for n, each in enumerate(links)])
-        self.chips += len(pairs)
-
-
-def _columns(of: Server | Chip, table: Table) -> Iterator[object]:
-    for column in list(table.c)[2:]:  # after its own key and that of what it belongs to
-        value = getattr(of, column.name)
-        yield " ".join(map(str, value)) if isinstance(value, tuple) else value
-
-
-def _link(link: Side | Block) -> tuple[str | None, ...]:
-    if isinstance(link, Block):
-        return None, link.capacity_block, "interconnect", link.interconnect
-    return link.host, None, link.side, "up" if link.is_up else "down"

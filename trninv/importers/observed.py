@@ -1,12 +1,11 @@
 """What a source says of servers; None is what it does not say."""
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """A chip as a server shows it.
+class Chip(NamedTuple):
+    """A chip as a server shows it; its fields are the columns of ``observed_chip``.
 
     Attributes
     ----------

@@ -5,10 +5,11 @@ import json
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Any, Final
 
 from trninv.importers.value import LARGEST, Faults, Value, shown
+from trninv.importers.yaml_text import YamlError, documents
 
 MAX_FILE: Final = 1 << 30
 """Bytes of a file, unpacked."""
@@ -19,6 +20,10 @@ MAX_MEMORY: Final = 512 << 20
 """Bytes of memory that the values of a document may take."""
 _TAKES: Final = {b"{": 240, b"[": 64, b",": 64}
 """Bytes that an object, a list, and an item or member take, about; counted in texts too, since they are few there."""
+
+
+_YAML_TAKES: Final = _TAKES | {b"\n": 240, b"- ": 88}
+"""In YAML a line may begin an object, and a dash a list."""
 
 
 class Source:
@@ -100,6 +105,20 @@ class Source:
             else:
                 yield self.value(found, number)
 
+    def yaml_or_json(self) -> Iterator[Value]:
+        """The values of a file that is YAML unless it begins as JSON does."""
+        if self.begins_with(b"{") or self.begins_with(b"["):
+            yield from self.values()
+        elif (whole := self._whole(b"", 0, _YAML_TAKES)) is not None:
+            try:
+                found = list(documents(whole))
+            except YamlError as error:
+                self.fault(error.what, error.line, error.column)
+            else:
+                yield from (self.value(each, line) for line, each in found)
+                if not found:
+                    self.fault("is empty")
+
     def lines(self, *, skip: bool = True) -> Iterator[tuple[int, bytes]]:
         """Lines that are not blank, with their numbers; one that is too long is a fault.
 
@@ -119,17 +138,23 @@ class Source:
             elif line.strip():
                 yield number, line
 
-    def _document(self, number: int, first: bytes) -> Iterator[Value]:
-        pieces, size, memory = [b"\n" * (number - 1), first], len(first), _memory(first)
+    def _whole(self, first: bytes, lines: int, takes: Mapping[bytes, int] = _TAKES) -> bytes | None:
+        """All from a piece on, after so many blank lines; None, and a fault, where it is too large."""
+        pieces, size, memory = [b"\n" * lines, first], len(first), _memory(first, takes)
         while piece := self._read(MAX_LINE):
             pieces.append(piece)
-            size, memory = size + len(piece), memory + _memory(piece)
+            size, memory = size + len(piece), memory + _memory(piece, takes)
             if size > MAX_DOCUMENT or memory > MAX_MEMORY:
                 most = f"{MAX_DOCUMENT >> 20} MiB" if size > MAX_DOCUMENT else f"{MAX_MEMORY >> 20} MiB of values"
                 self.fault(f"is a document of more than {most}: give its items one a line")
-                return
+                return None
+        return b"".join(pieces)
+
+    def _document(self, number: int, first: bytes) -> Iterator[Value]:
+        if (whole := self._whole(first, number - 1)) is None:
+            return
         try:
-            found = parsed(b"".join(pieces))
+            found = parsed(whole)
         except JsonError as error:
             self.fault(error.what, error.line, error.column)
         else:
@@ -148,9 +173,9 @@ class Source:
         return found
 
 
-def _memory(piece: bytes) -> int:
-    """What the values in a piece of JSON will take at most, about."""
-    return sum(piece.count(mark) * each for mark, each in _TAKES.items())
+def _memory(piece: bytes, takes: Mapping[bytes, int] = _TAKES) -> int:
+    """What the values in a piece will take at most, about."""
+    return sum(piece.count(mark) * each for mark, each in takes.items())
 
 
 class JsonError(ValueError):
@@ -170,7 +195,8 @@ def parsed(raw: bytes) -> Any:
 
     """
     try:
-        return _DECODER.decode(raw.decode())
+        decoder = _CAREFUL if _LONG in raw.translate(_AS_ZERO) else _DECODER
+        return decoder.decode(raw.decode())
     except UnicodeDecodeError as error:
         raise JsonError(f"is not UTF-8 at byte {error.start + 1}") from None
     except json.JSONDecodeError as error:
@@ -203,4 +229,11 @@ def _float(digits: str) -> float:
     return found
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=_float)
+_HOOKS: Final[Mapping[str, Any]] = {
+    "object_pairs_hook": _object,
+    "parse_constant": _constant,
+    "parse_float": _float,
+}
+_DECODER, _CAREFUL = json.JSONDecoder(**_HOOKS), json.JSONDecoder(**_HOOKS, parse_int=_integer)
+_AS_ZERO, _LONG = bytes.maketrans(b"123456789", b"000000000"), b"0" * len(str(LARGEST))
+"""Only text with so many digits beside each other may have a whole number that is too large."""

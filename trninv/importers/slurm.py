@@ -1,4 +1,7 @@
-"""Slurm's nodes: ``scontrol show nodes --json`` (from 23.02), ``sinfo --json`` (22.05), ``scontrol -o show node``."""
+"""Slurm's nodes: ``scontrol show nodes --json`` (from 23.02), ``sinfo --json`` (22.05), ``scontrol -o show node``.
+
+Either may write ``--yaml`` as well.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,6 +10,8 @@ from trninv.importers.observed import Seen, Server
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
+_AS_VALUES = b"{", b"---", b"%YAML", b"nodes:", b"meta:"
+"""How JSON and YAML begin."""
 _DOWN = {"DOWN", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND", "POWERED_DOWN", "POWER_DOWN"}
 _OUT = {"DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE"}
 _CHIPS = re.compile(r"\bneuron(?::[a-z0-9_]+)?:(\d{1,4})\b")
@@ -17,10 +22,10 @@ _FIELD = re.compile(
 
 def read(source: Source) -> Iterator[Seen]:
     """The nodes of a file."""
-    if not source.begins_with(b"{"):
+    if not any(map(source.begins_with, _AS_VALUES)):
         yield from _of_text(source)
         return
-    for value in source.values():
+    for value in source.yaml_or_json():
         if not isinstance(value.get("nodes").of, list):
             value.fault("has no list nodes")
         for node in value.get("nodes").objects():

@@ -689,6 +689,15 @@ Table(
     Index("ix_finding_open", "rule", sqlite_where=text("cleared_at IS NULL")),
 )
 
+# When what was seen was last compared with the design: one row, or none where it never was.
+Table(
+    "comparison",
+    METADATA,
+    key(),
+    required("at", Text),  # UTC, to the second
+    CheckConstraint("id = 1", name="one"),
+)
+
 # Sets of chips of a server, or of servers of a domain, that a job may hold: bit i of the mask is the unit with ordinal
 # i; null: any so many of a rack.
 Table(

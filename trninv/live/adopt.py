@@ -27,6 +27,11 @@ from trninv.units import counted
 NO_INSTANCE: Final = "no instance"
 """Why a slot is down in which nothing stands."""
 WHO: Final = "trninv adopt"
+SINCE: Final = (
+    "came since: trninv bind gives them its empty slots, trninv adopt makes them a cluster of another name, and after "
+    "trninv unseed it adopts all anew"
+)
+"""What is said of machines that a cluster which is there already does not take."""
 WITHIN: Final = timedelta(hours=24)
 """A machine that was seen last so long before the others is taken for gone."""
 
@@ -118,17 +123,14 @@ def _again(connection: Connection, systems: Systems, slug: str, *, dry_run: bool
     place = resolve(connection, slug)
     filled = _filled(connection, place)
     try:
-        new = sum(1 for _ in _plan(connection, systems).slots)
+        new = sorted(machine.name for _, machine, _ in _plan(connection, systems).slots)
     except AdoptionError:
-        new = 0
+        new = []
     if new and not filled:
-        raise ClusterExistsError(
-            f"{slug} was adopted already, and {counted(new, 'machine')} came since: trninv bind gives them its empty "
-            "slots, trninv adopt makes them a cluster of another name, and after trninv unseed it adopts all anew"
-        )
+        raise ClusterExistsError(f"{slug} was adopted already, and {counted(len(new), 'machine')} {SINCE}")
     if not dry_run:
         set_state(connection, filled, UP, why="an instance stands there now", who=WHO, source="import")
-    return Adopted(slug, (), (), (), is_known=True, filled=tuple(filled))
+    return Adopted(slug, (), (), tuple(LeftOut(name, SINCE) for name in new), is_known=True, filled=tuple(filled))
 
 
 def _filled(connection: Connection, cluster: Place) -> list[str]:

@@ -202,14 +202,19 @@ class Anchors:
 
     def _candidates(self, group: Group) -> Iterator[int]:
         """Domains that a group may fill: not below a network node that is another than its own."""
-        kinds, size, is_keyed, below, is_below = self._look(group)
-        others = set(self._below.values()) if is_below else set[int]()
+        look = kinds, _, _, below, is_below = self._look(group)
+        others = set(self._below.values()) if is_below and below is None else set[int]()
+        for kind in sorted(kinds):
+            everywhere = (above for above in self._open[kind] if above not in others)
+            for above in everywhere if below is None else (None, below):
+                yield from self._fitting(look, kind, above)
+
+    def _fitting(self, look: _Look, kind: str, above: int | None) -> Iterator[int]:
+        """Of the domains of a model below a network node, those that have room."""
+        _, size, is_keyed, _, _ = look
         return (
             domain
-            for kind in sorted(kinds)
-            for above, domains in self._open[kind].items()
-            if above in (None, below) or (below is None and above not in others)
-            for domain in domains
+            for domain in self._open[kind].get(above, ())
             if len(self.free[domain]) - self._reserved[domain] >= size and not (is_keyed and domain in self._taken)
         )
 
@@ -239,7 +244,7 @@ class Anchors:
         for group in sorted(groups, key=_order):
             node, domains = group.network_node, self._candidates(group)
             if node is not None and node not in self._below:
-                domains = self._with_room(list(domains), waiting[node])
+                domains = self._with_room(group, waiting[node])
             if (domain := next(domains, None)) is None:
                 continue
             above = self._above[domain]
@@ -247,10 +252,14 @@ class Anchors:
                 self._below[node] = above
             self._take(group, Anchor(domain, "in-order", "interchangeable", "in order"))
 
-    def _with_room(self, domains: Sequence[int], groups: int) -> Iterator[int]:
-        """Domains below network nodes that have enough of them."""
-        room = Counter(self._above[domain] for domain in domains)
-        return (domain for domain in domains if room[self._above[domain]] >= groups)
+    def _with_room(self, group: Group, groups: int) -> Iterator[int]:
+        """Domains that a group may fill, below network nodes that have enough of them for others too."""
+        look, room = self._look(group), dict[int | None, int]()
+        for domain in self._candidates(group):
+            if (above := self._above[domain]) not in room:
+                room[above] = sum(1 for kind in look[0] for _ in self._fitting(look, kind, above))
+            if room[above] >= groups:
+                yield domain
 
 
 def slot_named(member: Member, named: Mapping[str, Slot]) -> Slot | None:

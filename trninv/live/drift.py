@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
@@ -22,7 +22,7 @@ from trninv.live.picture import STALE_AFTER, Picture, grown, picture
 from trninv.live.rules import CHIP, DOMAIN, FLEET, SERVER, Difference, Shown
 
 _FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
-_CHIP = TABLES["observed_chip"]
+_CHIP, _COMPARISON = TABLES["observed_chip"], TABLES["comparison"]
 _AT_ONCE = 500
 _MAX_TEXT: Final = 1_000
 
@@ -102,6 +102,8 @@ def _record(connection: Connection, found: Mapping[_Key, Difference], at: str) -
     is_open = _FINDING.c.cleared_at.is_(None)
     key = [_FINDING.c[name] for name in ("rule", "address", "instance", "expected", "found")]
     before = {tuple(row[1:]): row.id for row in connection.execute(select(_FINDING.c.id, *key).where(is_open))}
+    connection.execute(delete(_COMPARISON))
+    connection.execute(insert(_COMPARISON).values(id=1, at=at))
     over = [{"key": key} for was, key in before.items() if was not in found]
     if over:
         connection.execute(update(_FINDING).where(_FINDING.c.id == bindparam("key")).values(cleared_at=at), over)

@@ -8,7 +8,7 @@ from trninv.inventory.address import address_of, resolve
 from trninv.inventory.rules import SEVERITIES
 from trninv.inventory.schema import TABLES
 
-_FINDING = TABLES["finding"]
+_FINDING, _COMPARISON = TABLES["finding"], TABLES["comparison"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,12 @@ class Finding:
     first_seen: str
     last_seen: str
     cleared_at: str | None
+
+
+def compared_at(connection: Connection) -> str | None:
+    """When what was seen was last compared with the design (UTC); None where it never was."""
+    found: str | None = connection.scalar(select(_COMPARISON.c.at))
+    return found
 
 
 def findings(connection: Connection, scope: str | None = None, cleared: bool = False) -> list[Finding]:

@@ -35,6 +35,18 @@ Exact = Annotated[int, Form.EXACT]
 Hidden = Annotated[int, Form.HIDDEN]
 
 
+class Basis(Choice):
+    """What the wiring of an answer rests on."""
+
+    DESIGN = "DESIGN", "The design."
+    OBSERVED = "OBSERVED", "The design as observed: wiring as the driver's table says, not measured."
+
+    @classmethod
+    def of(cls, *, is_observed: bool) -> "Basis":
+        """Of places of which any was observed, or none."""
+        return cls.OBSERVED if is_observed else cls.DESIGN
+
+
 class PathShape(Choice):
     """Which paths are listed."""
 
@@ -121,6 +133,7 @@ class Answer(ABC):
     via: Annotated[Via, "Over which links."] = Via.SCALE_UP
     truncated: Annotated[bool, "Whether anything was cut off at a limit."] = False
     facts: Annotated[tuple[CitedFact, ...], "What it rests on."]
+    basis: Annotated[Basis, "What the wiring rests on."] = Basis.DESIGN
     baseline: Annotated[Self | None, "The same answer without whatIf; null outside of it."] = None
 
     @property

@@ -19,7 +19,8 @@ from sqlalchemy import select
 from trninv.inventory.address import Address
 from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
-from trninv.routing.answer import CitedFact, LinkRef, Path
+from trninv.routing.answer import Basis, CitedFact, LinkRef, Path
+from trninv.routing.basis import is_observed
 from trninv.routing.wiring import Reader, Wiring, Wirings, link_ref
 from trninv.solvers.arcs import place
 from trninv.solvers.paths import Links, NodePath, PathMetric
@@ -95,6 +96,8 @@ class _Domain:
     """The model of each uplink."""
     seen: bool
     """Whether the fabric is one that was seen."""
+    is_observed: bool
+    """Whether its wiring was."""
 
     def name(self, node: int) -> str:
         return self.chain[0] if node == self.shared.above else self.address + self.shared.wiring.nodes[node]["address"]
@@ -137,6 +140,10 @@ class FabricCache:
             return one.path(other, wide=wide) if one.domain is other.domain else self._across(one, other, wide=wide)
 
         return self.ask((source, target), find)
+
+    def basis(self, *places: Address) -> Basis | None:
+        """What the wiring of the domains of chips rests on; None where the tables must be asked."""
+        return self.ask(places, lambda *chips: Basis.of(is_observed=any(chip.domain.is_observed for chip in chips)))
 
     def ask(self, places: Sequence[Address], answer: "Callable[..., A | None]") -> A | None:
         """What is answered of chips of a cluster; None where the tables must be asked, as of other places."""
@@ -312,7 +319,8 @@ def _read(reader: Reader, memory: _Memory, cluster: str, ordinal: int) -> _Domai
     uplinks = tuple(link_ref(nodes, links, a, b) for a, b in pairwise(chain))
     wires = tuple(links[a][b]["model"] for a, b in pairwise(chain))
     seen = any(nodes[node]["vendor_id"] for node in chain)
-    return _Domain(memory.shared[key], prefix, row.slug, first_link, names, uplinks, wires, seen)
+    is_seen = is_observed(reader.connection, prefix)
+    return _Domain(memory.shared[key], prefix, row.slug, first_link, names, uplinks, wires, seen, is_seen)
 
 
 def _chain(wiring: Wiring, inside: list[int]) -> list[int]:

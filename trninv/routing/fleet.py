@@ -21,8 +21,9 @@ from trninv.inventory.database import writing
 from trninv.inventory.past import past as as_it_was
 from trninv.inventory.pinned import AsOf, State, stamped
 from trninv.inventory.revision import Revision
-from trninv.live.findings import Finding, findings
+from trninv.live.findings import Finding, compared_at, findings
 from trninv.live.pins import pin
+from trninv.routing.basis import grounded
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import Question
 from trninv.routing.questions import find
@@ -199,9 +200,12 @@ class Fleet:
             return known
         with self._wirings.reading() as reader:
             if self._scenario is None:
-                return question.function(reader, **values)
+                return grounded(question.function(reader, **values), reader, question.addresses(values))
             answer = question.function(reader.supposing(self._scenario), **values)
-            return replace(answer, baseline=question.function(reader, **values)) if question.compares else answer
+            if question.compares:
+                baseline = grounded(question.function(reader, **values), reader, question.addresses(values))
+                return replace(answer, baseline=baseline, basis=baseline.basis)
+            return grounded(answer, reader, question.addresses(values))
 
     def told(self, question: Question, **named: Any) -> tuple[Any, AsOf | None]:
         """The answer to a declared question, and of which state it is.
@@ -356,9 +360,17 @@ class Fleet:
             return binding.take_out(connection, slot, who=who)
 
     def drift(self, scope: str | None = None) -> list[Finding]:
-        """Where what machines reported differs from the design, as ``trninv drift`` last found it, the worst first."""
+        """Where what machines reported differs from the design, as it did at ``compared_at``, the worst first.
+
+        Nothing is compared here: run ``trninv drift`` after imports.
+        """
         with self._wirings.reading() as reader:
             return findings(reader.connection, scope)
+
+    def compared_at(self) -> str | None:
+        """When ``trninv drift`` last compared what machines reported with the design (UTC); None: never."""
+        with self._wirings.reading() as reader:
+            return compared_at(reader.connection)
 
     def graph(self, scope: str) -> "Graph":
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.

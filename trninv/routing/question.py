@@ -9,7 +9,7 @@ reference page (docs/reference/questions.md) are made from the declaration.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import UnionType
@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
 from trninv.choice import Choice
 from trninv.errors import LimitError
+from trninv.inventory.named import ends
 from trninv.routing.answer import Answer
 from trninv.routing.scenario import listed
 from trninv.units import Bandwidth, Capacity, Quantity
@@ -215,6 +216,12 @@ class Question:
         bound.apply_defaults()
         read = {each.name: each.read(bound.arguments[each.name]) for each in self.parameters}
         return bound.arguments | read
+
+    def addresses(self, values: Mapping[str, Any]) -> Iterator[str]:  # of any form
+        """The places that these values, in the forms of the parameters, name: of a link, both ends."""
+        for each in self.parameters:
+            if each.form is str and (value := values[each.name]) is not None:
+                yield from ends(value)
 
 
 def question(

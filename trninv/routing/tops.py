@@ -11,9 +11,23 @@ _T = TABLES
 
 def is_joined(reader: Reader, scope: Scope) -> bool:
     """Whether one network node is above all domains of a scope; an adopted cluster may have several on top."""
+    return len(set().union(*_above(reader, scope))) <= 1
+
+
+def is_apart(reader: Reader, scope: Scope) -> bool:
+    """Whether domains of a scope are joined by nothing: neither a network node, nor a domain that is below several."""
+    joined = list[set[int]]()
+    for tops in _above(reader, scope):
+        beside = [each for each in joined if each & tops]
+        joined = [each for each in joined if not each & tops] + [tops.union(*beside)]
+    return len(joined) > 1
+
+
+def _above(reader: Reader, scope: Scope) -> list[set[int]]:
+    """The network nodes on top of each domain of a scope; none where the cluster has but one on top."""
     key = "tops", scope.place.cluster_id
     tops = reader.remembered(key, lambda: _tops(reader.connection, scope.place.cluster_id))
-    return not tops or len(set().union(*(tops[domain] for domain in scope.domains if domain in tops))) == 1
+    return [tops[domain] for domain in scope.domains if domain in tops]
 
 
 def _tops(connection: Connection, cluster_id: int) -> dict[int, set[int]]:

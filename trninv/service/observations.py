@@ -1,5 +1,6 @@
 """/observations: what a machine says of itself, from the machine."""
 
+from contextlib import ExitStack
 from functools import partial
 from io import BytesIO
 
@@ -8,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from trninv.importers.observation import File, Imported, observe
-from trninv.inventory.database import writing
+from trninv.importers.observation import File, Imported, gathered, keep
+from trninv.inventory.database import reading, writing
 from trninv.service import wire
 from trninv.service.access import holder
 from trninv.service.shared import shared
@@ -29,8 +30,12 @@ async def observations(request: Request) -> Response:
 
 
 def _keep(engine: Engine, body: bytes, speaker: str | None) -> Imported:
-    with writing(engine) as connection:
-        return observe(connection, "neuron-ls", [File("observation", BytesIO(body))], speaker=speaker)[0]
+    with ExitStack() as stack:
+        with reading(engine) as connection:
+            files = [File("observation", BytesIO(body))]
+            read = stack.enter_context(gathered(connection, "neuron-ls", files, speaker=speaker))
+        with writing(engine) as connection:
+            return keep(connection, read)[0]
 
 
 ROUTES = [Route("/observations", observations, methods=["POST"])]

@@ -17,7 +17,7 @@ from trninv.routing.answer import Answer, At, LinkRef, Table, Told
 from trninv.routing.cluster import Alike, islands
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Inside, Scope
-from trninv.routing.tops import is_joined
+from trninv.routing.tops import is_apart
 from trninv.routing.via import Reason
 from trninv.routing.wiring import Reader, cut_links, link_ref
 from trninv.units import Bandwidth, counted
@@ -125,7 +125,7 @@ def collectives(
     else:
         kinds = [kind for kind in islands(reader, scope) if kind.island.size]
         graphs, count = [kind.island.graph for kind in kinds], sum(k.island.size * len(k.domains) for k in kinds)
-        if not is_joined(reader, scope):
+        if is_apart(reader, scope):
             to_all, gathered, ring, most = _APART, _APART, None, Fraction(0)
         elif sum(len(kind.domains) for kind in kinds) > 1:
             (to_all, gathered, most), ring = _of_cluster(kinds, count), None

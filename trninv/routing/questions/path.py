@@ -127,9 +127,10 @@ def _remembered(
     if (found := cache.path(one, other, by)) is None:
         return None
     links: tuple[LinkShare, ...] | None = ()
+    basis = cache.basis(one, other)
     if shape is PathShape.ALL:
         links = cache.ask((one, other), partial(_all_shares, wide=by is PathMetric.BANDWIDTH))
-    if links is None:
+    if links is None or basis is None:
         return None
     path, equally, facts = found
     return PathAnswer(
@@ -144,6 +145,7 @@ def _remembered(
         definition=_DEFINED[by] + _SHAPED[shape] + over.over,
         via=over,
         facts=facts,
+        basis=basis,
         truncated=equally > 1,
     )
 

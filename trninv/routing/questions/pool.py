@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from trninv import solvers
 from trninv.inventory.address import Address, Place, chips_of, parse
 from trninv.routing import evidence
-from trninv.routing.answer import Answer, At, Difference, Table, Told, span
+from trninv.routing.answer import Answer, At, Basis, Difference, Table, Told, span
 from trninv.routing.ends import nodes_at
 from trninv.routing.fabric_cache import Chip, FabricCache
 from trninv.routing.question import ROUTED, Argument, question
@@ -100,6 +100,7 @@ def _around(address: Address, max_hops: int | None, chip: Chip) -> PoolAnswer:
         definition=_DEFINED + Via.SCALE_UP.over,
         via=Via.SCALE_UP,
         facts=chip.facts(links) + chip.facts_of_memory(),
+        basis=Basis.of(is_observed=chip.domain.is_observed),
     )
 
 

@@ -1,0 +1,28 @@
+"""When what was seen was last compared with the design.
+
+Revision ID: 0026
+Revises: 0019
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0026"
+down_revision = "0019"
+
+
+def upgrade() -> None:
+    """The findings say when, where any lasts, or else when the last one was over."""
+    op.create_table(
+        "comparison",
+        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("at", sa.Text(), nullable=False),
+        sa.CheckConstraint("id = 1", name="one"),
+        sa.PrimaryKeyConstraint("id", name="pk_comparison"),
+    )
+    last = "SELECT max(last_seen) AS at FROM finding UNION ALL SELECT max(cleared_at) FROM finding"
+    op.execute(f"INSERT INTO comparison (id, at) SELECT 1, max(at) FROM ({last}) AS told HAVING max(at) IS NOT NULL")
+
+
+def downgrade() -> None:
+    op.drop_table("comparison")
