@@ -44,7 +44,7 @@ class Asked:
     key: str
     _schema: GraphQLSchema
     _definition: GraphQLField
-    _nodes: Nodes
+    nodes: Nodes
     _read: Read
 
     @classmethod
@@ -65,7 +65,7 @@ class Asked:
     def values(self, variables: Variables) -> dict[str, Any]:
         """What is asked."""
         whole = self._schema.extensions["strawberry-definition"]
-        given = get_argument_values(self._definition, self._nodes[0], variables)
+        given = get_argument_values(self._definition, self.nodes[0], variables)
         arguments = _declared(self._definition).arguments
         registry = whole.schema_converter.scalar_registry
         return values(convert_arguments(given, arguments, scalar_registry=registry, config=whole.config))
