@@ -170,9 +170,12 @@ class Api:
         asked: _Asked | None = None
         with deadline.limit(self.settings.request_seconds) as clock:
             try:
-                with fail_after(deadline.remaining(inf) + _GRACE):
-                    asked = await self._prepared(request, scope, reads_only)
-                    response = await self._answer(asked, request, (who, scope), reference)
+                asked = self._at_hand(request, scope, reads_only)
+                response = asked and self._known(asked, request, reference)
+                if asked is None or response is None:
+                    with fail_after(deadline.remaining(inf) + _GRACE):
+                        asked = asked or await self.threads.preparing.run(self._asked, request, scope, reads_only)
+                        response = await self._answer(asked, request, (who, scope), reference)
             except _Refused as refusal:
                 return refusal.response
             except BusyError as error:
@@ -182,11 +185,6 @@ class Api:
             finally:
                 clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
         return self._completed(response, asked.cost.value) if asked else response
-
-    async def _prepared(self, request: Request, scope: str, reads_only: bool) -> "_Asked":
-        if at_hand := self._at_hand(request, scope, reads_only):
-            return at_hand
-        return await self.threads.preparing.run(self._asked, request, scope, reads_only)
 
     def _at_hand(self, request: Request, scope: str, reads_only: bool) -> "_Asked | None":
         """As `_asked`, of what needs no thread: a document that is remembered with the looks of its few variables."""
@@ -240,8 +238,7 @@ class Api:
             if compiled:
                 return Response(_merged(outline, compiled[0], {}), as_of=compiled[1])
             compiles = False
-        asks = outline.asked if self.settings.compiled and given is None else None
-        if asks:
+        if asks := self._asks(asked, request):
             return await self._answered(asks, asked, reference)
         plain: dict[str, str] = {}
         present = self.fleet if given is None else await self.threads.reading.run(self.fleet.at, given)
@@ -263,12 +260,27 @@ class Api:
         code = errors[0]["extensions"]["code"] if errors else None
         return Response(data + tail + b"}", code=code, as_of=fleet.as_of(), failures=failures)
 
+    def _asks(self, asked: "_Asked", request: Request) -> Asked | None:
+        return asked.outline.asked if self.settings.compiled and request.at is None else None
+
+    def _known(self, asked: "_Asked", request: Request, reference: str) -> Response | None:
+        """The answer to a question of which all that it takes is remembered; nothing is waited for."""
+        asks = self._asks(asked, request)
+        if asks is None or asked.cost.objects > _SHOWN:
+            return None
+        try:
+            known = self.fleet.known(asks.question, at_hand=True, **asks.values(asked.variables))
+            return known and _shown(asks, *known)
+        except Exception as error:  # noqa: BLE001 # whatever it is, it is this field's
+            return self._unanswered(asks, error, None, reference)
+
     async def _answered(self, asks: Asked, asked: "_Asked", reference: str) -> Response:
-        """The answer to a question: at once, where all that it takes is remembered."""
+        """The answer to a question."""
         as_of: AsOf | None = None
 
         def tell() -> Response:
             nonlocal as_of
+            values = asks.values(asked.variables)
             if known := self.fleet.known(asks.question, **values):
                 return _shown(asks, *known)
             with self.fleet.in_one_state() as one:
@@ -278,16 +290,16 @@ class Api:
                     as_of = one.as_of()
 
         try:
-            values = asks.values(asked.variables)
-            is_small = asked.cost.objects <= _SHOWN
-            if is_small and (known := self.fleet.known(asks.question, at_hand=True, **values)):
-                return _shown(asks, *known)
             return await self.threads.routing.run(tell)
-        except Exception as error:  # noqa: BLE001 # whatever it is, it is this field's
-            fault = located_error(error, asks.nodes, [asks.key])
-            said, failure = self._masked(fault, reference), cause(fault)
-            body = orjson.dumps({"data": None, "errors": [said]})
-            return Response(body, code=said["extensions"]["code"], as_of=as_of, failures=(failure,) if failure else ())
+        except Exception as error:  # noqa: BLE001 # as above
+            return self._unanswered(asks, error, as_of, reference)
+
+    def _unanswered(self, asks: Asked, error: Exception, as_of: AsOf | None, reference: str) -> Response:
+        """What went wrong with a question, as the executor says it."""
+        fault = located_error(error, asks.nodes, [asks.key])
+        said, failure = self._masked(fault, reference), cause(fault)
+        body = orjson.dumps({"data": None, "errors": [said]})
+        return Response(body, code=said["extensions"]["code"], as_of=as_of, failures=(failure,) if failure else ())
 
     def _context(self, fleet: Fleet, who: tuple[str, str]) -> Context:
         context = Context(fleet, self.settings, self.threads, *who)

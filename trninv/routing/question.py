@@ -222,7 +222,7 @@ class Question:
             A value is beyond its limits.
 
         """
-        given = self.signature.bind(*arguments, **named).arguments
+        given = self.signature.bind(*arguments, **named).arguments if arguments else named
         named_so = self._named
         read = {name: named_so[name].read(value) if name in named_so else value for name, value in given.items()}
         return self._defaults | read

@@ -1,10 +1,52 @@
-"""Connections that send the head of each request in time; its body is `trninv.service.arrival`'s."""
+"""Connections whose clients send the head of each request in time; its body is `trninv.service.arrival`'s.
+
+The head of an answer leaves together with its body: each packet wakes the client once more.
+"""
 
 import asyncio
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+_SMALL: Final = 4_096
+"""Bytes that wait for those that follow them at once."""
+
+
+class _Together(asyncio.Transport):
+    """A transport of which a small part waits for the next one, or for the loop's next turn."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._transport, self._loop, self._held = transport, loop, b""
+        self._turn: asyncio.Handle | None = None
+        self.get_extra_info, self.is_closing = transport.get_extra_info, transport.is_closing
+        self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if self._held:
+            self._transport.write(self._taken() + data)
+        elif len(data) > _SMALL:
+            self._transport.write(data)
+        elif data:
+            self._held = bytes(data)
+            self._turn = self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Send what waits."""
+        if self._held:
+            self._transport.write(self._taken())
+
+    def _taken(self) -> bytes:
+        held, self._held = self._held, b""
+        if self._turn:
+            self._turn.cancel()
+        return held
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
 
 
 class Connection(H11Protocol):
@@ -18,6 +60,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
         super().connection_made(transport)
+        self.transport = _Together(transport, self.loop)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
