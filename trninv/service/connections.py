@@ -10,11 +10,11 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
-_SMALL: Final = 4_096
+SMALL: Final = 4_096
 """Bytes that wait for those that follow them at once."""
 
 
-class _Together(asyncio.Transport):
+class Together(asyncio.Transport):
     """A transport of which a small part waits for the next one, or for the loop's next turn."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -27,7 +27,7 @@ class _Together(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._held:
             self._transport.write(self._taken() + data)
-        elif len(data) > _SMALL:
+        elif len(data) > SMALL:
             self._transport.write(data)
         elif data:
             self._held = bytes(data)
@@ -60,7 +60,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
         super().connection_made(transport)
-        self.transport = _Together(transport, self.loop)
+        self.transport = Together(transport, self.loop)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
