@@ -175,7 +175,7 @@ def test_what_is_remembered_is_answered_without_a_thread(
         return await run(work)
 
     monkeypatch.setattr(api.threads.routing, "run", counted)
-    document = "query ($a: Address!) { path(from: $a, to: \"u-trn2x64/d0/s0/c5\") { paths { hops } } }"
+    document = 'query ($a: Address!) { path(from: $a, to: "u-trn2x64/d0/s0/c5") { paths { hops } } }'
     given = {"addresses": ["u-trn2x64/d0/s0/c4"], "state": "DOWN", "why": "test", "who": "test"}
 
     async def hops(chip: int) -> int:

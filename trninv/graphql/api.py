@@ -171,10 +171,10 @@ class Api:
         with deadline.limit(self.settings.request_seconds) as clock:
             try:
                 asked = self._at_hand(request, scope, reads_only)
-                response = asked and self._known(asked, request, reference)
+                response = self._known(asked, request, reference) if asked else None
                 if asked is None or response is None:
                     with fail_after(deadline.remaining(inf) + _GRACE):
-                        asked = asked or await self.threads.preparing.run(self._asked, request, scope, reads_only)
+                        asked = asked or await self._prepared(request, scope, reads_only)
                         response = await self._answer(asked, request, (who, scope), reference)
             except _Refused as refusal:
                 return refusal.response
@@ -185,6 +185,9 @@ class Api:
             finally:
                 clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
         return self._completed(response, asked.cost.value) if asked else response
+
+    async def _prepared(self, request: Request, scope: str, reads_only: bool) -> "_Asked":
+        return await self.threads.preparing.run(self._asked, request, scope, reads_only)
 
     def _at_hand(self, request: Request, scope: str, reads_only: bool) -> "_Asked | None":
         """As `_asked`, of what needs no thread: a document that is remembered with the looks of its few variables."""

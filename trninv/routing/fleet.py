@@ -224,7 +224,7 @@ class Fleet:
         cache, values = self._cache.within(self._wirings.at(revision)), question.values(**named)
         with only_known() if at_hand else nullcontext():
             found = question.remembered(cache, **values)
-        return found and (found, AsOf.now(revision))
+        return None if found is None else (found, AsOf.now(revision))
 
     def path(
         self,

@@ -25,6 +25,8 @@ A = TypeVar("A", bound=Answer)
 
 ROUTED: Final = 4_000
 """Price of what routes: milliseconds to seconds of a processor; an object of a GraphQL answer costs 1."""
+SCAN: Final = 100
+"""Price of a count or a sum, of a list that is found whole, and of a change."""
 
 
 class Text(str):

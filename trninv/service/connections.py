@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-
 SMALL: Final = 4_096
 """Bytes that wait for those that follow them at once."""
 
@@ -21,8 +20,6 @@ class Together(asyncio.Transport):
         super().__init__()
         self._transport, self._loop, self._held = transport, loop, b""
         self._turn: asyncio.Handle | None = None
-        self.get_extra_info, self.is_closing = transport.get_extra_info, transport.is_closing
-        self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._held:
@@ -47,6 +44,18 @@ class Together(asyncio.Transport):
     def close(self) -> None:
         self.flush()
         self._transport.close()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._transport.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
 
 
 class Connection(H11Protocol):
