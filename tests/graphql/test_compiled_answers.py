@@ -87,8 +87,11 @@ def test_an_answer_is_written_as_the_executor_writes_it(
 
 
 @pytest.mark.parametrize("document", WRONG)
-def test_what_is_wrong_is_said_by_the_executor(ask: Ask, document: str) -> None:
+def test_what_is_wrong_is_said_as_the_executor_says_it_and_asked_once(
+    ask: Ask, executed: list[object], document: str
+) -> None:
     assert ask(document, b={"gigabytesPerSecond": 1e30})["errors"]
+    assert len(executed) == 1
 
 
 @pytest.mark.parametrize(
@@ -97,6 +100,17 @@ def test_what_is_wrong_is_said_by_the_executor(ask: Ask, document: str) -> None:
 )
 def test_what_an_answer_does_not_hold_is_executed(ask: Ask, executed: list[object], below: str) -> None:
     assert ask(f"{{ path({ENDS}) {{ {below} }} }}")["data"]["path"]
+    assert len(executed) == 2
+
+
+def test_arguments_with_and_without_variables_go_together(ask: Ask, executed: list[object]) -> None:
+    document = (
+        "query ($b: Address!, $not: [Address!], $one: Address!) "
+        f'{{ path(from: "{CHIP}", to: $b, k: 2, avoid: $not, orTo: [$one]) {{ target paths {{ hops }} }} }}'
+    )
+    for other, avoided in ((OTHER, []), (f"{DOMAIN}/s1/c1", [f"{DOMAIN}/s1/c0"])):
+        found = ask(document, b=other, **{"not": avoided}, one=f"{DOMAIN}/s3/c9")
+        assert found["data"]["path"]["target"] == other
     assert len(executed) == 2
 
 

@@ -18,9 +18,8 @@ from trninv.inventory import migrate
 from trninv.inventory.database import connect, newest_revision
 from trninv.inventory.schema import TABLES
 from trninv.reports import views
-from trninv.reports.postgresql_reader import ROLE
 from trninv.reports.reader import find
-from trninv.reports.views import READABLE, VIEWS, definition
+from trninv.reports.views import READABLE, ROLE, VIEWS, definition
 from trninv.settings import bundle
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 
 from serving import serving
-from trninv.service.connections import Connection
+from trninv.service.connections import SMALL, Connection, Together
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
@@ -88,6 +88,29 @@ def test_a_broken_body_that_follows_head_is_refused_without_a_trace() -> None:
 
     connected(use)
     assert told == []
+
+
+def test_small_parts_leave_together() -> None:
+    sent: list[bytes] = []
+
+    class Sent(asyncio.Transport):
+        def write(self, data: Any) -> None:
+            sent.append(bytes(data))
+
+        def close(self) -> None:
+            sent.append(b"closed")
+
+    async def write() -> None:
+        together = Together(Sent(), asyncio.get_running_loop())
+        for part in (b"head", b"body", b"", b"alone"):
+            together.write(part)
+        await asyncio.sleep(0)
+        together.write(bytes(SMALL + 1))
+        together.write(b"last")
+        together.close()
+
+    asyncio.run(write())
+    assert sent == [b"headbody", b"alone", bytes(SMALL + 1), b"last", b"closed"]
 
 
 @pytest.mark.slow

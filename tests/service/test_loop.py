@@ -101,10 +101,8 @@ def test_changes_are_made_in_either_place(api: Api) -> None:
     assert found["extensions"]["asOf"]["time"]
 
 
-@pytest.mark.parametrize(("document", "asks"), [(CITING, "ask"), (SMALL, "told")], ids=["executed", "by a plan"])
-def test_who_leaves_stops_what_is_put_together(
-    api: Api, monkeypatch: pytest.MonkeyPatch, document: str, asks: str
-) -> None:
+@pytest.mark.parametrize("document", [CITING, SMALL], ids=["executed", "by a plan"])
+def test_who_leaves_stops_what_is_put_together(api: Api, monkeypatch: pytest.MonkeyPatch, document: str) -> None:
     """Whether it is a question that is asked, or one that waits for a thread; then its thread takes the next."""
     began, ended = threading.Event(), threading.Event()
 
@@ -116,7 +114,8 @@ def test_who_leaves_stops_what_is_put_together(
         finally:
             ended.set()
 
-    monkeypatch.setattr(Fleet, asks, question)
+    monkeypatch.setattr(Fleet, "known", lambda *_, **__: None)
+    monkeypatch.setattr(Fleet, "ask", question)
 
     async def leave() -> None:
         asked = asyncio.create_task(api.run(Request(document)))
@@ -163,3 +162,32 @@ def test_a_change_waits_for_no_reader(api: Api) -> None:
             await asyncio.gather(*busy)
 
     assert asyncio.run(change()).code is None
+
+
+def test_what_is_remembered_is_answered_without_a_thread(
+    api: Api, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Until anything changes; PostgreSQL has to be asked whether it has."""
+    asked, run = list[object](), api.threads.routing.run
+
+    async def counted(work: Any) -> Any:
+        asked.append(work)
+        return await run(work)
+
+    monkeypatch.setattr(api.threads.routing, "run", counted)
+    document = 'query ($a: Address!) { path(from: $a, to: "u-trn2x64/d0/s0/c5") { paths { hops } } }'
+    given = {"addresses": ["u-trn2x64/d0/s0/c4"], "state": "DOWN", "why": "test", "who": "test"}
+
+    async def hops(chip: int) -> int:
+        answer = await api.run(Request(document, {"a": f"u-trn2x64/d0/s0/c{chip}"}))
+        return int(json.loads(answer.body)["data"]["path"]["paths"][0]["hops"])
+
+    async def ask() -> list[int]:
+        before = [await hops(0), await hops(1)]
+        here = len(asked)
+        await api.run(Request(_SET, {"i": given}))
+        return [*before, here, await hops(0)]
+
+    is_file = "sqlite" in request.node.name
+    assert asyncio.run(ask()) == [2, 1, 1 if is_file else 2, 2]
+    assert len(asked) == (2 if is_file else 3)

@@ -1,7 +1,7 @@
 """Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -18,6 +18,7 @@ from graphql import (
     SelectionNode,
     SelectionSetNode,
     execute,
+    located_error,
 )
 from graphql.execution.values import VariableValues
 
@@ -53,6 +54,8 @@ from trninv.settings import Settings
 
 _LARGE = 250
 """Objects or values of variables, of which more are not put together on the loop that serves."""
+_SHOWN = 4_000
+"""Objects, each list as long as it may be, of an answer that is remembered and is written on that loop."""
 _FEW = 16
 """Variables that are checked on that loop, where the document is known."""
 _GRACE = 0.2
@@ -167,9 +170,12 @@ class Api:
         asked: _Asked | None = None
         with deadline.limit(self.settings.request_seconds) as clock:
             try:
-                with fail_after(deadline.remaining(inf) + _GRACE):
-                    asked = await self._prepared(request, scope, reads_only)
-                    response = await self._answer(asked, request, (who, scope), reference)
+                asked = self._at_hand(request, scope, reads_only)
+                response = self._known(asked, request, reference) if asked else None
+                if asked is None or response is None:
+                    with fail_after(deadline.remaining(inf) + _GRACE):
+                        asked = asked or await self._prepared(request, scope, reads_only)
+                        response = await self._answer(asked, request, (who, scope), reference)
             except _Refused as refusal:
                 return refusal.response
             except BusyError as error:
@@ -181,8 +187,6 @@ class Api:
         return self._completed(response, asked.cost.value) if asked else response
 
     async def _prepared(self, request: Request, scope: str, reads_only: bool) -> "_Asked":
-        if at_hand := self._at_hand(request, scope, reads_only):
-            return at_hand
         return await self.threads.preparing.run(self._asked, request, scope, reads_only)
 
     def _at_hand(self, request: Request, scope: str, reads_only: bool) -> "_Asked | None":
@@ -237,9 +241,8 @@ class Api:
             if compiled:
                 return Response(_merged(outline, compiled[0], {}), as_of=compiled[1])
             compiles = False
-        asks = outline.asked if self.settings.compiled and given is None else None
-        if asks and (answer := await self._answered(asks, asked.variables)):
-            return answer
+        if asks := self._asks(asked, request):
+            return await self._answered(asks, asked, reference)
         plain: dict[str, str] = {}
         present = self.fleet if given is None else await self.threads.reading.run(self.fleet.at, given)
         fleet = present.in_one_state()
@@ -260,16 +263,46 @@ class Api:
         code = errors[0]["extensions"]["code"] if errors else None
         return Response(data + tail + b"}", code=code, as_of=fleet.as_of(), failures=failures)
 
-    async def _answered(self, asked: Asked, variables: VariableValues) -> Response | None:
-        """The answer to a question; None where the executor says what is wrong."""
+    def _asks(self, asked: "_Asked", request: Request) -> Asked | None:
+        return asked.outline.asked if self.settings.compiled and request.at is None else None
+
+    def _known(self, asked: "_Asked", request: Request, reference: str) -> Response | None:
+        """The answer to a question of which all that it takes is remembered; nothing is waited for."""
+        asks = self._asks(asked, request)
+        if asks is None or asked.cost.objects > _SHOWN:
+            return None
+        try:
+            known = self.fleet.known(asks.question, at_hand=True, **asks.values(asked.variables))
+            return known and _shown(asks, *known)
+        except Exception as error:  # noqa: BLE001 # whatever it is, it is this field's
+            return self._unanswered(asks, error, None, reference)
+
+    async def _answered(self, asks: Asked, asked: "_Asked", reference: str) -> Response:
+        """The answer to a question."""
+        as_of: AsOf | None = None
 
         def tell() -> Response:
-            answer, as_of = self.fleet.told(asked.question, **asked.values(variables))
-            return Response(b'{"data":{' + orjson.dumps(asked.key) + b":" + asked.json(answer) + b"}}", as_of=as_of)
+            nonlocal as_of
+            values = asks.values(asked.variables)
+            if known := self.fleet.known(asks.question, **values):
+                return _shown(asks, *known)
+            with self.fleet.in_one_state() as one:
+                try:
+                    return _shown(asks, one.ask(asks.question, **values), one.as_of())
+                finally:
+                    as_of = one.as_of()
 
-        with suppress(Exception):
+        try:
             return await self.threads.routing.run(tell)
-        return None
+        except Exception as error:  # noqa: BLE001 # as above
+            return self._unanswered(asks, error, as_of, reference)
+
+    def _unanswered(self, asks: Asked, error: Exception, as_of: AsOf | None, reference: str) -> Response:
+        """What went wrong with a question, as the executor says it."""
+        fault = located_error(error, asks.nodes, [asks.key])
+        said, failure = self._masked(fault, reference), cause(fault)
+        body = orjson.dumps({"data": None, "errors": [said]})
+        return Response(body, code=said["extensions"]["code"], as_of=as_of, failures=(failure,) if failure else ())
 
     def _context(self, fleet: Fleet, who: tuple[str, str]) -> Context:
         context = Context(fleet, self.settings, self.threads, *who)
@@ -365,6 +398,11 @@ def _in_one_state(plan: Plan, parameters: Mapping[str, Any], fleet: Fleet) -> tu
         bound = dict(zip(parameters, values_of(connection, parameters.values()), strict=True))
         found = connection.exec_driver_sql(plan.sql, bound).one()
         return dict(zip(plan.keys, found, strict=True)), fleet.as_of()
+
+
+def _shown(asks: Asked, answer: object, as_of: AsOf | None) -> Response:
+    """What a document shows of the answer to its only field."""
+    return Response(b'{"data":{' + orjson.dumps(asks.key) + b":" + asks.json(answer) + b"}}", as_of=as_of)
 
 
 def _below(key: str, error: GraphQLError) -> GraphQLError:

@@ -15,6 +15,7 @@ from trninv.graphql.pages import Edge, PageInfo
 from trninv.graphql.rows import Row, check_groups
 from trninv.graphql.scalars import Bandwidth, Capacity
 from trninv.inventory.enumerations import COMPUTE_TYPE, GROUP_BY, GROUPS
+from trninv.routing.question import SCAN
 from trninv.units import Bandwidth as Rate
 from trninv.units import Capacity as Size
 from trninv.units import Compute as Operations
@@ -114,11 +115,11 @@ class Connection(Generic[T]):
             end_cursor=page[-1]["cursor"] if page else None,
         )
 
-    @strawberry.field(description="Number of items on all pages.")
+    @strawberry.field(description="Number of items on all pages.", metadata={"price": SCAN})
     async def total_count(self) -> int:
         return await self.below.count(self.asked)
 
-    @strawberry.field(description="Counts and sums over all pages, group by group.")
+    @strawberry.field(description="Counts and sums over all pages, group by group.", metadata={"price": SCAN})
     async def aggregates(self, by: Annotated[list[Enum] | None, _BY] = None) -> list[Aggregate]:
         names = check_groups(self.below.kind, (group.value for group in by or ()))
         return [Aggregate(row=row) for row in await self.below.sums(self.asked, names)]

@@ -1,7 +1,8 @@
 """What a document may cost, told before it runs.
 
 An object costs 1, and what is below a list as often as the list is long: as long as was asked for, but not longer than
-such lists are in any documented system. A routing question has a price, a count or a sum that of a scan.
+such lists are in any documented system. A field that routes, scans or writes declares its price, of those in
+`trninv.routing.question`.
 """
 
 from collections.abc import Mapping
@@ -28,13 +29,8 @@ from trninv.errors import CostLimitError
 from trninv.graphql.arguments import DEFAULT_PAGE, MAX_PAGE
 from trninv.graphql.compile.selections import Selections
 
-SCAN: Final = 100
-"""Price of a count or a sum."""
 _ASKED: Final = {"Scenario": 2}
 """How often a question is asked, if not once: of a scenario also of the baseline."""
-_SCANS: Final = frozenset(
-    {"totalCount", "aggregates", "bind", "bindings", "conflicts", "drift", "layout", "setState", "unbind"}
-)
 _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Server", "chips"): 16,
     ("Server", "nics"): 16,
@@ -125,7 +121,7 @@ class _Walk:
     def _field(self, of: GraphQLObjectType, nodes: list[FieldNode], page: int) -> Cost:
         name = nodes[0].name.value
         definition = of.fields[name]
-        price = _price(definition) * _ASKED.get(of.name, 1) + (SCAN if name in _SCANS else 0)
+        price = _price(definition) * _ASKED.get(of.name, 1)
         named = get_named_type(definition.type)
         sets = [node.selection_set for node in nodes if node.selection_set]
         if not sets:

@@ -30,7 +30,7 @@ from trninv.graphql.things import Located, at_addresses
 from trninv.inventory.database import writing
 from trninv.inventory.state import PPM, Change, Condition, set_state
 from trninv.jobs import holding
-from trninv.routing.question import ROUTED
+from trninv.routing.question import ROUTED, SCAN
 from trninv.routing.questions import find
 
 
@@ -141,9 +141,14 @@ class ClosingPayload:
     client_mutation_id: str | None = strawberry.field(description=SAME_ID)
 
 
+def _change(says: str) -> Any:
+    """A mutation that writes."""
+    return strawberry.mutation(description=says, metadata={"price": SCAN})
+
+
 @strawberry.type(description="Change what the inventory says; needs a token of scope operate where tokens are on.")
 class Mutation:
-    @strawberry.mutation(description="Give things a state: all of them, or none where one can't have it.")
+    @_change("Give things a state: all of them, or none where one can't have it.")
     async def set_state(
         self,
         info: AppInfo,
@@ -158,7 +163,7 @@ class Mutation:
         changes = await info.context.write(change)
         return SetStatePayload(changes=changes, client_mutation_id=input.client_mutation_id)
 
-    @strawberry.mutation(description="Say which instance stands in a slot; what stood there, and where it stood, ends.")
+    @_change("Say which instance stands in a slot; what stood there, and where it stood, ends.")
     async def bind(
         self,
         info: AppInfo,
@@ -167,7 +172,7 @@ class Mutation:
         who = _who(info.context.who, input.who)
         return await info.context.write(partial(bindings.bind, info.context.fleet.engine, input, who))
 
-    @strawberry.mutation(description="Say that nothing stands in a slot; an inference is not made again from the same.")
+    @_change("Say that nothing stands in a slot; an inference is not made again from the same.")
     async def unbind(
         self,
         info: AppInfo,
@@ -183,7 +188,7 @@ class Mutation:
         found = await info.context.ask(jobs_of(info).cancel, str(id))
         return SweepJob.of(found) if found else None
 
-    @strawberry.mutation(description="Hold the chips of places for a job: all of them, or none. Again is no change.")
+    @_change("Hold the chips of places for a job: all of them, or none. Again is no change.")
     async def hold(
         self,
         info: AppInfo,
@@ -194,7 +199,7 @@ class Mutation:
         job = await _written(info, holding.hold, input.job, input.places, **more)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 
-    @strawberry.mutation(description="End a job, and give its chips back. Again is no change.")
+    @_change("End a job, and give its chips back. Again is no change.")
     async def release(
         self,
         info: AppInfo,
@@ -203,7 +208,7 @@ class Mutation:
         job = await _written(info, holding.release, input.job)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 
-    @strawberry.mutation(description="Let servers take no new jobs; what runs there goes on.")
+    @_change("Let servers take no new jobs; what runs there goes on.")
     async def close_server(
         self,
         info: AppInfo,
@@ -213,7 +218,7 @@ class Mutation:
         closings = await _written(info, holding.close, input.servers, who=who, why=input.why)
         return ClosingPayload(closings=closings, client_mutation_id=input.client_mutation_id)
 
-    @strawberry.mutation(description="Let servers take new jobs again.")
+    @_change("Let servers take new jobs again.")
     async def open_server(
         self,
         info: AppInfo,

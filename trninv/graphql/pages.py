@@ -13,6 +13,7 @@ from strawberry.types.field import StrawberryField
 
 from trninv.errors import LimitError
 from trninv.graphql.arguments import size_of
+from trninv.routing.question import SCAN
 
 T = TypeVar("T")
 Offered = tuple[str, Any, str]
@@ -144,5 +145,5 @@ def paged(
         return Listing.of(await found if isawaitable(found) else found, cursor, given)
 
     listing: Any = Listing
-    field = strawberry.field(resolver=resolve, description=says, graphql_type=listing[of])
+    field = strawberry.field(resolver=resolve, description=says, graphql_type=listing[of], metadata={"price": SCAN})
     return taking(field, (*more, *PAGE_ARGUMENTS))

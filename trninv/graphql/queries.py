@@ -29,7 +29,7 @@ from trninv.inventory.kinds import KINDS
 from trninv.jobs import holding
 from trninv.live.findings import compared_at
 from trninv.reports import library
-from trninv.routing.question import ROUTED
+from trninv.routing.question import ROUTED, SCAN
 
 
 @strawberry.input(description="Two places that links join: each a chip, switch, NIC, network node, or what holds them.")
@@ -102,7 +102,7 @@ class Query(Questions):
         (thing,) = await info.context.read(at_addresses, [address])
         return thing  # type: ignore[no-any-return]
 
-    @strawberry.field(description="Where the parts of a domain are drawn.")
+    @strawberry.field(description="Where the parts of a domain are drawn.", metadata={"price": SCAN})
     async def layout(self, info: AppInfo, of: OfDomain) -> Layout:
         return await info.context.read(Layout.of, of)
 

@@ -55,6 +55,10 @@ class Revision:
                 self._close()
                 return None
 
+    def at_hand(self) -> Hashable | None:
+        """As `current`, of a file that is watched already; None where that would wait for anything."""
+        return self.current() if self._lite and self._connection is not None and not self._lock.locked() else None
+
     @contextmanager
     def reading(self) -> Iterator[tuple[Connection, Hashable | None]]:
         """A connection that sees a single state of the database, and the value of `current` in that state."""

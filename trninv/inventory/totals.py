@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, func, literal, select
+from sqlalchemy import ColumnElement, Connection, Select, func, literal, select
 
 from trninv.catalog.models import COMPUTE
 from trninv.inventory.fields import in_cluster
@@ -14,10 +14,7 @@ from trninv.inventory.schema import TABLES
 def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
     """A cluster's totals by catalog attribute, summed from its rows in base units, one direction."""
     chip, model = TABLES["chip"], TABLES["chip_model"]
-    ours = in_cluster(KINDS["chip"], chip.c.id, literal(cluster_id))
-    # by model first: each chip would look its model up, and add ten numbers
-    alike = select(chip.c.chip_model_id, func.count().label("number")).where(ours).group_by(chip.c.chip_model_id)
-    made = alike.subquery("made")
+    made = _by_model(connection, in_cluster(KINDS["chip"], chip.c.id, literal(cluster_id))).subquery("made")
     columns = {
         "cores": model.c.cores,
         "device_memory": model.c.device_memory_bytes,
@@ -51,3 +48,12 @@ def totals(connection: Connection, cluster_id: int) -> dict[str, int]:
     for query in (of_chips, of_servers, of_nics, of_racks):
         found |= connection.execute(query).mappings().one()
     return {name: int(value) for name, value in found.items() if value is not None}
+
+
+def _by_model(connection: Connection, ours: ColumnElement[bool]) -> Select[Any]:
+    """How many chips of each model there are, sorted only where there are several."""
+    model, number = TABLES["chip"].c.chip_model_id, func.count().label("number")
+    low, high, count = connection.execute(select(func.min(model), func.max(model), number).where(ours)).one()
+    if low == high:
+        return select(literal(low).label("chip_model_id"), literal(count).label("number"))
+    return select(model, number).where(ours).group_by(model)

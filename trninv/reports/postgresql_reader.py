@@ -18,11 +18,11 @@ from sqlalchemy import Connection, Engine, make_url, text
 
 from trninv.errors import SqlError
 from trninv.inventory.database import failing, reaching
+from trninv.reports.views import ROLE
 
 Reading = Callable[[], AbstractContextManager[Connection]]
 """Gives a connection that sees one state of a database."""
 
-ROLE = "trninv_read"
 FIRST = 64
 """Rows that are fetched with the statement."""
 

@@ -3,24 +3,24 @@
 `trninv.reports.sqlite_reader` and `trninv.reports.postgresql_reader` say how each database is held to that.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-import psycopg
 from sqlalchemy import Engine
 
 from trninv.errors import SqlError, TimeLimitError
 from trninv.inventory.database import kind_of, reading
-from trninv.reports import postgresql_reader, sqlite_reader
+from trninv.reports import sqlite_reader
 from trninv.reports.names import LONGEST
-from trninv.reports.postgresql_reader import Reading
 from trninv.reports.views import entering
+
+if TYPE_CHECKING:
+    from trninv.reports.postgresql_reader import Reading
 
 MOST_ROWS = 10_000
 """Rows at most in an answer that is not streamed."""
@@ -61,7 +61,7 @@ def find(
     most: int = MOST_ROWS,
     most_bytes: int = MOST_BYTES,
     login: Engine | None = None,
-    within: Reading | None = None,
+    within: "Reading | None" = None,
 ) -> Found:
     """Up to the given number of rows, and bytes, of a checked query.
 
@@ -85,10 +85,10 @@ def find(
     if engine.dialect.name == "sqlite":
         opened: AbstractContextManager[Any] = sqlite_reader.apart(engine, seconds, over)
     else:
-        opened = postgresql_reader.opened(
+        opened = _on_postgresql(
             login or engine, seconds, over, within=within, entering=entering(engine), is_login=login is not None
         )
-    with _run(opened, over, sql, _FEW, seconds) as found:
+    with _run(engine, opened, over, sql, _FEW, seconds) as found:
         names = len(orjson.dumps(found.columns))
         for row in islice(found.rows, most + 1):
             size += names + _bytes(row)
@@ -123,8 +123,8 @@ def stream(engine: Engine, sql: str, *, seconds: float) -> Iterator[Stream]:
     if engine.dialect.name == "sqlite":
         opened: AbstractContextManager[Any] = sqlite_reader.opened(engine, seconds, over)
     else:
-        opened = postgresql_reader.opened(engine, seconds, over, entering=entering(engine))
-    with _run(opened, over, sql, _CHUNK, seconds) as found:
+        opened = _on_postgresql(engine, seconds, over, entering=entering(engine))
+    with _run(engine, opened, over, sql, _CHUNK, seconds) as found:
         yield found
 
 
@@ -133,14 +133,23 @@ def _check(engine: Engine) -> None:
         pass  # fails if the database does not exist or has another revision
 
 
+def _on_postgresql(*given: Any, **named: Any) -> AbstractContextManager[Any]:
+    from trninv.reports import postgresql_reader  # noqa: PLC0415 # SQLite does without its driver
+
+    return postgresql_reader.opened(*given, **named)
+
+
 @contextmanager
-def _run(opened: AbstractContextManager[Any], over: Event, sql: str, chunk: int, seconds: float) -> Iterator[Stream]:
+def _run(
+    engine: Engine, opened: AbstractContextManager[Any], over: Event, sql: str, chunk: int, seconds: float
+) -> Iterator[Stream]:
+    driver: Any = engine.dialect.loaded_dbapi
     try:
         with opened as cursor:
             cursor.execute(sql)
             yield Stream(tuple(column[0] for column in cursor.description), _rows(cursor, chunk))
-    except (sqlite3.Error, psycopg.Error) as error:
-        raise _worded(error, seconds, is_over=over.is_set()) from error
+    except driver.Error as error:
+        raise _worded(error, seconds, getattr(driver, "errors", None), is_over=over.is_set()) from error
 
 
 def _rows(cursor: Any, chunk: int) -> Iterator[tuple[Any, ...]]:
@@ -148,10 +157,11 @@ def _rows(cursor: Any, chunk: int) -> Iterator[tuple[Any, ...]]:
         yield from some
 
 
-def _worded(error: Exception, seconds: float, *, is_over: bool) -> Exception:
-    if is_over or isinstance(error, psycopg.errors.QueryCanceled):
+def _worded(error: Exception, seconds: float, errors: Any, *, is_over: bool) -> Exception:
+    """What a driver's error is; `errors` are psycopg's by name, None of SQLite's."""
+    if is_over or (errors and isinstance(error, errors.QueryCanceled)):
         return TimeLimitError(f"the query took more than {seconds:g} s: narrow it, or raise the limit")
-    if isinstance(error, psycopg.OperationalError) and not isinstance(error, psycopg.errors.ProgramLimitExceeded):
+    if errors and isinstance(error, errors.OperationalError) and not isinstance(error, errors.ProgramLimitExceeded):
         return kind_of(error)(f"the database refused: {_line(error)}")
     return SqlError(f"the database refuses: {_line(error)}")
 

@@ -9,6 +9,7 @@ domains.
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -75,6 +76,8 @@ class _Searches:
 
     def found(self, key: Hashable, search: Callable[[], A]) -> A:
         if (known := self._known.get(key)) is None:
+            if _known_only.get():
+                raise _NotKnownError
             if len(self._known) >= MOST_SEARCHES:
                 self._known.clear()
             known = self._known[key] = search()
@@ -114,8 +117,21 @@ class _Memory:
     searches: _Searches = field(default_factory=_Searches)
 
 
-class _ChangedError(Exception):
-    """The database is not in the state of the memory any more."""
+class _NotKnownError(Exception):
+    """It would have to be read or searched for, or the database is not in the state of the memory any more."""
+
+
+_known_only: ContextVar[bool] = ContextVar("known_only", default=False)
+
+
+@contextmanager
+def only_known() -> Iterator[None]:
+    """Answer from what is remembered alone, which takes microseconds; what is not is no answer."""
+    token = _known_only.set(True)
+    try:
+        yield
+    finally:
+        _known_only.reset(token)
 
 
 class FabricCache:
@@ -156,7 +172,7 @@ class FabricCache:
         try:
             chips = [self._chip(memory, each) for each in places]
             return answer(*chips) if all(chips) else None
-        except _ChangedError:
+        except _NotKnownError:
             return None
 
     def _chip(self, memory: _Memory, address: Address) -> "Chip | None":
@@ -210,9 +226,11 @@ class FabricCache:
     @contextmanager
     def _reading(self, memory: _Memory) -> Iterator[Reader]:
         """The state of a memory."""
+        if _known_only.get():
+            raise _NotKnownError
         with self._wirings.reading() as reader:
             if reader.revision != memory.revision:
-                raise _ChangedError
+                raise _NotKnownError
             yield reader
 
 

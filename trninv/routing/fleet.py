@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
@@ -24,7 +24,7 @@ from trninv.inventory.revision import Revision
 from trninv.live.findings import Finding, compared_at, findings
 from trninv.live.pins import pin
 from trninv.routing.basis import grounded
-from trninv.routing.fabric_cache import FabricCache
+from trninv.routing.fabric_cache import FabricCache, only_known
 from trninv.routing.question import Question
 from trninv.routing.questions import find
 from trninv.routing.scenario import Scenario
@@ -207,8 +207,13 @@ class Fleet:
                 return replace(answer, baseline=baseline, basis=baseline.basis)
             return grounded(answer, reader, question.addresses(values))
 
-    def told(self, question: Question, **named: Any) -> tuple[Any, AsOf | None]:
-        """The answer to a declared question, and of which state it is.
+    def known(self, question: Question, *, at_hand: bool = False, **named: Any) -> tuple[Any, AsOf] | None:
+        """The answer to a declared question from what is remembered, and of which state it is; None where it is not.
+
+        Parameters
+        ----------
+        at_hand
+            Only where nothing is waited for: no reading, no search.
 
         Raises
         ------
@@ -216,12 +221,15 @@ class Fleet:
             As the question says.
 
         """
-        if self._scenario is None and question.remembered and (revision := self._wirings.current()) is not None:
-            remembered = self._cache.within(self._wirings.at(revision))
-            if known := question.remembered(remembered, **question.values(**named)):
-                return known, AsOf.now(revision)
-        with self.in_one_state() as one:
-            return one.ask(question, **named), one.as_of()
+        if self._scenario is not None or question.remembered is None:
+            return None
+        revision = self.watched.at_hand() if at_hand else self._wirings.current()
+        if revision is None:
+            return None
+        cache, values = self._cache.within(self._wirings.at(revision)), question.values(**named)
+        with only_known() if at_hand else nullcontext():
+            found = question.remembered(cache, **values)
+        return None if found is None else (found, AsOf.now(revision))
 
     def path(
         self,

@@ -26,6 +26,8 @@ A = TypeVar("A", bound=Answer)
 
 ROUTED: Final = 4_000
 """Price of what routes: milliseconds to seconds of a processor; an object of a GraphQL answer costs 1."""
+SCAN: Final = 100
+"""Price of a count or a sum, of a list that is found whole, and of a change."""
 
 
 class Text(str):
@@ -197,6 +199,17 @@ class Question:
         asked = (each for each in self.signature.parameters.values() if each.kind is not inspect.Parameter.KEYWORD_ONLY)
         return tuple(map(Parameter.of, asked))
 
+    @cached_property
+    def _named(self) -> dict[str, Parameter]:
+        return {each.name: each for each in self.parameters}
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        """What is not given, in the forms of the parameters."""
+        empty, named = inspect.Parameter.empty, self._named
+        defaults = {name: of.default for name, of in self.signature.parameters.items() if of.default is not empty}
+        return {name: named[name].read(value) if name in named else value for name, value in defaults.items()}
+
     @property
     def answer(self) -> type[Answer]:
         """The class of its answers."""
@@ -212,10 +225,10 @@ class Question:
             A value is beyond its limits.
 
         """
-        bound = self.signature.bind(*arguments, **named)
-        bound.apply_defaults()
-        read = {each.name: each.read(bound.arguments[each.name]) for each in self.parameters}
-        return bound.arguments | read
+        given = self.signature.bind(*arguments, **named).arguments if arguments else named
+        named_so = self._named
+        read = {name: named_so[name].read(value) if name in named_so else value for name, value in given.items()}
+        return self._defaults | read
 
     def addresses(self, values: Mapping[str, Any]) -> Iterator[str]:  # of any form
         """The places that these values, in the forms of the parameters, name: of a link, both ends."""

@@ -19,7 +19,7 @@ from trninv.settings import Settings
 GZIP_FROM = 1_000
 """Bytes of an answer that is worth compressing."""
 
-_SERVED = (explorer, chips, health, graphql, reports, sql, export, observations)
+_SERVED = (graphql, explorer, chips, health, reports, sql, export, observations)
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
 

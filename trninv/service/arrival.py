@@ -3,7 +3,7 @@
 import asyncio
 from math import inf
 
-from anyio import CancelScope, Event, fail_after
+from anyio import CancelScope, Event
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -56,7 +56,7 @@ class Arrival:
 
 async def _whole(receive: Receive) -> bytes:
     body, more = bytearray(), True
-    with fail_after(deadline.remaining(inf)):
+    async with asyncio.timeout(deadline.remaining(inf)):
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
@@ -76,17 +76,23 @@ class _Waiting:
         self._answering, self._gone = CancelScope(), Event()
         self._body: bytes | None = None
         self._begun = False
+        self._watching: asyncio.Task[None] | None = None
 
     async def answer(self, app: ASGIApp, scope: Scope, body: bytes) -> None:
         self._body = body
-        watching = asyncio.create_task(self._watch())
+        beginning = asyncio.get_running_loop().call_soon(self._begin)  # never, of what is answered at once
         try:
             with self._answering:
                 await app(scope, self._read, self._write)
         finally:
-            watching.cancel()
+            beginning.cancel()
+            if self._watching:
+                self._watching.cancel()
         if self._answering.cancelled_caught:
             await Response(status_code=CLIENT_LEFT)(scope, self._receive, self._send)
+
+    def _begin(self) -> None:
+        self._watching = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

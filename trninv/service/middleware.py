@@ -4,8 +4,9 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trninv.characters import SAYS, refused
@@ -20,6 +21,8 @@ _OWN_FILES_ONLY = (
     "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """Content-Security-Policy of the pages: no request leaves for another host."""
+
+_HEADERS = ((b"content-security-policy", _OWN_FILES_ONLY.encode()), (b"x-content-type-options", b"nosniff"))
 
 
 class Guard:
@@ -40,10 +43,7 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["Content-Security-Policy"] = _OWN_FILES_ONLY
-                headers["X-Content-Type-Options"] = "nosniff"
-                headers["X-Request-Id"] = reference
+                message["headers"] = [*message.get("headers", ()), *_HEADERS, (b"x-request-id", reference.encode())]
             await send(message)
 
         try:
@@ -79,6 +79,7 @@ class Texts:
         await self._app(scope, receive, send)
 
 
+@lru_cache(maxsize=64)
 def _names(name: str, host: str) -> bool:
     """Whether an allowed name (NAME, *.DOMAIN or *) is that of a Host, whatever its port."""
     bare = re.sub(r":\d*$", "", host).lower()

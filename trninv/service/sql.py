@@ -6,7 +6,7 @@ from starlette.routing import Route
 
 from trninv.errors import RequestError, SqlError
 from trninv.reports.guard import checked
-from trninv.reports.postgresql_reader import ROLE
+from trninv.reports.views import ROLE
 from trninv.service import wire
 from trninv.service.access import holder
 from trninv.service.found import found

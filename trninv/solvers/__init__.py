@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         split,
         symmetry,
         torus_rings,
+        tree_program,
         trees,
     )
 

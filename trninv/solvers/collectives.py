@@ -17,11 +17,10 @@ from math import gcd
 
 import networkx as nx
 import numpy as np
-from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
 
-from trninv import deadline
+from trninv import deadline, solvers
 from trninv.solvers.arcs import arcs, place
 from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.split import capacity
@@ -79,58 +78,65 @@ def gather(graph: Graph, weights: Mapping[int, int]) -> Gather | None:
     if total < 2 or not chips:  # noqa: PLR2004 # one chip has nobody to gather from
         return None
     best = min((Gather(Fraction(capacity(graph, {c}), total - 1), frozenset([c])) for c in chips), key=lambda g: g.rate)
-    waiting = list(chips)
+    waiting, offer = list(chips), _Offer(graph, weights, best.rate)
     while waiting:
         # a set that allowed more of the last rate may allow too little of no lower one: each chip is asked once
-        side = _starved(graph, weights, best.rate, waiting[-1])
+        side = offer.starved(waiting[-1])
         if side is None:
             waiting.pop()
         else:
             outside = total - sum(weights.get(node, 0) for node in side)
             best = Gather(Fraction(capacity(graph, side), outside), side)
+            offer = _Offer(graph, weights, best.rate)
     return best
 
 
-def _starved(graph: Graph, weights: Mapping[int, int], rate: Fraction, chip: int) -> frozenset[int] | None:
-    """A set with a chip that can't take the rate from each unit of weight outside of it; None if there is none.
+class _Offer:
+    """Every endpoint is given its own part at a rate, to send it to one chip."""
 
-    Every endpoint is given its own part at that rate: a cut of all of it to the chip is what the set takes and owns.
-    """
-    unit = gcd(*(carries for _, _, carries in capacities(graph))) or 1
-    share = rate / unit
-    if not share:
-        return None
-    nodes = sorted(graph)
-    index = {node: i for i, node in enumerate(nodes)}
-    source = len(nodes)
-    arcs = [
-        *((index[a], index[b], carries // unit * share.denominator) for a, b, carries in capacities(graph)),
-        *((index[b], index[a], carries // unit * share.denominator) for a, b, carries in capacities(graph)),
-        *((source, index[node], weight * share.numerator) for node, weight in weights.items()),
-    ]
-    value, far = _cut(arcs, source, index[chip])
-    wanted = share.numerator * sum(weights.values())
-    return frozenset(nodes[at] for at in far) if value < wanted else None
+    def __init__(self, graph: Graph, weights: Mapping[int, int], rate: Fraction) -> None:
+        edges = capacities(graph)
+        unit = gcd(*(carries for _, _, carries in edges)) or 1
+        share = rate / unit
+        self._nodes = sorted(graph)
+        self._index = {node: at for at, node in enumerate(self._nodes)}
+        self._source, self._wanted = len(self._nodes), share.numerator * sum(weights.values())
+        ends = [(self._index[a], self._index[b], carries // unit * share.denominator) for a, b, carries in edges]
+        given = [(self._source, self._index[node], weight * share.numerator) for node, weight in weights.items()]
+        self._arcs = [*ends, *((b, a, carries) for a, b, carries in ends), *given]
+        most = 2 * max(carries for _, _, carries in self._arcs)  # no link's residue is more than it has twice
+        self._matrix = None if max(self._wanted, most) >= _INT32 else self._table()
 
+    def _table(self) -> csr_array:
+        table = np.array(self._arcs, dtype=np.int32)
+        return csr_array((table[:, 2], (table[:, 0], table[:, 1])), shape=(self._source + 1, self._source + 1))
 
-def _cut(arcs: Sequence[tuple[int, int, int]], source: int, target: int) -> tuple[int, set[int]]:
-    """Maximum flow over directed arcs, and the target's side of a minimum cut."""
-    deadline.check()
-    sent = sum(carries for a, _, carries in arcs if a == source)
-    if max(sent, 2 * max(carries for _, _, carries in arcs)) >= _INT32:  # no link's residue is more than it has twice
+    def starved(self, chip: int) -> frozenset[int] | None:
+        """A set with a chip that can't take the rate from each unit of weight outside of it; None if there is none.
+
+        A cut of all that is given to the chip is what the set takes and owns.
+        """
+        deadline.check()
+        if not self._wanted:
+            return None
+        target = self._index[chip]
+        if self._matrix is None:
+            return self._starved_of_much(target)
+        result = maximum_flow(self._matrix, self._source, target)
+        if result.flow_value >= self._wanted:
+            return None
+        left = csr_array(self._matrix - result.flow)
+        left.data = (left.data > 0).astype(np.int32)
+        left.eliminate_zeros()
+        near = breadth_first_order(left, self._source, return_predecessors=False)
+        return frozenset(self._nodes[at] for at in set(range(self._source)).difference(near.tolist()))
+
+    def _starved_of_much(self, target: int) -> frozenset[int] | None:
         network: nx.DiGraph[int] = nx.DiGraph()
-        for a, b, carries in arcs:
+        for a, b, carries in self._arcs:
             network.add_edge(a, b, capacity=carries)
-        exact, (_, side) = nx.minimum_cut(network, source, target)
-        return int(exact), set(side)
-    table = np.array(arcs, dtype=np.int32)
-    matrix = csr_array((table[:, 2], (table[:, 0], table[:, 1])), shape=(source + 1, source + 1))
-    result = maximum_flow(matrix, source, target)
-    left = csr_array(matrix - result.flow)
-    left.data = (left.data > 0).astype(np.int32)
-    left.eliminate_zeros()
-    reached = breadth_first_order(left, source, return_predecessors=False)
-    return int(result.flow_value), set(range(source)) - set(reached.tolist())
+        value, (_, side) = nx.minimum_cut(network, self._source, target)
+        return frozenset(self._nodes[at] for at in side) if value < self._wanted else None
 
 
 def concurrent(
@@ -160,7 +166,9 @@ def concurrent(
     carries = np.array([each for _, _, each in edges])
     unit = float(carries.max())
     routes = _Routes.of(graph, weights)
-    solver = _Master(2 * carries / unit, *_classes(graph, weights, [edge[:2] for edge in edges]))
+    solver = solvers.tree_program.TreeProgram(
+        2 * carries / unit, *_classes(graph, weights, [edge[:2] for edge in edges])
+    )
     centre = prices = 1 / solver.capacity / len(edges)
     lower, upper = 0.0, most / unit
     while True:
@@ -224,53 +232,3 @@ def _classes(graph: Graph, weights: Mapping[int, int], links: Sequence[tuple[int
     parts = [(tuple(sorted(ends)),) for ends in links], [((node,),) for node in sorted(weights) if weights[node]]
     wires, ends = (np.unique([number[part] for part in listed], return_inverse=True)[1] for listed in parts)
     return wires, ends
-
-
-class _Master:
-    """The linear program over the trees so far: every endpoint sends θ along trees, no link gets too much.
-
-    Some best solution is symmetric, so links that are alike, and endpoints, are one: their sums are in proportion.
-
-    Attributes
-    ----------
-    capacity
-        Of the links, both directions together.
-
-    """
-
-    def __init__(self, capacity: Floats, wires: Ints, ends: Ints) -> None:
-        self.capacity, self._wires, self._ends = capacity, wires, ends
-        self._carries: Floats = np.bincount(wires, capacity).astype(float)
-        self._loads: list[Floats] = []
-
-    @property
-    def columns(self) -> int:
-        """How many trees there are, one of each kind of endpoint a round."""
-        return sum(map(len, self._loads))
-
-    def add(self, loads: Floats) -> tuple[float, Floats]:
-        """Best θ with more trees, and the prices of the links."""
-        self._loads.append(self._together(loads))
-        rounds, kinds = len(self._loads), int(self._ends.max()) + 1
-        columns = np.concatenate(self._loads)
-        sends = np.tile(-np.eye(kinds), rounds)
-        matrix = np.block([[np.zeros((len(self._carries), 1)), columns.T], [np.ones((kinds, 1)), sends]])
-        bounds = np.concatenate([self._carries, np.zeros(kinds)])
-        cost = np.zeros(matrix.shape[1])
-        cost[0] = -1
-        left = deadline.remaining(np.inf)
-        solved = linprog(cost, A_ub=matrix, b_ub=bounds, method="highs", options={"time_limit": left})
-        deadline.check()
-        if solved.x is None:
-            raise AssertionError(f"a linear program that always has a solution: {solved.message}")
-        flows = solved.x[1:]
-        loaded = (columns.T @ flows) / self._carries
-        sent = np.bincount(np.arange(len(columns)) % kinds, weights=flows)
-        theta = float(sent.min()) / max(float(loaded.max()), 1.0)
-        return theta, np.maximum(-solved.ineqlin.marginals[: len(self._carries)], 0)[self._wires]
-
-    def _together(self, loads: Floats) -> Floats:
-        """Loads by classes of endpoints and of links."""
-        found = np.zeros((int(self._ends.max()) + 1, len(self._carries)))
-        np.add.at(found, (self._ends[:, None], self._wires[None, :]), loads)
-        return found

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.graph import Graph
 
 EVERY: Final = 2**62
 """More than any cut: the least is asked for, whatever it is."""
@@ -28,5 +28,5 @@ class Split:
 
 def capacity(graph: Graph, side: Collection[int]) -> int:
     """What the links between a set of nodes and the rest carry."""
-    inside = set(side)
-    return sum(carries for a, b, carries in capacities(graph) if (a in inside) != (b in inside))
+    inside, near = set(side), dict(graph.adjacency())
+    return sum(link["capacity"] for node in inside & near.keys() for to, link in near[node].items() if to not in inside)

@@ -68,20 +68,26 @@ def _check(graph: "Graph") -> Holds:
 
 def classes(failures: Sequence[Failure], images: Sequence[Permutation]) -> list[list[Failure]]:
     """Failures that symmetries map onto each other, each class in the order given."""
-    parent = {failure: failure for failure in failures}
+    number = {failure: at for at, failure in enumerate(failures)}
+    parent = [*range(len(failures))]
 
-    def root(failure: Failure) -> Failure:
-        while parent[failure] != failure:
-            parent[failure] = parent[parent[failure]]
-            failure = parent[failure]
-        return failure
+    def root(at: int) -> int:
+        while parent[at] != at:
+            parent[at] = at = parent[parent[at]]
+        return at
 
     for image in images:
-        for failure in failures:
-            mapped = tuple(sorted(tuple(sorted(image[node] for node in part)) for part in failure))
-            if mapped in parent:
-                parent[root(mapped)] = root(failure)
-    found: dict[Failure, list[Failure]] = {}
-    for failure in failures:
-        found.setdefault(root(failure), []).append(failure)
+        for at, failure in enumerate(failures):
+            to = number.get(_mapped(failure, image), at)
+            if to != at:
+                parent[root(to)] = root(at)
+    found: dict[int, list[Failure]] = {}
+    for at, failure in enumerate(failures):
+        found.setdefault(root(at), []).append(failure)
     return list(found.values())
+
+
+def _mapped(failure: Failure, image: Permutation) -> Failure:
+    if len(failure) == 1:  # as mostly: nothing to be put in order
+        return (tuple(sorted([image[node] for node in failure[0]])),)
+    return tuple(sorted(tuple(sorted([image[node] for node in part])) for part in failure))

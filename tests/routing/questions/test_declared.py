@@ -6,7 +6,7 @@ from typing import Annotated
 
 import pytest
 from click import Option
-from graphql import GraphQLSchema, OperationDefinitionNode, parse
+from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema, OperationDefinitionNode, get_named_type, parse
 from graphql.execution.values import VariableValues
 
 from trninv.cli import questions as commands
@@ -17,7 +17,7 @@ from trninv.jobs import questions as of_jobs
 from trninv.jobs import reference
 from trninv.jobs.fleet import Fleet
 from trninv.routing.answer import Answer
-from trninv.routing.question import FORMS, ROUTED, Argument, Question, question
+from trninv.routing.question import FORMS, ROUTED, SCAN, Argument, Question, question
 from trninv.routing.questions import every, find
 from trninv.routing.shown import shown
 from trninv.routing.via import Via
@@ -68,6 +68,28 @@ def test_the_field_takes_what_is_asked_and_costs_the_price(asked: Question) -> N
     assert _cost(f"{{ {asked.field}({given}) {{ definition }} }}") == asked.price + 1
     down = f'{{ whatIf(down: ["x"]) {{ {asked.field}({given}) {{ definition }} }} }}'
     assert _cost(down) == 2 * asked.price + 2
+
+
+def test_what_scans_or_writes_declares_the_price_of_a_scan() -> None:
+    """Counts and sums of lists in the tables, lists that are found whole, and changes."""
+    whole = _schema()
+    assert whole.query_type
+    assert whole.mutation_type
+    scans = {name: field for name, field in whole.mutation_type.fields.items() if name != "cancelSweep"}
+    for name, field in whole.query_type.fields.items():
+        listed = get_named_type(field.type)
+        if isinstance(listed, GraphQLObjectType) and listed.name.endswith("Connection"):
+            parts = listed.fields
+            found_whole = "aggregates" not in parts
+            scans |= (
+                {name: field} if found_whole else {f"{name}.{of}": parts[of] for of in ("totalCount", "aggregates")}
+            )
+    cheap = {name for name, field in scans.items() if _declared(field) < SCAN}
+    assert (cheap, {"drift", "jobs", "hold", "chips.totalCount"} - scans.keys()) == (set(), set())
+
+
+def _declared(field: GraphQLField) -> int:
+    return int(field.extensions["strawberry-definition"].metadata.get("price", 0))
 
 
 def _cost(text: str) -> int:

@@ -6,18 +6,25 @@ executor, and so is what an answer does not hold itself, such as the rows of lin
 """
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Final
 
 import orjson
 from graphql import (
+    FieldNode,
     GraphQLField,
     GraphQLList,
     GraphQLNonNull,
     GraphQLObjectType,
     GraphQLOutputType,
     GraphQLSchema,
+    ListValueNode,
+    ObjectValueNode,
+    ValueNode,
+    VariableNode,
     is_leaf_type,
 )
 from graphql.execution.values import get_argument_values
@@ -28,6 +35,7 @@ from trninv.graphql.compile.selections import Nodes, Selections
 from trninv.graphql.questions import values
 from trninv.routing.question import Question
 
+_STRAWBERRY: Final = "strawberry-definition"
 Read = Callable[[Any], Any]
 """Gives what is shown of a value, as JSON has it."""
 
@@ -42,9 +50,8 @@ class Asked:
 
     question: Question
     key: str
-    _schema: GraphQLSchema
-    _definition: GraphQLField
-    _nodes: Nodes
+    nodes: Nodes
+    _given: "_Given"
     _read: Read
 
     @classmethod
@@ -58,21 +65,56 @@ class Asked:
         if definition is None or question is None:
             return None
         try:
-            return cls(question, key, schema, definition, nodes, _Plan(selections).value(definition.type, nodes))
+            read = _Plan(selections).value(definition.type, nodes)
         except _NotHeldError:
             return None
+        return cls(question, key, nodes, _Given(schema, definition, nodes[0]), read)
 
     def values(self, variables: Variables) -> dict[str, Any]:
         """What is asked."""
-        whole = self._schema.extensions["strawberry-definition"]
-        given = get_argument_values(self._definition, self._nodes[0], variables)
-        arguments = _declared(self._definition).arguments
-        registry = whole.schema_converter.scalar_registry
-        return values(convert_arguments(given, arguments, scalar_registry=registry, config=whole.config))
+        return self._given.values(variables)
 
     def json(self, answer: object) -> bytes:
         """What is shown of an answer."""
         return orjson.dumps(self._read(answer))
+
+
+class _Given:
+    """The arguments of a field; those without a variable in them are read once."""
+
+    def __init__(self, schema: GraphQLSchema, definition: GraphQLField, node: FieldNode) -> None:
+        self._whole, self._node = schema.extensions[_STRAWBERRY], node
+        vary = {each.name.value for each in node.arguments or () if _varies(each.value)}
+        self._same, self._varying = (_only(definition, names) for names in (definition.args.keys() - vary, vary))
+        self._known: dict[str, Any] | None = None
+
+    def values(self, variables: Variables) -> dict[str, Any]:
+        """As the question takes them."""
+        if self._known is None:
+            self._known = self._read(self._same, variables)
+        return self._known | self._read(self._varying, variables)
+
+    def _read(self, field: GraphQLField, variables: Variables) -> dict[str, Any]:
+        given = get_argument_values(field, self._node, variables)
+        registry = self._whole.schema_converter.scalar_registry
+        arguments = _declared(field).arguments
+        return values(convert_arguments(given, arguments, scalar_registry=registry, config=self._whole.config))
+
+
+def _only(definition: GraphQLField, names: AbstractSet[str]) -> GraphQLField:
+    """A field with some of its arguments."""
+    args = {name: argument for name, argument in definition.args.items() if name in names}
+    declared = [each for each in _declared(definition).arguments if each.graphql_name in names]
+    return GraphQLField(definition.type, args, extensions={_STRAWBERRY: SimpleNamespace(arguments=declared)})
+
+
+def _varies(value: ValueNode) -> bool:
+    """Whether a variable is in it."""
+    if isinstance(value, ListValueNode):
+        return any(map(_varies, value.values))
+    if isinstance(value, ObjectValueNode):
+        return any(_varies(each.value) for each in value.fields)
+    return isinstance(value, VariableNode)
 
 
 class _Plan:
@@ -125,4 +167,4 @@ class _Plan:
 
 def _declared(definition: GraphQLField) -> Any:
     """A field as strawberry has it."""
-    return definition.extensions["strawberry-definition"]
+    return definition.extensions[_STRAWBERRY]

@@ -22,11 +22,12 @@ from trninv.inventory import past
 from trninv.inventory.address import LEVELS, address_of, address_of_node
 from trninv.inventory.schema import CLOSED, METADATA, TABLES
 from trninv.inventory.state import carried_in_sql
-from trninv.reports.postgresql_reader import ROLE
 
 _FOLDER: Final = Path(__file__).parent
 _NAMED: Final = re.compile(r"\{\{ (\w+) \}\}")
 
+ROLE: Final = "trninv_read"
+"""PostgreSQL's role that may read them."""
 VIEWS: Final = tuple(sorted(file.stem for file in _FOLDER.glob("v_*.sql")))
 """Their names."""
 READABLE: Final = frozenset({*METADATA.tables, *VIEWS} - CLOSED)
