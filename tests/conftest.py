@@ -1,6 +1,7 @@
 """Databases for the tests: each test gets its own, copied from its worker's seeded template."""
 
 import asyncio
+import gc
 import itertools
 import json
 import re
@@ -32,6 +33,7 @@ BACKENDS = ["sqlite", "postgresql"]
 SYSTEMS = [system for system in systems().systems if system.domains == 1]
 """What a seeded database holds in these tests: one domain of each kind."""
 
+gc.disable()  # what is imported and collected lives to the end
 settings.register_profile("trninv", deadline=None)  # the machine is shared: only benchmarks measure time
 settings.load_profile("trninv")
 
@@ -73,12 +75,12 @@ class Databases:
         return self._postgres(name)
 
     def seeded(self, backend: str) -> str:
-        return self._copied(backend, seed_everything)
+        return self.copied(backend, seed_everything)
 
     def migrated(self, backend: str) -> str:
-        return self._copied(backend, _migrate)
+        return self.copied(backend, _migrate)
 
-    def _copied(self, backend: str, make: Callable[[str], None]) -> str:
+    def copied(self, backend: str, make: Callable[[str], None]) -> str:
         if (backend, make) not in self._templates:
             self._templates[backend, make] = self.empty(backend)
             make(self._templates[backend, make])
@@ -246,6 +248,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(_SLOW_ON_POSTGRESQL) and "postgresql" in item.name:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Garbage is looked for from here on, less often, and not among the modules and tests."""
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
