@@ -25,12 +25,6 @@ def used(databases: Databases, request: pytest.FixtureRequest) -> str:
     return url
 
 
-@pytest.fixture(params=BACKENDS)
-def tables(request: pytest.FixtureRequest, databases: Databases) -> str:
-    """URL of a database that has tables and no rows."""
-    return databases.migrated(request.param)
-
-
 def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
     with engine.connect() as connection:
         return {
