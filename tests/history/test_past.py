@@ -140,6 +140,8 @@ def test_a_change_is_seen_whole(two: str) -> None:
         _set(fleet, f"{U}/s1", "down")
         _set(fleet, f"{U}/s1", "up")
         assert [fleet.at(event).memory_pool(f"{U}/s0/c0").chips for event in (0, 1, 7, 33, 34)] == [64, 48, 48, 48, 64]
+        with fleet.at(33).reading() as connection:
+            assert len(_states(connection)["lost server"]) == 1
 
 
 def test_what_is_remembered_of_a_moment_goes_with_what_is_written(two: str) -> None:
