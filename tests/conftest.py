@@ -33,7 +33,6 @@ BACKENDS = ["sqlite", "postgresql"]
 SYSTEMS = [system for system in systems().systems if system.domains == 1]
 """What a seeded database holds in these tests: one domain of each kind."""
 
-gc.disable()  # what is imported and collected lives to the end
 settings.register_profile("trninv", deadline=None)  # the machine is shared: only benchmarks measure time
 settings.load_profile("trninv")
 
@@ -81,6 +80,7 @@ class Databases:
         return self.copied(backend, _migrate)
 
     def copied(self, backend: str, make: Callable[[str], None]) -> str:
+        """Copy a database that a function made of an empty one, which it does once; the copy's URL."""
         if (backend, make) not in self._templates:
             self._templates[backend, make] = self.empty(backend)
             make(self._templates[backend, make])
@@ -266,12 +266,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
-    """Garbage is looked for from here on, less often, and not among the modules and tests."""
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(20_000, 20, 20)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage from here on only, less often, and not among the modules and tests, which live to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+        gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
