@@ -5,7 +5,7 @@ from collections.abc import Collection
 from conftest import Databases, Run
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.inventory import stamp
+from trninv.inventory import migrate, stamp
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
 
@@ -14,11 +14,13 @@ SCOPES |= dict.fromkeys(["gexf", "graphml", "jgf", "node-link"], "lab/d1")
 """What formats take that can't say a whole cluster, or would take long to."""
 
 
-def lab(run: Run, databases: Databases, backend: str = "sqlite") -> str:
-    """URL of a database with three UltraServers."""
-    url = databases.migrated(backend)
-    assert run("seed", "u-trn2x64", "--name", "lab", "--domains", "3", database=url)[0] == 0
-    return url
+def seed_lab(url: str) -> None:
+    seed(url, ["lab"])
+
+
+def lab(databases: Databases, backend: str = "sqlite") -> str:
+    """URL of a database with three UltraServers, for one test alone."""
+    return databases.copied(backend, seed_lab)
 
 
 def seed(url: str, only: Collection[str] = ()) -> None:
@@ -28,6 +30,7 @@ def seed(url: str, only: Collection[str] = ()) -> None:
     wanted += [("u-trn2x64", "u-trn2x64", 1), ("trn3-gen2", "trn3-gen2", 1)]
     wanted += [("trn1.2xlarge", "my_lab", 2), ("trn1.2xlarge", "a" * 64, 40)]
     with connect(url) as engine:
+        migrate.make(engine)
         for system, name, domains in wanted:
             if only and name not in only:
                 continue

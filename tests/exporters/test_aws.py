@@ -36,8 +36,8 @@ def bin_(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def lab(run: Run, databases: Databases) -> str:
-    return exporting.lab(run, databases)
+def lab(databases: Databases) -> str:
+    return exporting.lab(databases)
 
 
 _BY_BOTOCORE = """

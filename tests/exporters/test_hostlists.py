@@ -33,7 +33,7 @@ def test_names_fold(names: list[str], hostlist: str) -> None:
     assert expanded(hostlist) == names
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(st.from_regex(r"[a-z]{1,2}(-?[0-9]{1,3}[a-z]?){0,3}", fullmatch=True), unique=True))
 def test_what_is_folded_unfolds_in_its_order(names: list[str]) -> None:
     assert expanded(folded(names)) == names

@@ -17,8 +17,8 @@ from trninv.routing.fleet import Fleet
 
 
 @pytest.fixture
-def lab(run: Run, databases: Databases) -> str:
-    return exporting.lab(run, databases)
+def lab(databases: Databases) -> str:
+    return exporting.lab(databases)
 
 
 def refused(run: Run, database: str, scope: str, name: str) -> str:

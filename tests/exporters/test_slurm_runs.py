@@ -25,9 +25,9 @@ def work() -> Iterator[Path]:
 
 
 @pytest.fixture
-def lab(run: Run, databases: Databases) -> str:
+def lab(databases: Databases) -> str:
     """URL of a database with three UltraServers."""
-    return exporting.lab(run, databases)
+    return exporting.lab(databases)
 
 
 def test_four_nodes_of_one_switch_are_one_ultraserver(run: Run, lab: str, work: Path) -> None:

@@ -15,7 +15,6 @@ from conftest import Databases
 from trninv.errors import DatabaseError, FileError, LimitError
 from trninv.importers.observation import File, Imported, gathered, observe
 from trninv.importers.observation import keep as kept
-from trninv.inventory import migrate
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import KEPT, TABLES
 from trninv.inventory.transfer import transfer
@@ -179,10 +178,9 @@ def test_what_was_seen_is_never_changed(engine: Engine, table: str) -> None:
 def test_a_copy_has_what_was_seen(engine: Engine, databases: Databases) -> None:
     keep(engine, "kubernetes", listed(node(), ultraserver()))
     keep(engine, "neuron-ls", neuron_ls())
-    for other in ("sqlite", "postgresql"):
-        with connect(databases.empty(other)) as copy:
-            migrate.migrate(copy)
-            for replace in (False, True):
-                with reading(engine) as source, writing(copy) as target:
-                    transfer(source, target, replace=replace)
-                assert counts(copy) == counts(engine)
+    other = "postgresql" if engine.dialect.name == "sqlite" else "sqlite"
+    with connect(databases.migrated(other)) as copy:
+        for replace in (False, True):
+            with reading(engine) as source, writing(copy) as target:
+                transfer(source, target, replace=replace)
+            assert counts(copy) == counts(engine)

@@ -26,12 +26,19 @@ PLANS = {
 }
 
 
-@pytest.fixture
-def adopted(databases: Databases, request: pytest.FixtureRequest) -> Iterator[Engine]:
-    url = make(databases.migrated(request.param), PLANS)
+def _adopt(url: str) -> None:
+    make(url, PLANS)
     with connect(url) as engine, writing(engine) as connection:
         stamp.seed(connection, catalog(), systems().get("trn2").resized(3), "after")
-    with connect(url) as engine:
+
+
+def _adopt_lab(url: str) -> None:
+    make(url, {"lab": irregular({"trn1.32xlarge": 2, "trn2-16.48xlarge": 2}, 7, split=False)})
+
+
+@pytest.fixture
+def adopted(databases: Databases, request: pytest.FixtureRequest) -> Iterator[Engine]:
+    with connect(databases.copied(request.param, _adopt)) as engine:
         yield engine
 
 
@@ -42,6 +49,11 @@ lite = pytest.mark.parametrize("adopted", ["sqlite"], indirect=True)
 def _differences(engine: Engine, slug: str | None = None) -> set[tuple[str, str, str]]:
     with reading(engine) as connection:
         return {(one.cluster, one.table, one.what) for one in verify(connection, catalog(), systems(), slug)}
+
+
+def test_of_an_unchanged_lab_nothing_is_found(databases: Databases) -> None:
+    with connect(databases.copied("sqlite", _adopt_lab)) as engine:
+        assert _differences(engine) == set()
 
 
 @both
@@ -119,10 +131,7 @@ def test_a_server_hangs_below_the_node_that_it_names(databases: Databases) -> No
     ],
 )
 def test_what_was_changed_is_found(databases: Databases, change: str, difference: str) -> None:
-    models = {"trn1.32xlarge": 2, "trn2-16.48xlarge": 2}
-    url = make(databases.migrated("sqlite"), {"lab": irregular(models, 7, split=False)})
-    with connect(url) as engine:
-        assert _differences(engine) == set()
+    with connect(databases.copied("sqlite", _adopt_lab)) as engine:
         with engine.begin() as connection:
             connection.execute(text(change))
         assert difference in {table for _, table, _ in _differences(engine)}

@@ -97,13 +97,14 @@ def test_without_tables_it_says_what_to_do(empty: str) -> None:
         pass
 
 
-@pytest.mark.parametrize("tables", [1, 6, 10])
-def test_a_kill_in_the_middle_leaves_nothing(empty: str, tables: int) -> None:
-    with connect(empty) as engine:
-        migrate.migrate(engine)
+@pytest.mark.parametrize(
+    ("tables", "filled"), [("sqlite", 1), ("sqlite", 6), ("sqlite", 10), ("postgresql", 10)], indirect=["tables"]
+)
+def test_a_kill_in_the_middle_leaves_nothing(tables: str, filled: int) -> None:
+    with connect(tables) as engine:
         before = _everything(engine)
-    killed_half_way(seed_half, empty, tables)
-    with connect(empty) as engine:
+    killed_half_way(seed_half, tables, filled)
+    with connect(tables) as engine:
         assert _everything(engine) == before
         with writing(engine) as connection:
             assert stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
@@ -111,14 +112,12 @@ def test_a_kill_in_the_middle_leaves_nothing(empty: str, tables: int) -> None:
             assert list(verify(connection, catalog(), systems())) == []
 
 
-def test_two_at_once_take_turns(empty: str) -> None:
-    with connect(empty) as engine:
-        migrate.migrate(engine)
+def test_two_at_once_take_turns(tables: str) -> None:
     results: list[bool] = []
 
     def work() -> None:
-        with connect(empty) as engine:
-            for system in SYSTEMS:
+        with connect(tables) as engine:
+            for system in SYSTEMS[:3]:
                 with writing(engine) as connection:
                     results.append(stamp.seed(connection, catalog(), system))
 
@@ -127,8 +126,8 @@ def test_two_at_once_take_turns(empty: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(results) == [False] * 6 + [True] * 6
-    with connect(empty) as engine, reading(engine) as connection:
+    assert sorted(results) == [False] * 3 + [True] * 3
+    with connect(tables) as engine, reading(engine) as connection:
         assert list(verify(connection, catalog(), systems())) == []
 
 

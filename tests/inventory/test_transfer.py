@@ -45,15 +45,15 @@ def test_a_copy_has_every_row_and_so_has_the_copy_of_it(used: str, databases: Da
         before = _everything(first)
         assert all(before[name] for name in ("fact", "cluster", "link", "state_event", "token"))
         for backend in BACKENDS:
-            with connect(databases.empty(backend)) as second, connect(databases.empty("sqlite")) as third:
+            with connect(databases.migrated(backend)) as second, connect(databases.migrated("sqlite")) as third:
                 assert _copy(first, second) == _copy(second, third) == sum(map(len, before.values()))
                 assert _everything(second) == _everything(third) == before
                 assert migrate.check(second) is None
 
 
 @pytest.mark.parametrize("used", ["sqlite"], indirect=True)
-def test_a_copy_goes_on_as_its_original(used: str, empty: str) -> None:
-    with connect(used) as source, connect(empty) as target:
+def test_a_copy_goes_on_as_its_original(used: str, tables: str) -> None:
+    with connect(used) as source, connect(tables) as target:
         _copy(source, target)
         with writing(target) as connection:
             assert stamp.seed(connection, catalog(), systems().get("trn1"), "lab")
@@ -96,9 +96,8 @@ _CHANGING = {
 
 
 @pytest.mark.parametrize("used", ["sqlite"], indirect=True)
-def test_a_row_that_differs_afterwards_undoes_everything(used: str, empty: str) -> None:
-    with connect(used) as source, connect(empty) as target:
-        migrate.migrate(target)
+def test_a_row_that_differs_afterwards_undoes_everything(used: str, tables: str) -> None:
+    with connect(used) as source, connect(tables) as target:
         with target.begin() as connection:
             for statement in _CHANGING[target.dialect.name]:
                 connection.execute(text(statement))
@@ -110,7 +109,7 @@ def test_a_row_that_differs_afterwards_undoes_everything(used: str, empty: str) 
 def test_a_row_that_the_target_cannot_hold_undoes_everything(databases: Databases) -> None:
     with (
         connect(databases.seeded("sqlite")) as source,
-        connect(databases.empty("postgresql")) as target,
+        connect(databases.migrated("postgresql")) as target,
     ):
         with source.begin() as connection:
             connection.execute(text("UPDATE source SET title = 'a' || char(0) WHERE id = 1"))
@@ -119,13 +118,20 @@ def test_a_row_that_the_target_cannot_hold_undoes_everything(databases: Database
         assert not any(_everything(target).values())
 
 
-@pytest.mark.parametrize("at", ["writing fact", "writing link", "comparing token"])
+@pytest.mark.parametrize(
+    ("tables", "at"),
+    [
+        ("sqlite", "writing fact"),
+        ("sqlite", "writing link"),
+        ("sqlite", "comparing token"),
+        ("postgresql", "comparing token"),
+    ],
+    indirect=["tables"],
+)
 @pytest.mark.parametrize("used", ["sqlite"], indirect=True)
-def test_a_kill_leaves_nothing_and_the_next_copy_is_whole(used: str, empty: str, at: str) -> None:
-    with connect(empty) as target:
-        migrate.migrate(target)
-    killed_half_way(copy_half, used, empty, at)
-    with connect(used) as source, connect(empty) as target:
+def test_a_kill_leaves_nothing_and_the_next_copy_is_whole(used: str, tables: str, at: str) -> None:
+    killed_half_way(copy_half, used, tables, at)
+    with connect(used) as source, connect(tables) as target:
         assert not any(_everything(target).values())
         _copy(source, target)
         assert _everything(target) == _everything(source)

@@ -3,19 +3,22 @@
 import sqlite3
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 from conftest import Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.inventory.database import connect, reading
+from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.verify import verify
+
+
+def _found(connection: Connection, slug: str | None = None) -> set[tuple[str, str, str]]:
+    return {(one.cluster, one.table, one.what) for one in verify(connection, catalog(), systems(), slug)}
 
 
 def _differences(engine: Engine, slug: str | None = None) -> set[tuple[str, str, str]]:
     with reading(engine) as connection:
-        found = list(verify(connection, catalog(), systems(), slug))
-    return {(one.cluster, one.table, one.what) for one in found}
+        return _found(connection, slug)
 
 
 def test_what_was_seeded_is_as_the_catalog_says(engine: Engine) -> None:
@@ -26,42 +29,51 @@ U = "u-trn2x64"
 _FIRST = "(SELECT first_{0}_id FROM cluster WHERE slug = 'u-trn2x64')"
 
 
-@pytest.mark.parametrize(
-    ("table", "change"),
-    [
-        ("rack", f"rack_units = 48 WHERE id = {_FIRST.format('rack')}"),
-        ("server", f"ordinal = 9 WHERE id = {_FIRST.format('server')}"),
-        ("tray", f"rack_units = 3 WHERE id = {_FIRST.format('tray')}"),
-        ("node", f"kind = 'nic' WHERE id = {_FIRST.format('node')}"),
-        ("chip", f"tray_id = {_FIRST.format('tray')} WHERE id = {_FIRST.format('node')}"),
-        ("nic", f"bandwidth_bytes_per_s = 1 WHERE id = {_FIRST.format('node')} + 64"),
-        ("core", f"ordinal = 9 WHERE id = {_FIRST.format('core')}"),
-        ("link", f"bandwidth_bytes_per_s = 1 WHERE id = {_FIRST.format('link')}"),
-        ("link", f"b_id = b_id + 40 WHERE id = {_FIRST.format('link')}"),
-        ("link", f"lanes = NULL WHERE id = {_FIRST.format('link')}"),
-        ("link_model", "bandwidth_bytes_per_s = 1 WHERE slug = 'neuronlink-v3-ring'"),
-        ("chip_model", "device_memory_bytes = 1 WHERE slug = 'trainium2'"),
-        ("domain_model", "chips = 1 WHERE slug = 'u-trn2x64'"),
-        ("server_model", "vcpus = 1 WHERE slug = 'trn2-16.48xlarge'"),
-    ],
-)
-def test_a_changed_row_is_found(engine: Engine, table: str, change: str) -> None:
-    with engine.begin() as connection:
+CHANGES = [
+    ("rack", f"rack_units = 48 WHERE id = {_FIRST.format('rack')}"),
+    ("server", f"ordinal = 9 WHERE id = {_FIRST.format('server')}"),
+    ("tray", f"rack_units = 3 WHERE id = {_FIRST.format('tray')}"),
+    ("node", f"kind = 'nic' WHERE id = {_FIRST.format('node')}"),
+    ("chip", f"tray_id = {_FIRST.format('tray')} WHERE id = {_FIRST.format('node')}"),
+    ("nic", f"bandwidth_bytes_per_s = 1 WHERE id = {_FIRST.format('node')} + 64"),
+    ("core", f"ordinal = 9 WHERE id = {_FIRST.format('core')}"),
+    ("link", f"bandwidth_bytes_per_s = 1 WHERE id = {_FIRST.format('link')}"),
+    ("link", f"b_id = b_id + 40 WHERE id = {_FIRST.format('link')}"),
+    ("link", f"lanes = NULL WHERE id = {_FIRST.format('link')}"),
+    ("link_model", "bandwidth_bytes_per_s = 1 WHERE slug = 'neuronlink-v3-ring'"),
+    ("chip_model", "device_memory_bytes = 1 WHERE slug = 'trainium2'"),
+    ("domain_model", "chips = 1 WHERE slug = 'u-trn2x64'"),
+    ("server_model", "vcpus = 1 WHERE slug = 'trn2-16.48xlarge'"),
+]
+
+
+@pytest.mark.parametrize(("table", "change"), CHANGES)
+def test_a_changed_row_is_found(lite: str, table: str, change: str) -> None:
+    with connect(lite) as engine, writing(engine) as connection:
         assert connection.execute(text(f"UPDATE {table} SET {change}")).rowcount == 1
-    found = _differences(engine, U)
+        found = _found(connection, U)
+        connection.rollback()
     assert {(U, table, "missing"), (U, table, "unexpected")} <= found
+
+
+def test_changed_rows_of_every_table_are_found(engine: Engine) -> None:
+    with engine.begin() as connection:
+        for table, change in CHANGES:
+            assert connection.execute(text(f"UPDATE {table} SET {change}")).rowcount == 1
+    changed = {(U, table, what) for table, _ in CHANGES for what in ("missing", "unexpected")}
+    assert changed <= _differences(engine, U)
 
 
 def test_a_missing_row_is_found(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text(f"DELETE FROM link WHERE id = {_FIRST.format('link')}"))
-    assert _differences(engine) == {(U, "link", "missing")}
+    assert _differences(engine, U) == {(U, "link", "missing")}
 
 
 def test_a_row_too_many_is_found(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text(f"INSERT INTO core (id, chip_id, ordinal) VALUES (99999, {_FIRST.format('node')}, 8)"))
-    assert _differences(engine) == {(U, "core", "unexpected")}
+    assert _differences(engine, U) == {(U, "core", "unexpected")}
 
 
 def test_a_changed_fact_is_found(engine: Engine) -> None:
@@ -95,10 +107,12 @@ def test_a_state_is_no_difference(engine: Engine) -> None:
         ("UPDATE link_model SET slug = 'string' WHERE slug = 'efa-200'", ("", "link_model", "unexpected")),
     ],
 )
-def test_a_cluster_that_is_not_what_it_says(engine: Engine, change: str, difference: tuple[str, str, str]) -> None:
-    with engine.begin() as connection:
+def test_a_cluster_that_is_not_what_it_says(lite: str, change: str, difference: tuple[str, str, str]) -> None:
+    with connect(lite) as engine, writing(engine) as connection:
         connection.execute(text(change))
-    assert difference in _differences(engine)
+        found = _found(connection)
+        connection.rollback()
+    assert difference in found
 
 
 def test_rows_of_no_cluster_are_found(databases: Databases) -> None:

@@ -46,7 +46,7 @@ def test_why_names_the_first_thing_that_is_lacking(own: Fleet) -> None:
         set_state(connection, [f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"], Condition("down"), why="x", who="me")
     assert own.fits(ULTRA, "4x4x4").why == "no domain has it with every link up"
     assert own.fits(ULTRA, "4x4x4", min_all_gather="700 GB/s").why == "no domain has it with every link up"
-    assert own.fits(ULTRA, "4x4x3", min_all_gather="700 GB/s").why == "no domain has it as good as that"
+    assert own.fits(ULTRA, "4x4x2", min_all_gather="700 GB/s").why == "no domain has it as good as that"
     own.close_servers([f"{ULTRA}/s1"], who="me", why="x")
     assert own.fits(ULTRA, "4x4x4").why == "no domain has 64 chips free"
     with writing(own.engine) as connection:

@@ -52,13 +52,13 @@ def _alive(url: str) -> None:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def alive(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases._copied(request.param, _alive)) as engine:
+    with connect(databases.copied(request.param, _alive)) as engine:
         yield engine
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases._copied(request.param, _seeded)) as engine:
+    with connect(databases.copied(request.param, _seeded)) as engine:
         yield engine
 
 

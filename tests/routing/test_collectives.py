@@ -99,8 +99,15 @@ def test_all_to_all_against_edge_flows(graph: Graph, data: st.DataObject) -> Non
     assert found.lower == pytest.approx(found.upper, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("system", ["trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1"])
-@pytest.mark.parametrize("lost", ["nothing", "chip", "link"])
+@pytest.mark.parametrize(
+    ("system", "lost"),
+    [
+        *itertools.product(("trn1.32xlarge", "trn2-16.48xlarge"), ("nothing", "chip", "link")),
+        ("u-trn2x64", "nothing"),
+        ("trn3-gen1", "chip"),
+        ("trn3-gen1", "link"),
+    ],
+)
 def test_links_that_are_alike_are_one_row_and_allow_no_more_or_less(
     lite_fleet: Fleet, monkeypatch: pytest.MonkeyPatch, system: str, lost: str
 ) -> None:
@@ -288,10 +295,10 @@ def test_of_one_chip_there_is_nothing_to_limit(fleet: Fleet) -> None:
 
 
 def _worn_island() -> tuple[Graph, dict[int, int], float]:
-    """A torus of 64 chips less one and a few links, the weights, and what its exit allows."""
-    graph = torus_domain((4, 4, 4), (128, 128, 64), exits=25)
+    """A torus of 32 chips less one and a link, the weights, and what its exit allows."""
+    graph = torus_domain((4, 4, 2), (128, 128, 64), exits=25)
     graph.remove_nodes_from([3, 1_003])
-    graph.remove_edges_from([(0, 1), (20, 36)])
+    graph.remove_edge(0, 1)
     chips = chips_in(graph)
     return graph, dict.fromkeys(chips, 1) | {10_000: 7 * 64}, 25 / (7 * 64)
 
@@ -313,7 +320,7 @@ def test_work_ends_with_bounds_that_hold() -> None:
         found = concurrent(graph, weights, columns=columns)
         assert 0 < found.lower <= exit_ * (1 + 1e-9)
         assert exit_ * (1 - 1e-9) <= found.upper
-        assert found.columns < columns + 64
+        assert found.columns < columns + 32
 
 
 def test_a_linear_program_stops_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:

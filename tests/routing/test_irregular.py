@@ -25,6 +25,7 @@ from trninv.solvers import quotient
 from trninv.solvers.graph import Graph
 
 SEEDS = range(6)
+SOME_SLOW = [*SEEDS[:4], *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[4:])]
 SMALL = {"trn1.2xlarge": 3, "trn1.32xlarge": 2, "trn2-16.48xlarge": 2, "u-trn2x64": 1}
 
 
@@ -69,7 +70,7 @@ def _chips(graph: Graph) -> dict[str, int]:
     return {of["address"]: node for node, of in graph.nodes(data=True) if of["kind"] == "chip"}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SOME_SLOW)
 def test_two_chips_answer_as_the_full_graph_does(fleet: Fleet, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = whole(fleet, f"c{seed}")
     number, chance = _chips(graph), random.Random(seed)
@@ -116,7 +117,7 @@ def _only(graph: Graph, chips: Collection[int]) -> Graph:
     return kept
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SOME_SLOW)
 @pytest.mark.parametrize("kind", ["sqlite", "damaged"])
 def test_bisection_of_some_chips_is_the_least_of_all_splits(
     opened: Callable[[str], Fleet], kind: str, seed: int
@@ -124,7 +125,7 @@ def test_bisection_of_some_chips_is_the_least_of_all_splits(
     fleet = opened(kind)
     graph, chance = whole(fleet, f"c{seed}"), random.Random(seed)
     number = _chips(graph)
-    for size in (2, 5, 6, 7):
+    for size in (2, 5, 6):
         named = sorted(chance.sample(sorted(number), size))
         if len({address.split("/")[1] for address in named}) < 2:
             continue
@@ -150,7 +151,7 @@ def _members(graph: Graph, places: Collection[str]) -> set[int]:
     return {node for address, node in _chips(graph).items() if {address, address.rsplit("/", 2)[0]} & set(places)}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SOME_SLOW)
 def test_bisection_of_a_cluster_is_a_cut_that_its_graph_has(opened: Callable[[str], Fleet], seed: int) -> None:
     fleet = opened("damaged" if seed % 2 else "sqlite")
     graph, answer = whole(fleet, f"c{seed}"), fleet.bisection(f"c{seed}")
@@ -252,7 +253,7 @@ def test_a_cut_names_the_network_node_that_a_server_is_below(databases: Database
     assert answer.upper == 16 * 25 * 10**9
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SOME_SLOW)
 def test_the_ways_of_large_and_small_clusters_agree(
     opened: Callable[[str], Fleet], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """How much room there is: the largest block of each domain, and how many sets of a size fit at once."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -10,6 +11,7 @@ from trninv.jobs.model import Legal, Model
 from trninv.jobs.search import Search
 from trninv.jobs.stock import Lost, Stock, count
 from trninv.solvers.blocks import Shape, Torus, Words, holding, whole, words
+from trninv.solvers.slices import all_gather
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,16 @@ def _order(model: Model) -> Sequence[Shape]:
     torus = model.torus
     if torus is None:
         return ()
-    worth = {shape: model.limits(torus.blocks(shape)[0].mask) for shape in torus.shapes}
-    return sorted(
-        torus.shapes, key=lambda shape: (-prod(shape), -worth[shape].all_gather, -worth[shape].bisection, shape)
-    )
+    turned = {shape: tuple(sorted(zip(torus.sides, model.carries, shape, strict=True))) for shape in torus.shapes}
+    first = {shape: (prod(shape), all_gather(torus.sides, model.carries, shape)) for shape in torus.shapes}
+    tied = Counter(rank for _, rank in {(turned[shape], first[shape]) for shape in torus.shapes})
+
+    def worth(shape: Shape) -> tuple[int, ...]:
+        chips, rate = first[shape]
+        needed = tied[chips, rate] > 1  # of others than the same block turned: it may take a solver
+        return (-chips, -rate, -model.limits(torus.blocks(shape)[0].mask).bisection if needed else 0, *shape)
+
+    return sorted(torus.shapes, key=worth)
 
 
 def _first(torus: Torus, order: Sequence[Shape], free: int, lost: Lost) -> int:

@@ -27,7 +27,6 @@ class Limits:
     bisection: int
 
 
-@lru_cache(maxsize=1024)
 def limits(sides: Shape, carries: tuple[int, ...], shape: Shape) -> Limits:
     """Of an undamaged block.
 
@@ -37,6 +36,13 @@ def limits(sides: Shape, carries: tuple[int, ...], shape: Shape) -> Limits:
         Bytes per second of a link along each axis, one direction.
 
     """
+    return _turned(tuple(sorted(zip(sides, carries, shape, strict=True))))
+
+
+@lru_cache(maxsize=1024)
+def _turned(axes: tuple[tuple[int, int, int], ...]) -> Limits:
+    """Of a block and of those that are the same turned: side, capacity and span along each axis."""
+    sides, carries, shape = (tuple(each) for each in zip(*axes, strict=True))
     return Limits(all_gather(sides, carries, shape), bisection(sides, carries, shape))
 
 
