@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection, Engine
 
 from trninv import solvers
+from trninv.history.events import Event, events
 from trninv.history.moment import Moment, Time, moment
 from trninv.inventory import binding
 from trninv.inventory.address import chips_of, resolve
@@ -117,6 +118,27 @@ class Fleet:
         """A connection for looking at the tables."""
         with self._wirings.reading() as reader:
             yield reader.connection
+
+    def events(self, scope: str | None = None, *, most: int = 50, **tests: Any) -> tuple[Event, ...]:
+        """The latest events of a place, of all it holds and of the links that end there, newest first.
+
+        What a server took along is left out beside the server's own event.
+
+        Parameters
+        ----------
+        most
+            How many.
+        tests
+            since, until, kind, who, why, source, batch, as `trninv.history.events.Wanted` has them; after: the number of
+            an event, for the first ones after it, oldest first.
+
+        Raises
+        ------
+        AddressError, UnknownAddressError, LimitError, MomentError
+
+        """
+        with self.reading() as connection:
+            return tuple(events(connection, scope, most=most, **tests))
 
     def close(self) -> None:
         """Close the database; that of a scenario, of one state or of a moment is its fleet's, and stays open."""
