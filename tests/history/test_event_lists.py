@@ -52,7 +52,10 @@ def test_every_field_is_as_the_command_line_prints_it(lived: Fleet) -> None:
     fields = " ".join(first.fields())
     shown = _nodes(lived, "last: 100 filter: {takenAlong: {eq: false}}", fields)[::-1]
     upper = [
-        {name: value.upper() if name in ("source", "kind", "before", "after") else value for name, value in each.items()}
+        {
+            name: value.upper() if name in ("source", "kind", "before", "after") else value
+            for name, value in each.items()
+        }
         for each in (found.fields() for found in every)
     ]
     assert shown == upper
@@ -70,7 +73,11 @@ def test_filters_narrow(lived: Fleet) -> None:
     times = [each.at for each in lived.events(U)][::-1]
     within = f'of: "{U}" since: "{times[1]}" until: "{times[1]}"'.replace("+00:00", "Z")
     assert [each["address"] for each in _nodes(lived, within)] == [LINK]
-    for wrong, code in ((f'since: "{times[1][:19]}"', "BAD_TIME"), ('of: "nowhere/d0"', None), ('of: "/"', "BAD_ADDRESS")):
+    for wrong, code in (
+        (f'since: "{times[1][:19]}"', "BAD_TIME"),
+        ('of: "nowhere/d0"', None),
+        ('of: "/"', "BAD_ADDRESS"),
+    ):
         errors = both_ways(lived)(f"{{ events({wrong}) {{ totalCount }} }}")["errors"]
         assert [each["extensions"]["code"] for each in errors] == [code][: len(errors)]
         assert bool(errors) == bool(code)

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from trninv.characters import plain
 from trninv.cli.output import MOST, rows, show
 from trninv.errors import LimitError, NotReachableError, UsageError
-from trninv.history.events import Event, Wanted, last
+from trninv.history.events import Event, last
 from trninv.history.events import events as listed
 from trninv.inventory.database import connect, reading
 from trninv.inventory.revision import Revision
@@ -81,7 +81,9 @@ def _lines(found: list[Event], style: str) -> None:
         if style == "ndjson":
             click.echo(plain(json.dumps(each.fields(), ensure_ascii=False)))
         else:
-            click.echo(plain(f"{each.event}  {each.at}  {each.who}  {each.address}: {each.before} → {each.after}  {each.why}"))
+            click.echo(
+                plain(f"{each.event}  {each.at}  {each.who}  {each.address}: {each.before} → {each.after}  {each.why}")
+            )
 
 
 def _follow(engine: Engine, most: int, style: str, tests: dict[str, Any]) -> None:

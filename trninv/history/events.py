@@ -70,7 +70,7 @@ class Wanted:
     Attributes
     ----------
     scope
-        A place: those of it, of all it holds and of the links that end there. What no longer exists still has its events.
+        A place: those of it, of all it holds and of the links that end there. What is gone still has its events.
     since, until
         Times with their zones.
     kind, who, source
@@ -139,11 +139,9 @@ def events(
 
     """
     query = select(*_COLUMNS).where(*Wanted(scope, **tests).conditions(connection)).limit(most)
-    if after is None:
-        query = query.order_by(EVENT.c.id.desc())
-    else:
-        query = query.where(EVENT.c.id > after).order_by(EVENT.c.id)
-    yield from map(_event, connection.execute(query))
+    onward = query.where(EVENT.c.id > after).order_by(EVENT.c.id)
+    found = connection.execute(query.order_by(EVENT.c.id.desc()) if after is None else onward)
+    yield from map(_event, found)
 
 
 def every(connection: Connection, after: int, most: int) -> list[Event]:
@@ -184,24 +182,28 @@ def of_place(level: str, take: Callable[[], Sql]) -> Sql:
     return or_(inside(EVENT.c.address, place), and_(EVENT.c.address.like(literal_column("'%--%'")), ends_there))
 
 
-_BELOW: Final = (literal_column("''"), literal_column("'/%'"))
+_BELOW: Final[tuple[Sql, ...]] = (literal_column("''"), literal_column("'/%'"))
 
 
 def _in_rack(rack: Sql) -> Sql:
     """What is in it now."""
     node, server, link = (TABLES[name] for name in ("node", "server", "link"))
     nodes = select(node.c.id).where(nodes_at("rack", rack))
-    parts = {
-        ("server",): select(server.c.id).where(server.c.rack_id == rack),
-        NODE_KINDS: nodes,
-        ("link",): select(link.c.id).where(or_(link.c.a_id.in_(nodes), link.c.b_id.in_(nodes))),
-    }
-    return or_(*(and_(EVENT.c.kind.in_(kinds), EVENT.c.part_id.in_(ids)) for kinds, ids in parts.items()))
+    parts = [
+        (("server",), select(server.c.id).where(server.c.rack_id == rack)),
+        (NODE_KINDS, nodes),
+        (("link",), select(link.c.id).where(or_(link.c.a_id.in_(nodes), link.c.b_id.in_(nodes)))),
+    ]
+    return or_(*(and_(EVENT.c.kind.in_(list(map(_word, kinds))), EVENT.c.part_id.in_(ids)) for kinds, ids in parts))
+
+
+def _word(kind: str) -> Sql:
+    return literal_column(f"'{kind}'")
 
 
 def _event(row: Any) -> Event:
     values = dict(row._mapping)  # noqa: SLF001 # SQLAlchemy's public name for it
     factors = values.pop("factor_before"), values.pop("factor")
     before, after = map(Condition, (values.pop("before"), values.pop("after")), factors)
-    yes = {name: bool(values.pop(name)) for name in ("taken_along", "clock_went_back")}
-    return Event(**values, **yes, before=before, after=after)
+    values |= {name: bool(values[name]) for name in ("taken_along", "clock_went_back")}
+    return Event(**values, before=before, after=after)

@@ -13,7 +13,8 @@ EVENT: Final = TABLES["state_event"]
 _OF: Final = EVENT.alias("of_part")
 _SAME: Final = and_(
     EVENT.c.before == EVENT.c.state,
-    func.coalesce(EVENT.c.factor_ppm_before, literal_column("0")) == func.coalesce(EVENT.c.factor_ppm, literal_column("0")),
+    func.coalesce(EVENT.c.factor_ppm_before, literal_column("0"))
+    == func.coalesce(EVENT.c.factor_ppm, literal_column("0")),
 )
 """Only what the part would be without its server has changed."""
 
