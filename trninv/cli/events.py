@@ -42,7 +42,7 @@ _PAGE: Final = 1_000
     help="How to print.",
 )
 @click.pass_obj
-def events(database: str, most: int, style: str, *, follow: bool, **tests: Any) -> None:
+def events(database: str, /, most: int, style: str, *, follow: bool, **tests: Any) -> None:
     """Who set what to which state, when and why; newest first.
 
     Of a place, with all that it holds and the links that end there. The number of an event is a time for --at.

@@ -5,7 +5,7 @@ it in the order in which they stand in the arguments.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -35,8 +35,6 @@ ALL: Final[Shape] = ("and",)
 
 _SHORT = ("subject", "attribute", "disputed")
 """Arguments of facts that are tests by themselves."""
-_MORE = ("between", "of", "since", "until")
-"""Those of links and events."""
 TEXTS = (Form.TEXT, Form.WORD)
 
 
@@ -166,13 +164,8 @@ def _tests(kind: Kind, name: str, value: Any, values: list[Any], left: Iterator[
         yield "not", _every(kind, value, values, left)
     elif name in LEVELS and name not in {each.name for each in kind.fields}:
         yield _places(name, value, values)
-    elif name == "between":
-        yield _between(value, values)
-    elif name == "of":
-        yield _of(value, values)
-    elif name in _BOUNDS:
-        values.append(written(value))
-        yield _BOUNDS[name], "at"
+    elif name in _MORE:
+        yield _MORE[name](value, values)
     elif name == "address" and kind.is_located:
         for test, wanted in _some(name, value).items():
             yield _addressed(kind, test, wanted, values)
@@ -208,14 +201,30 @@ def _between(given: Mapping[str, str], values: list[Any]) -> Shape:
     return "between", *levels
 
 
-_BOUNDS: Final = {"since": "gte", "until": "lte"}
-
-
 def _of(address: str, values: list[Any]) -> Shape:
     level = level_of(address)
     named = ["--".join(ends(address)), "--".join(reversed(ends(address)))] if level == "link" else [address]
     values += [At(each, level, by_name=level != "rack") for each in named]
     return "of", level
+
+
+def _since(time: str, values: list[Any]) -> Shape:
+    values.append(written(time))
+    return "gte", "at"
+
+
+def _until(time: str, values: list[Any]) -> Shape:
+    values.append(written(time))
+    return "lte", "at"
+
+
+_MORE: Final[Mapping[str, Callable[[Any, list[Any]], Shape]]] = {
+    "between": _between,
+    "of": _of,
+    "since": _since,
+    "until": _until,
+}
+"""Arguments of links and events that are tests by themselves."""
 
 
 def _addressed(kind: Kind, test: str, wanted: Any, values: list[Any]) -> Shape:

@@ -70,10 +70,8 @@ class _Conditions:
                 return not_(func.coalesce(self.of(part), false()))
             case ("within", level, number):
                 return self._within(level, number)
-            case ("between", one, other):
-                return self._between(one, other)
-            case ("of", level):
-                return self._of(level)
+            case ("between" | "of" as test, *levels):
+                return self._between(*levels) if test == "between" else self._of(*levels)
         return self._test(*shape)
 
     def _test(self, test: str, name: str, number: int = 1) -> Sql:

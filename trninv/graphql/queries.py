@@ -79,8 +79,8 @@ _MORE: Final[Mapping[str, Sequence[Offered]]] = {
 }
 _SAYS: Final = {
     "events": (
-        "Every change of a part's state, page by page, the oldest first; last asks for the newest, and after the endCursor "
-        "for what has happened since. Within asOf: those that had happened; a whatIf makes none."
+        "Every change of a part's state, page by page, the oldest first; last asks for the newest, and after an "
+        "endCursor for what has happened since. Within asOf: those that had happened; a whatIf makes none."
     )
 }
 MAX_JOBS = 100_000

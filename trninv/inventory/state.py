@@ -227,9 +227,8 @@ def set_state(
 def taken_along() -> ColumnElement[bool]:
     """Whether a row of ``state_event`` is of a part of a server that was changed with it."""
     event, server = TABLES["state_event"], TABLES["state_event"].alias("of_server")
-    inside = func.substr(
-        event.c.address, 1, func.length(server.c.address) + literal_column("1")
-    ) == server.c.address + literal_column("'/'")
+    below = server.c.address + literal_column("'/'")
+    inside = func.substr(event.c.address, literal_column("1"), func.length(below)) == below
     is_server = server.c.kind == literal_column("'server'")
     with_it = select(server.c.id).where(server.c.batch == event.c.batch, is_server, inside).correlate_except(server)
     is_node = event.c.kind.in_([literal_column(f"'{kind}'") for kind in NODE_KINDS])

@@ -129,8 +129,8 @@ class Fleet:
         most
             How many.
         tests
-            since, until, kind, who, why, source, batch, as `trninv.history.events.Wanted` has them; after: the number of
-            an event, for the first ones after it, oldest first.
+            since, until, kind, who, why, source, batch, as `trninv.history.events.Wanted` has them; after: the number
+            of an event, for the first ones after it, oldest first.
 
         Raises
         ------

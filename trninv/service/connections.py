@@ -1,4 +1,4 @@
-"""Connections that send the head of each request, and take its answer, in time; its body is `trninv.service.arrival`'s."""
+"""Connections that send heads and take answers in time; bodies are `trninv.service.arrival`'s."""
 
 import asyncio
 from typing import Any, ClassVar, Final
