@@ -41,7 +41,7 @@ class Hearing:
 
     def __init__(self, url: str, path: str = "/changes", body: bytes | None = None, **headers: str) -> None:
         place = urlsplit(url)
-        self._socket = socket.create_connection((place.hostname or "", place.port or 0), 30)
+        self._socket = socket.create_connection((place.hostname or "", place.port or 0), 10)
         sent = {"host": "127.0.0.1", "accept": "text/event-stream"} | ({} if body is None else _json(body)) | headers
         lines = [f"{'GET' if body is None else 'POST'} {path} HTTP/1.1"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in sent.items()]

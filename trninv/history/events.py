@@ -139,9 +139,9 @@ def events(
 
     """
     query = select(*_COLUMNS).where(*Wanted(scope, **tests).conditions(connection)).limit(most)
-    onward = query.where(EVENT.c.id > after).order_by(EVENT.c.id)
-    found = connection.execute(query.order_by(EVENT.c.id.desc()) if after is None else onward)
-    yield from map(_event, found)
+    newest_first = query.order_by(EVENT.c.id.desc())
+    found = newest_first if after is None else query.where(EVENT.c.id > after).order_by(EVENT.c.id)
+    yield from map(_event, connection.execute(found))
 
 
 def every(connection: Connection, after: int, most: int) -> list[Event]:
