@@ -39,7 +39,7 @@ def served(url: str, http: type[Connection] = Connection, **settings: Any) -> It
 class Hearing:
     """A listener: the frames of a stream, each as its fields."""
 
-    def __init__(self, url: str, path: str = "/changes", body: bytes | None = None, **headers: str) -> None:
+    def __init__(self, url: str, path: str = "/changes", body: bytes | None = None, /, **headers: str) -> None:
         place = urlsplit(url)
         self._socket = socket.create_connection((place.hostname or "", place.port or 0), 10)
         sent = {"host": "127.0.0.1", "accept": "text/event-stream"} | ({} if body is None else _json(body)) | headers

@@ -66,7 +66,7 @@ def test_filters_narrow(lived: Fleet) -> None:
     assert [each["address"] for each in _nodes(lived, "filter: {kind: {eq: SWITCH}}")] == ["trn3-gen1/d0/sw1"]
     sure = 'filter: {why: {contains: "100%_s"}, who: {eq: "tester"}, source: {eq: COMMAND}, kind: {eq: LINK}}'
     assert [each["address"] for each in _nodes(lived, sure)] == [LINK]
-    (batch,) = [each.batch for each in lived.events(f"{U}/s1") if each.kind == "server"]
+    (batch,) = [each.event for each in lived.events(f"{U}/s1") if each.kind == "server"]
     of_server = _nodes(lived, f"filter: {{batch: {{eq: {batch}}}}}", "address takenAlong")
     assert sum(each["takenAlong"] for each in of_server) == len(of_server) - 1 > 16
     assert [each.address for each in lived.events(why="100%_s", kind="link", batch=batch + len(of_server))] == [LINK]

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import psycopg
 import pytest
+from hearing import change
 from sqlalchemy import Engine
 
 from conftest import Run
-from hearing import change
 
 U = "u-trn2x64/d0"
 
@@ -43,7 +43,9 @@ def test_it_follows_through_a_restart_of_the_database(seeded: str, engine: Engin
         assert _next(process) == f"{U}/s0/c1"
         if engine.dialect.name == "postgresql":  # as a restart does
             with psycopg.connect(seeded, autocommit=True) as connection:
-                others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname"
+                others = (
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname"
+                )
                 connection.execute(f"{others} = current_database()".encode())
             engine.dispose()
         change(engine, f"{U}/s0/c2")

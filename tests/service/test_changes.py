@@ -1,17 +1,17 @@
 """GET /changes: each event once, in the order of the commits, whatever becomes of servers and readers."""
 
 import asyncio
-import subprocess
+import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hearing import Hearing, change, served
 from sqlalchemy import Engine, text
 
 from conftest import Databases
-from hearing import Hearing, change, served
 from serving import serving
 from trninv.inventory import access
 from trninv.inventory.database import connect, writing
@@ -19,7 +19,14 @@ from trninv.inventory.revision import Revision
 from trninv.service import news
 from trninv.service.news import News
 
+if TYPE_CHECKING:
+    import subprocess
+
 U = "u-trn2x64/d0"
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    assert any(holds() for _ in range(1_000) if not threading.Event().wait(0.01))
 
 
 @pytest.fixture
@@ -130,12 +137,12 @@ def test_only_so_many_listen_and_who_leaves_makes_room(quiet: str) -> None:
     with Hearing(quiet), Hearing(quiet), Hearing(quiet) as third:
         assert (third.status, third.body()["errors"][0]["extensions"]["code"]) == (503, "BUSY")
         assert "retry-after: 1" in third.head
-    for _ in range(200):
+
+    def is_heard() -> bool:
         with Hearing(quiet) as again:
-            if again.status == 200:
-                return
-        threading.Event().wait(0.05)
-    raise AssertionError("nobody made room")
+            return again.status == 200
+
+    _until(is_heard)
 
 
 def test_listening_wants_a_token_and_ends_when_it_is_revoked(lite_copy: tuple[str, Engine]) -> None:
@@ -157,7 +164,7 @@ def test_listening_wants_a_token_and_ends_when_it_is_revoked(lite_copy: tuple[st
 def test_one_look_at_the_database_serves_all_who_listen(
     lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(news, "_SECONDS", 0.01)
+    monkeypatch.setattr(news, "SECONDS", 0.01)
     _, engine = lite_copy
     looks, reads = [0], [0]
 
@@ -180,8 +187,7 @@ def test_one_look_at_the_database_serves_all_who_listen(
     async def run() -> None:
         told = News(watch, read, Revision(engine))
         listeners = [asyncio.create_task(listen(told)) for _ in range(50)]
-        while looks[0] < 3:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(_until, lambda: looks[0] >= 3)
         for address in (f"{U}/s0/c0", f"{U}/s0/c1"):
             await asyncio.to_thread(change, engine, address)
         assert {tuple(heard) for heard, _ in await asyncio.gather(*listeners)} == {(1, 2)}
@@ -216,3 +222,39 @@ def test_a_service_that_stops_ends_what_it_tells(lite: str) -> None:
     with hearing:
         assert [*frame] == ["retry"] if (frame := next(iter(hearing), None)) else False
         assert list(hearing) == []
+
+
+def _subscribing(service: str, document: str, **headers: str) -> Hearing:
+    return Hearing(service, "/graphql", json.dumps({"query": document}).encode(), **headers)
+
+
+def test_a_subscription_tells_what_its_document_selects(lite_copy: tuple[str, Engine]) -> None:
+    url, engine = lite_copy
+    document = f'subscription {{ changes(scope: "{U}/s0") {{ event address after factor lastly: why takenAlong }} }}'
+    for address in ("trn1.2xlarge/d0/s0/c0", f"{U}/s0/c0"):
+        change(engine, address)
+    with served(url) as service, _subscribing(service, document, last_event_id="0") as hearing:
+        (heard,) = hearing.events(1)
+        change(engine, f"{U}/s1/c0")
+        change(engine, f"{U}/s0/c0", "up")
+        (again,) = hearing.events(1)
+    event = {"event": 2, "address": f"{U}/s0/c0", "after": "DOWN", "factor": None, "lastly": "so it goes"}
+    assert heard == {"data": {"changes": event | {"takenAlong": False}}, "id": "2", "named": "next"}
+    assert (again["id"], again["data"]["changes"]["after"]) == ("4", "UP")
+
+
+@pytest.mark.parametrize(
+    ("document", "headers", "says"),
+    [
+        ("{ clusters { totalCount } }", {}, "is for subscriptions"),
+        ("subscription { changes { event } }", {"accept": "application/json"}, "a subscription is a stream"),
+        ("subscription { changes { nothing } }", {}, "nothing"),
+        ('subscription { changes(scope: "nowhere") { event } }', {}, "nowhere"),
+        ("subscription { changes { event } }", {"last_event_id": "9"}, "there is no event 9"),
+    ],
+)
+def test_what_is_no_subscription_is_said(quiet: str, document: str, headers: dict[str, str], says: str) -> None:
+    with _subscribing(quiet, document, **headers) as refused:
+        (error,) = refused.body()["errors"]
+    assert "text/event-stream" not in refused.head
+    assert says in error["message"]

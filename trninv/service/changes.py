@@ -39,13 +39,8 @@ async def changes(request: Request) -> Response:
     return await listening(request, request.query_params.get("scope"), lambda change: change.frame)
 
 
-async def listening(request: Request, scope: str | None, tell: Tell, end: bytes = b"") -> Response:
+async def listening(request: Request, scope: str | None, tell: Tell) -> Response:
     """An answer that goes on as things change.
-
-    Parameters
-    ----------
-    end
-        What is told when the server ends it.
 
     Raises
     ------
@@ -78,7 +73,7 @@ async def listening(request: Request, scope: str | None, tell: Tell, end: bytes 
         at.listeners.release()
         raise
     at.news.begin(newest)
-    return _Listening(at, _told(request, position, within, tell, end))
+    return _Listening(at, _told(request, position, within, tell))
 
 
 def _asked(request: Request) -> int | None:
@@ -97,7 +92,7 @@ def _checked(number: int, oldest: int, newest: int) -> int:
     return number
 
 
-async def _told(request: Request, position: int, within: Within | None, tell: Tell, end: bytes) -> AsyncIterator[bytes]:
+async def _told(request: Request, position: int, within: Within | None, tell: Tell) -> AsyncIterator[bytes]:
     at = shared(request)
     seconds = at.settings.heartbeat
     yield b"retry: %d\n\n" % (1_000 + secrets.randbelow(2_000))  # not all at once after a restart
@@ -113,7 +108,6 @@ async def _told(request: Request, position: int, within: Within | None, tell: Te
             if not await _may_listen(request):
                 return
             yield b":\nid: %d\n\n" % position
-    yield end
 
 
 async def _may_listen(request: Request) -> bool:

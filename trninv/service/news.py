@@ -27,7 +27,7 @@ from trninv.inventory.revision import Revision
 
 T = TypeVar("T")
 
-_SECONDS: Final = 0.25
+SECONDS: Final = 0.25
 """Between two looks."""
 _PAGE: Final = 500
 """Events that are read at once."""
@@ -124,7 +124,7 @@ class News:
         try:
             return await self._read(_changes, self._revision.engine, number)
         except TrninvError:
-            await asyncio.sleep(_SECONDS)
+            await asyncio.sleep(SECONDS)
             return []
 
     async def _look(self) -> None:
@@ -143,7 +143,7 @@ class News:
                 self._came.set()
                 self._came = asyncio.Event()
             if len(found) < _PAGE:
-                await asyncio.sleep(_SECONDS)
+                await asyncio.sleep(SECONDS)
 
     def _new(self, seen: object, engine: Engine) -> tuple[object, list[Change]]:
         revision = self._revision.current()
