@@ -86,12 +86,16 @@ async def _heard(fleet: Fleet, listeners: int) -> float:
         while newest() <= number:
             time.sleep(SECONDS)
 
+    async def told(number: int) -> None:
+        while not await news.after(number, 60):
+            pass
+
     number = newest()
     for _ in range(max(listeners, 1)):
         news.begin(number)
     for turn in range(_TURNS):
         number = newest()
-        hear: list[Coroutine[Any, Any, object]] = [news.after(number, 60) for _ in range(listeners)]
+        hear: list[Coroutine[Any, Any, None]] = [told(number) for _ in range(listeners)]
         waiting = [asyncio.create_task(each) for each in hear or [asyncio.to_thread(ask, number)]]
         await asyncio.sleep(SECONDS * (1 + turn / _TURNS))  # anywhere between two looks
         began = time.perf_counter()
