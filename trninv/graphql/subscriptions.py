@@ -40,7 +40,7 @@ class Told:
     """What a subscription tells of each event; the same for all who send the same document. Its events are plain."""
 
     def __init__(self, schema: GraphQLSchema, operation: Operation, values: dict[str, Any]) -> None:
-        self._schema, self._values, self._operation = schema, values, operation
+        self._schema, self._values = schema, values
         self._document = DocumentNode(definitions=(operation.node, *operation.fragments.values()))
         self._known = OrderedDict[int, bytes]()
 

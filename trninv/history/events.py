@@ -50,7 +50,7 @@ class Event:
     clock_went_back: bool
 
     def fields(self) -> dict[str, Any]:
-        """By the names that GraphQL gives them; conditions in words."""
+        """By the names that GraphQL gives them, with values as the database has them."""
         found: dict[str, Any] = {}
         for name in self.__slots__:
             value = getattr(self, name)
