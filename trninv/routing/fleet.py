@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection, Engine
 
 from trninv import solvers
-from trninv.history.events import Event, events
 from trninv.history.moment import Moment, Time, moment
 from trninv.inventory import binding
 from trninv.inventory.address import chips_of, resolve
@@ -33,6 +32,7 @@ from trninv.routing.wiring import Wirings, domains_of, load
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from trninv.history.events import Event
     from trninv.routing.questions.bandwidth import BandwidthAnswer
     from trninv.routing.questions.bisection import BisectionAnswer
     from trninv.routing.questions.collectives import CollectivesAnswer
@@ -119,7 +119,7 @@ class Fleet:
         with self._wirings.reading() as reader:
             yield reader.connection
 
-    def events(self, scope: str | None = None, *, most: int = 50, **tests: Any) -> tuple[Event, ...]:
+    def events(self, scope: str | None = None, *, most: int = 50, **tests: Any) -> "tuple[Event, ...]":
         """The latest events of a place, of all it holds and of the links that end there, newest first.
 
         What a server took along is left out beside the server's own event.
@@ -137,6 +137,8 @@ class Fleet:
         AddressError, UnknownAddressError, LimitError, MomentError
 
         """
+        from trninv.history.events import events  # noqa: PLC0415 # it knows the catalog, which questions need not read
+
         with self.reading() as connection:
             return tuple(events(connection, scope, most=most, **tests))
 
