@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -158,7 +159,7 @@ def test_listening_wants_a_token_and_ends_when_it_is_revoked(lite_copy: tuple[st
             next(frames)
             with writing(engine) as connection:
                 access.revoke(connection, "read")
-            assert all("data" not in frame for frame in frames), "it ends"
+            assert len(list(islice(frames, 30))) < 30, "it ends"
 
 
 def test_one_look_at_the_database_serves_all_who_listen(
