@@ -1,20 +1,26 @@
 """The fleet as it was, beside the fleet as it is: in the middle of a history, with as much that is not up."""
 
+import asyncio
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine, func, select, text
 
 import postgres
 import trninv
 from bench.measure import NAME, Row, pairs, seconds, seeded
+from trninv.history.events import last
 from trninv.inventory import triggers
 from trninv.inventory.database import reading
 from trninv.inventory.schema import TABLES
 from trninv.routing.fleet import Fleet
 from trninv.routing.overview import overview
+from trninv.service.news import SECONDS, News
 
+_LISTENERS, _TURNS = 1_000, 8
 _ROUNDS, _PART = 125, 200
 """Rounds in which every 200th node goes down and comes up again: at Project Rainier, a million events."""
 
@@ -47,8 +53,63 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
         for what, ask in asked.items():
             then, now = (_warm(ask, of) for of in (past, fleet))
             yield Row(f"{what} in the middle of the history, {name}", then, now, "the fleet as it is")
+        yield from _listened(name, fleet)
         found = seconds(lambda: fleet.at(events // 3), 5)
         yield Row(f"which state a moment means, {name}", found, seconds(lambda: _chips(fleet), 1), "/chips")
+
+
+def _listened(name: str, fleet: Fleet) -> Iterator[Row]:
+    """From a commit until all who listen have heard of it, beside a loop that does nothing but ask."""
+    alone, (few, many) = _lag(fleet, 0), (_lag(fleet, listeners) for listeners in (1, _LISTENERS))
+    yield Row(f"from commit to a listener, {name}", few, alone, "a loop that asks as often")
+    yield Row(f"from commit to the last of {_LISTENERS:,} listeners, {name}", many, few, "to one listener")
+
+
+def _lag(fleet: Fleet, listeners: int) -> float:
+    return asyncio.run(_heard(fleet, listeners))
+
+
+async def _heard(fleet: Fleet, listeners: int) -> float:
+    """Mean seconds until everybody has heard; nobody but the loop itself where there are no listeners."""
+    engine, spent = fleet.engine, []
+
+    async def watch(find: Callable[[Engine], Any], /) -> Any:
+        return await asyncio.to_thread(find, engine)
+
+    news = News(watch, asyncio.to_thread, fleet.watched)
+
+    def newest() -> int:
+        with reading(engine) as connection:
+            return last(connection)
+
+    def ask(number: int) -> None:
+        while newest() <= number:
+            time.sleep(SECONDS)
+
+    async def told(number: int) -> None:
+        while not await news.after(number, 60):
+            pass
+
+    number = newest()
+    for _ in range(max(listeners, 1)):
+        news.begin(number)
+    for turn in range(_TURNS):
+        number = newest()
+        hear: list[Coroutine[Any, Any, None]] = [told(number) for _ in range(listeners)]
+        waiting = [asyncio.create_task(each) for each in hear or [asyncio.to_thread(ask, number)]]
+        await asyncio.sleep(SECONDS * (1 + turn / _TURNS))  # anywhere between two looks
+        began = time.perf_counter()
+        await asyncio.to_thread(_change, engine, turn)
+        await asyncio.gather(*waiting)
+        spent.append(time.perf_counter() - began)
+    for _ in range(max(listeners, 1)):
+        news.leave()
+    return sum(spent) / len(spent)
+
+
+def _change(engine: Engine, turn: int) -> None:
+    with engine.begin() as connection:
+        connection.execute(text(f"UPDATE link SET state = '{'up' if turn % 2 else 'down'}' WHERE id = 1"))  # noqa: S608
 
 
 def _run(engine: Engine, statements: Iterable[str]) -> None:

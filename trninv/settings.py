@@ -49,6 +49,10 @@ class Settings:
         Bytes at most in an answer to SQL.
     exports
         How many exports run at once.
+    listeners
+        How many may listen to changes at once, in one process.
+    heartbeat
+        Seconds after which who listens hears that nothing happened, and a token is looked at again.
     jobs
         Directory of the sweeps that were begun by GraphQL; by default one of the service's own, while it runs.
     compiled
@@ -73,6 +77,8 @@ class Settings:
     read_url: str = ""
     answer_bytes: int = 64 * 2**20
     exports: int = 4
+    listeners: int = 1_000
+    heartbeat: float = 15.0
     jobs: Path | None = None
     compiled: bool = True
 
@@ -155,6 +161,8 @@ _READ: Mapping[str, Callable[[str, str], Any]] = {
     "read_url": _postgresql,
     "answer_bytes": _number,
     "exports": _number,
+    "listeners": _number,
+    "heartbeat": _seconds,
     "jobs": _directory,
     "compiled": _switch,
 }

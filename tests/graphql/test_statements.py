@@ -39,6 +39,7 @@ NESTED = {
         "model { facts { value source { title } others { source { title } } } }",
         "links { nodes { a { address } } }",
         "server { address rack { address } }",
+        "lastChange { event } server { lastChange { event why } domain { lastChange { event } } }",
     ],
     f"links(first: $n, {WITHIN}) {{ nodes {{ %s }} }}": [
         "a { address }",

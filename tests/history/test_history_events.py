@@ -63,7 +63,7 @@ def test_from_when_to_when(lived: tuple[Engine, list[datetime]]) -> None:
 def test_what_changes_beneath_a_server_that_is_down_is_told_as_its_own(lived: tuple[Engine, list[datetime]]) -> None:
     engine, _ = lived
     with reading(engine) as connection:
-        found = {one.number: one for one in events(connection, f"{U}/s1/c5")}
+        found = {one.event: one for one in events(connection, f"{U}/s1/c5")}
     assert [(str(one.before), str(one.after)) for one in found.values()] == [("up", "maintenance"), ("up", "down")]
 
 

@@ -17,6 +17,7 @@ HALF = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
 class Hasty(Connection):
     seconds = 0.3
+    idle = 0.3
 
 
 async def answer(_scope: Any, _receive: Any, send: Any) -> None:
@@ -28,12 +29,12 @@ async def answer(_scope: Any, _receive: Any, send: Any) -> None:
 Use = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def connected(use: Use) -> None:
+def connected(use: Use, app: Callable[..., Awaitable[None]] = answer) -> None:
     """Use a connection to a server in this process."""
 
     async def run() -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            server = uvicorn.Server(uvicorn.Config(answer, lifespan="off", log_config=None, http=Hasty))
+            server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, http=Hasty))
             serving = asyncio.create_task(server.serve([listener]))
             reader, writer = await asyncio.open_connection(*listener.getsockname())
             async with asyncio.timeout(20):
@@ -63,6 +64,24 @@ def test_a_byte_now_and_then_does_not_help() -> None:
             await asyncio.wait([ended], timeout=Hasty.seconds / 10)
 
     connected(use)
+
+
+def test_who_takes_nothing_is_dropped() -> None:
+    heard = asyncio.Event()
+
+    async def endless(_scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(30):
+            await send({"type": "http.response.body", "body": b"x" * 1_000_000, "more_body": True})
+        assert (await receive())["type"] == "http.disconnect"
+        heard.set()
+
+    async def use(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HALF + b"\r\n")
+        await heard.wait()
+
+    connected(use, endless)
 
 
 def test_who_sends_in_time_has_time_for_the_answer_and_the_next_request() -> None:

@@ -35,7 +35,7 @@ _COMMANDS = {
     "drift": "drift",
     "adopt": "adopt",
     "set": "state",
-    "events": "state",
+    "events": "events",
     "show": "show",
     "facts": "show",
     "audit": "show",

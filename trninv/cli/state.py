@@ -1,13 +1,12 @@
-"""set, events: the condition of things, and who changed it when and why."""
+"""set: the condition of things."""
 
 import getpass
 
 import click
 
-from trninv.cli.output import MOST, format_option, rows, show
-from trninv.errors import LimitError, UsageError
-from trninv.history.events import events as listed
-from trninv.inventory.database import connect, reading, writing
+from trninv.cli.output import format_option, show
+from trninv.errors import UsageError
+from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import STATES
 from trninv.inventory.state import Condition, set_state
 
@@ -59,46 +58,3 @@ def set_(  # one parameter an option
             click.echo(f"{'it is' if len(addresses) == 1 else 'all are'} {condition} already")
 
     show(style, [{"address": c.address, "before": str(c.before), "after": str(c.after)} for c in made], table)
-
-
-@click.command()
-@click.argument("scope", required=False)
-@click.option("--since", metavar="TIME", help="None before: an ISO time with its zone.")
-@click.option("--until", metavar="TIME", help="None after.")
-@click.option("--last", default=50, show_default=True, metavar="N", help="How many, newest first.")
-@format_option
-@click.pass_obj
-def events(database: str, scope: str | None, since: str | None, until: str | None, last: int, style: str) -> None:
-    """Who set what to which state, when and why; newest first.
-
-    Of a place, with all that it holds and the links that end there. The number of an event is a time for --at.
-
-    \b
-    trninv events u-trn2x64/d0/s1 --since 2026-11-22T00:00:00Z
-    """
-    if not 1 <= last <= MOST:
-        raise LimitError(f"--last {last}: ask for 1 to {MOST:,}")
-    with connect(database) as engine, reading(engine) as connection:
-        found = [
-            {
-                "event": one.number,
-                "at": one.at,
-                "who": one.who,
-                "source": one.source,
-                "address": one.address,
-                "before": str(one.before),
-                "after": str(one.after),
-                "why": one.why,
-                "clockWentBack": one.clock_went_back,
-            }
-            for one in listed(connection, scope, since=since, until=until, most=last)
-        ]
-
-    def table() -> None:
-        headers = ["event", "at", "who", "source", "address", "before", "after", "why"]
-        rows(headers, ([each[header] for header in headers] for each in found))
-        for each in found:
-            if each["clockWentBack"]:
-                click.echo(f"the clock had gone back before event {each['event']}: numbers keep the order")
-
-    show(style, found, table)

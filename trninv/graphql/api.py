@@ -1,11 +1,12 @@
 """Runs documents: what is plain inventory by one compiled statement, the rest by the executor, side by side."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from typing import Any
+from weakref import WeakValueDictionary
 
 import orjson
 from anyio import CancelScope, fail_after, to_thread
@@ -46,6 +47,7 @@ from trninv.graphql.limits import Cost
 from trninv.graphql.response import Response, cause, failed, faulty, refused, told
 from trninv.graphql.rows import values_of
 from trninv.graphql.statements import Statements
+from trninv.graphql.subscriptions import Told
 from trninv.inventory.pinned import AsOf
 from trninv.inventory.schema import TOKEN_SCOPES_ALLOWED
 from trninv.routing.fleet import Fleet
@@ -154,6 +156,7 @@ class Api:
         )
         self._dialect = _named_parameters(fleet)
         self._readers = readers or Readers(fleet)
+        self._told = WeakValueDictionary[Hashable, Told]()
         self._of = {each: Statements(each.engine, each.watched) for each in {fleet, *self._readers.fleets}}
 
     async def run(
@@ -186,6 +189,34 @@ class Api:
                 clock.cancel()  # what still runs in a thread, of a field that failed or a client that left, stops
         return self._completed(response, asked.cost.value) if asked else response
 
+    async def subscribed(self, request: Request) -> tuple[Told, str | None] | Response:
+        """What a subscription tells, and of which scope; a refusal where it is none, or is wrong."""
+        with deadline.limit(self.settings.request_seconds):
+            try:
+                return await self.threads.preparing.run(self._subscribed, request)
+            except _Refused as refusal:
+                return refusal.response
+            except BusyError as error:
+                return refused(error)
+
+    def _subscribed(self, request: Request) -> tuple[Told, str | None]:
+        with _refusing():
+            text = self.documents.named(request.document) if request.document is not None else request.query or ""
+            operation = self.documents.operation(text, request.operation)
+            if not operation.listens:
+                raise RequestError("text/event-stream is for subscriptions: take application/json")
+            if request.at is not None:
+                raise RequestError("what is to come is of no other time: send a subscription without at")
+            if characters.refused(request.variables):
+                raise VariablesError(f"a variable {characters.SAYS}")
+            variables = operation.variables(request.variables)
+            operation.cost(variables).check(self.settings.max_cost)
+            (field,) = operation.fields(variables)  # as validation saw to
+            scope = operation.argument(field, "scope", variables)
+            key = text, operation.node.name and operation.node.name.value, orjson.dumps(request.variables)
+            told = self._told.get(key) or self._told.setdefault(key, Told(self._schema, operation, request.variables))
+            return told, None if scope is None else str(scope)
+
     async def _prepared(self, request: Request, scope: str, reads_only: bool) -> "_Asked":
         return await self.threads.preparing.run(self._asked, request, scope, reads_only)
 
@@ -208,6 +239,8 @@ class Api:
     def _operation(self, request: Request, scope: str, reads_only: bool) -> tuple[Operation, VariableValues]:
         text = self.documents.named(request.document) if request.document is not None else request.query or ""
         operation = self.documents.operation(text, request.operation)
+        if operation.listens:
+            raise RequestError("a subscription is a stream: POST it with Accept: text/event-stream")
         if not operation.reads and request.at is not None:
             raise RequestError("what was can't be changed: send a mutation without at")
         if not operation.reads and reads_only:

@@ -5,7 +5,7 @@ it in the order in which they stand in the arguments.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -16,8 +16,10 @@ from strawberry.utils.str_converters import to_snake_case as snake
 
 from trninv.errors import AddressError, FilterError, LimitError, nearest
 from trninv.graphql.scalars import UNITS
+from trninv.history.moment import written
 from trninv.inventory.address import Address, level_of, parse
 from trninv.inventory.fields import Field, Form, Kind
+from trninv.inventory.named import ends
 
 DEFAULT_PAGE = 100
 MAX_PAGE = 1000
@@ -38,10 +40,11 @@ TEXTS = (Form.TEXT, Form.WORD)
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """An address in a filter: its place's id is bound."""
+    """An address in a filter: its place's id is bound, or the address itself as the database has it."""
 
     address: str
     level: str
+    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,8 @@ class Asked:
         """
         tests: list[Any] = []
         short = {name: {"eq": given[name]} for name in _SHORT if given.get(name) is not None}
-        between = {name: given[name] for name in ("between",) if given.get(name) is not None}
-        wanted = {"and": [given.get("filter") or {}, short, between]}
+        more = {name: given[name] for name in _MORE if given.get(name) is not None}
+        wanted = {"and": [given.get("filter") or {}, short, more]}
         shape = _every(kind, wanted, tests, iter(range(MAX_TESTS)))
         order = tuple(_order(each) for each in given.get("orderBy") or ())
         size, backwards = size_of(given)
@@ -161,9 +164,9 @@ def _tests(kind: Kind, name: str, value: Any, values: list[Any], left: Iterator[
         yield "not", _every(kind, value, values, left)
     elif name in LEVELS and name not in {each.name for each in kind.fields}:
         yield _places(name, value, values)
-    elif name == "between":
-        yield _between(value, values)
-    elif name == "address":
+    elif name in _MORE:
+        yield _MORE[name](value, values)
+    elif name == "address" and kind.is_located:
         for test, wanted in _some(name, value).items():
             yield _addressed(kind, test, wanted, values)
     else:
@@ -196,6 +199,32 @@ def _between(given: Mapping[str, str], values: list[Any]) -> Shape:
         raise FilterError(f"between: a {wrong} has no links: name a chip, switch, NIC, server, rack, domain or cluster")
     values += [At(address, level) for address, level in zip(given.values(), levels, strict=True)]
     return "between", *levels
+
+
+def _of(address: str, values: list[Any]) -> Shape:
+    level = level_of(address)
+    named = ["--".join(ends(address)), "--".join(reversed(ends(address)))] if level == "link" else [address]
+    values += [At(each, level, by_name=level != "rack") for each in named]
+    return "of", level
+
+
+def _since(time: str, values: list[Any]) -> Shape:
+    values.append(written(time))
+    return "gte", "at"
+
+
+def _until(time: str, values: list[Any]) -> Shape:
+    values.append(written(time))
+    return "lte", "at"
+
+
+_MORE: Final[Mapping[str, Callable[[Any, list[Any]], Shape]]] = {
+    "between": _between,
+    "of": _of,
+    "since": _since,
+    "until": _until,
+}
+"""Arguments of links and events that are tests by themselves."""
 
 
 def _addressed(kind: Kind, test: str, wanted: Any, values: list[Any]) -> Shape:

@@ -9,8 +9,10 @@ from sqlalchemy import BindParameter, and_, bindparam, false, func, not_, or_, s
 
 from trninv.graphql.arguments import ALL, TEXTS, Page, Shape, field_of, signature
 from trninv.graphql.text import Writer
+from trninv.history.events import of_place
 from trninv.inventory.address import nodes_at
 from trninv.inventory.fields import Field, Form, Kind, Sql, in_cluster
+from trninv.inventory.happened import EVENT
 from trninv.inventory.schema import TABLES
 from trninv.inventory.template import Template
 
@@ -68,8 +70,8 @@ class _Conditions:
                 return not_(func.coalesce(self.of(part), false()))
             case ("within", level, number):
                 return self._within(level, number)
-            case ("between", one, other):
-                return self._between(one, other)
+            case ("between" | "of" as test, *levels):
+                return self._between(*levels) if test == "between" else self._of(*levels)
         return self._test(*shape)
 
     def _test(self, test: str, name: str, number: int = 1) -> Sql:
@@ -99,6 +101,10 @@ class _Conditions:
         at = [select(node.c.id).where(nodes_at(level, self.binder.take(self.kind.key))) for level in levels]
         ways = (select(link.c.id).where(link.c.a_id.in_(a), link.c.b_id.in_(b)) for a, b in (at, reversed(at)))
         return self.adapt(self.kind.key).in_(union_all(*ways))
+
+    def _of(self, level: str) -> Sql:
+        like = EVENT.c.id if level == "rack" else EVENT.c.address
+        return self.adapt(of_place(level, lambda: self.binder.take(like)))
 
     def beyond(self, looks: Page, *, after: bool) -> Sql:
         """That a row comes after, or before, the one of a cursor."""

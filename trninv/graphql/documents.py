@@ -31,6 +31,7 @@ from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 from trninv import characters
 from trninv.errors import DocumentError, RequestError, UnknownDocumentError, UsageError, VariablesError
 from trninv.graphql.compile import Outline
+from trninv.graphql.compile.selections import Selections
 from trninv.graphql.limits import Cost, cost
 from trninv.graphql.size import MAX_TOKENS, check
 
@@ -73,6 +74,11 @@ class Operation:
         """Whether it is a query."""
         return self.node.operation is OperationType.QUERY
 
+    @property
+    def listens(self) -> bool:
+        """Whether it is a subscription."""
+        return self.node.operation is OperationType.SUBSCRIPTION
+
     def variables(self, given: dict[str, Any]) -> VariableValues:
         """Variables coerced to their types.
 
@@ -97,10 +103,18 @@ class Operation:
         find = partial(cost, self.schema, self.node, self.fragments, variables)
         return _remembered(self._costs, _sizes(variables), find)
 
+    def fields(self, variables: VariableValues) -> list[FieldNode]:
+        """Its root fields."""
+        root = self.schema.get_root_type(self.node.operation)
+        assert root is not None
+        found = Selections(self.schema, self.fragments, variables).within(root, [self.node.selection_set])
+        return [nodes[0] for nodes in found.values()]
+
     def argument(self, node: FieldNode, name: str, variables: VariableValues) -> Any:
         """The value of an argument of one of its root fields."""
-        assert self.schema.query_type is not None
-        definition = self.schema.query_type.fields[node.name.value]
+        root = self.schema.get_root_type(self.node.operation)
+        assert root is not None
+        definition = root.fields[node.name.value]
         return get_argument_values(definition, node, variables)[name]
 
     def outline(self, variables: VariableValues) -> Outline:

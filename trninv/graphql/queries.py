@@ -60,6 +60,7 @@ LISTS = {
     "network_nodes": "network_node",
     "links": "link",
     "facts": "fact",
+    "events": "event",
 }
 """Lists of the Query type, and their kinds."""
 
@@ -70,7 +71,18 @@ _ABOUT: Final[Sequence[Offered]] = (
 )
 _MORE: Final[Mapping[str, Sequence[Offered]]] = {
     "facts": (*_ABOUT, ("disputed", bool, "Whether sources disagree on it; null: either.")),
+    "events": (
+        ("of", Address, "Only those of this place, of all that it holds and of the links that end there."),
+        ("since", str, "None before this time: an ISO time with its zone."),
+        ("until", str, "None after this time."),
+    ),
     "links": (("between", Between, "Only links that join these two places, in either direction."),),
+}
+_SAYS: Final = {
+    "events": (
+        "Every change of a part's state, page by page, the oldest first; last asks for the newest, and after an "
+        "endCursor for what has happened since. Within asOf: those that had happened; a whatIf makes none."
+    )
 }
 MAX_JOBS = 100_000
 """Of which a page is taken."""
@@ -80,7 +92,7 @@ MAX_IDS = 1_000
 
 def _list(name: str) -> StrawberryField:
     kind = KINDS[LISTS[name]]
-    says = f"Every {kind.name.replace('_', ' ')}, page by page."
+    says = _SAYS.get(name) or f"Every {kind.name.replace('_', ' ')}, page by page."
     return listed(kind, lambda info, _: Below(info.context, kind), says, _MORE.get(name, ()))
 
 
@@ -137,7 +149,7 @@ class Query(Questions):
         _list, ("clusters", "servers", "chips", "cores", "racks", "domains")
     )
     switches, nics, network_nodes, links = map(_list, ("switches", "nics", "network_nodes", "links"))
-    facts = _list("facts")
+    facts, events = map(_list, ("facts", "events"))
 
     @strawberry.field(
         description="Everything as it was at a time: states of parts and links, and what follows from them.",

@@ -6,15 +6,29 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Subquery, func, literal, or_, select, union_all
+from sqlalchemy import (
+    Connection,
+    RowMapping,
+    Subquery,
+    Text,
+    column,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+    values,
+)
 
 from trninv.errors import FilterError
 from trninv.graphql.arguments import Asked, At
 from trninv.graphql.conditions import Binder, conditions, cursor, directed, sort_keys
 from trninv.graphql.text import Writer
-from trninv.inventory.address import resolve, resolve_link
+from trninv.inventory.address import read, resolve, resolve_link
 from trninv.inventory.fields import Kind, Many, Sql, in_cluster, rows
+from trninv.inventory.happened import inside
 from trninv.inventory.kinds import KINDS
+from trninv.inventory.named import ends
 from trninv.inventory.schema import TABLES
 
 Row = RowMapping
@@ -110,7 +124,9 @@ def values_of(connection: Connection, values: Iterable[Any]) -> list[Any]:
     return [_id(connection, value) if isinstance(value, At) else value for value in values]
 
 
-def _id(connection: Connection, at: At) -> int:
+def _id(connection: Connection, at: At) -> int | str:
+    if at.by_name:
+        return "--".join(str(read(connection, end)) for end in ends(at.address))
     place = (resolve_link if at.level == "link" else resolve)(connection, at.address)
     if place.level != at.level:
         raise FilterError(f"{place.address} is a {place.level}, not a {at.level}")
@@ -147,7 +163,10 @@ def _parents(kind: Kind, among: Among, parents: Sequence[Any]) -> list[tuple[Sql
         return [(literal(0), [] if among is None else [kind.key.in_(among)])]
     if not among.on:
         return [(TABLES["cluster"].c.id, [or_(*(in_cluster(kind, kind.key, literal(key)) for key in parents))])]
-    return [(column, [column.in_(parents)]) for column in among.on]
+    if among.inside:
+        places = values(column("address", Text), name="places").data([(parent,) for parent in parents]).cte()
+        return [(places.c.address, [inside(among.on[0], places.c.address)])]
+    return [(of, [of.in_(parents)]) for of in among.on]
 
 
 def _by_parent(parents: Sequence[Any], found: Iterable[Row]) -> Found:

@@ -8,6 +8,7 @@ from strawberry.schema.config import StrawberryConfig
 from trninv.graphql.mutations import Mutation
 from trninv.graphql.queries import Query
 from trninv.graphql.scalars import SCALARS
+from trninv.graphql.subscriptions import Subscription
 from trninv.graphql.things import TYPES
 
 
@@ -17,6 +18,7 @@ def schema() -> strawberry.Schema:
     return strawberry.Schema(
         query=Query,
         mutation=Mutation,
+        subscription=Subscription,
         types=list(TYPES.values()),
         config=StrawberryConfig(scalar_map=SCALARS),
     )

@@ -1,19 +1,22 @@
 """What happened: the events of a place and of all that it holds, newest first."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select
+from sqlalchemy import Connection, and_, func, literal, literal_column, or_, select
 
-from trninv.history.moment import instant
-from trninv.inventory.address import Address, nodes_of, read, resolve
+from trninv.errors import LimitError
+from trninv.history.moment import written
+from trninv.inventory.address import level_of, nodes_at, read, resolve
+from trninv.inventory.fields import Sql
+from trninv.inventory.happened import EVENT, FIELDS, inside
 from trninv.inventory.named import ends
-from trninv.inventory.schema import NODE_KINDS, TABLES
-from trninv.inventory.state import Condition, condition_of, taken_along
+from trninv.inventory.schema import EVENT_SOURCES, NODE_KINDS, PART_KINDS, TABLES
+from trninv.inventory.state import PPM, Condition, taken_along
 
-_EVENT = TABLES["state_event"]
+_COLUMNS: Final = [field.sql.label(field.name) for field in FIELDS if field.name != "id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,89 +25,185 @@ class Event:
 
     Attributes
     ----------
-    number
-        Which one it is; numbers keep the order in which changes were made, whatever the clock said.
+    event
+        Its number; numbers keep the order in which changes were made, whatever the clock said.
     batch
-        The number of the first event of the same change; None of events before revision 0017, as is `source`.
+        The number of the first event of the same change; None of events before revision 0017, as are source and kind.
     before, after
         Its condition; of a part whose server is not up either, its own.
+    taken_along
+        Whether its server was changed, and took it along.
 
     """
 
-    number: int
+    event: int
     batch: int | None
     at: str
     who: str
     source: str | None
+    kind: str | None
     address: str
     before: Condition
     after: Condition
     why: str
+    taken_along: bool
     clock_went_back: bool
+
+    def fields(self) -> dict[str, Any]:
+        """By the names that GraphQL gives them, with values as the database has them."""
+        found: dict[str, Any] = {}
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, Condition):
+                factor = value.factor_ppm and value.factor_ppm / PPM
+                found |= {name: value.state, "factorBefore" if name == "before" else "factor": factor}
+            else:
+                first, *rest = name.split("_")
+                found[first + "".join(map(str.capitalize, rest))] = value
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which events; every test must hold.
+
+    Attributes
+    ----------
+    scope
+        A place: those of it, of all it holds and of the links that end there. What is gone still has its events.
+    since, until
+        Times with their zones.
+    kind, who, source
+        What the event has: one of PART_KINDS, a name, one of EVENT_SOURCES.
+    why
+        A text that is somewhere in the reason.
+    batch
+        The number of the first event of a change.
+
+    """
+
+    scope: str | None = None
+    since: str | datetime | None = None
+    until: str | datetime | None = None
+    kind: str | None = None
+    who: str | None = None
+    why: str | None = None
+    source: str | None = None
+    batch: int | None = None
+
+    def conditions(self, connection: Connection) -> Iterator[Sql]:
+        """In SQL. What a server took along is left out beside the server's own event.
+
+        Raises
+        ------
+        AddressError, UnknownAddressError
+        LimitError
+            There is no such kind or source.
+        MomentError
+            A time has no zone, or is yet to come.
+
+        """
+        level = None if self.scope is None else level_of(self.scope)
+        if level in (None, "cluster", "domain", "rack", "server"):
+            yield ~taken_along()
+        if self.scope is not None:
+            yield _of(connection, self.scope)
+        if self.since is not None:
+            yield EVENT.c.at >= written(self.since)
+        if self.until is not None:
+            yield EVENT.c.at <= written(self.until)
+        for name, known in (("kind", PART_KINDS), ("source", EVENT_SOURCES)):
+            if (value := getattr(self, name)) is not None and value not in known:
+                raise LimitError(f"{name} {value!r}: choose {', '.join(known[:-1])} or {known[-1]}")
+        for name in ("kind", "who", "source", "batch"):
+            if (value := getattr(self, name)) is not None:
+                yield EVENT.c[name] == value
+        if self.why is not None:
+            yield EVENT.c.why.contains(self.why, autoescape=True)
 
 
 def events(
-    connection: Connection,
-    scope: str | None = None,
-    *,
-    since: str | datetime | None = None,
-    until: str | datetime | None = None,
-    most: int = 50,
+    connection: Connection, scope: str | None = None, *, most: int = 50, after: int | None = None, **tests: Any
 ) -> Iterator[Event]:
-    """The latest events of a place, of all it holds and of the links that end there; of everything without one.
+    """The latest events, newest first; or the first ones after a number, oldest first.
 
-    What a server took along is left out beside the server's own event. What no longer exists still has its events.
+    Parameters
+    ----------
+    scope, tests
+        As `Wanted` has them.
 
     Raises
     ------
-    AddressError, UnknownAddressError
-    MomentError
-        A time has no zone, or is yet to come.
+    AddressError, UnknownAddressError, LimitError, MomentError
+        As `Wanted.conditions` says.
 
     """
-    query = select(_EVENT).order_by(_EVENT.c.id.desc()).limit(most)
-    if scope is None:
-        query = query.where(~taken_along())
-    elif len(parted := ends(scope)) > 1:
-        given = [str(read(connection, end)) for end in parted]
-        query = query.where(_EVENT.c.address.in_(["--".join(given), "--".join(reversed(given))]))
-    else:
-        query = query.where(*_within(connection, read(connection, scope)))
-    if since is not None:
-        query = query.where(_EVENT.c.at >= instant(since).isoformat(timespec="microseconds"))
-    if until is not None:
-        query = query.where(_EVENT.c.at <= instant(until).isoformat(timespec="microseconds"))
-    yield from map(_event, connection.execute(query))
+    query = select(*_COLUMNS).where(*Wanted(scope, **tests).conditions(connection)).limit(most)
+    newest_first = query.order_by(EVENT.c.id.desc())
+    found = newest_first if after is None else query.where(EVENT.c.id > after).order_by(EVENT.c.id)
+    yield from map(_event, connection.execute(found))
 
 
-def _within(connection: Connection, address: Address) -> Iterator[ColumnElement[bool]]:
-    if address.level in ("cluster", "domain", "rack", "server"):
-        yield ~taken_along()
-    if address.level == "rack":
-        yield _in_rack(connection, str(address))
-        return
-    inside = and_(_EVENT.c.address >= f"{address}/", _EVENT.c.address < f"{address}0")  # 0 comes after /
-    begins = and_(_EVENT.c.address >= f"{address}--", _EVENT.c.address < f"{address}-.")
-    ends = or_(*(_EVENT.c.address.like(f"%--{address}{rest}") for rest in ("", "/%")))
-    yield or_(_EVENT.c.address == str(address), inside, begins, and_(_EVENT.c.address.like("%--%"), ends))
+def every(connection: Connection, after: int, most: int) -> list[Event]:
+    """The first events after a number, oldest first, with what servers took along."""
+    query = select(*_COLUMNS).where(EVENT.c.id > after).order_by(EVENT.c.id).limit(most)
+    return [_event(row) for row in connection.execute(query)]
 
 
-def _in_rack(connection: Connection, address: str) -> ColumnElement[bool]:
-    """Servers are not named by their rack: what is in it now is looked up."""
-    place, node, server, link = resolve(connection, address), TABLES["node"], TABLES["server"], TABLES["link"]
-    nodes = select(node.c.id).where(nodes_of(place))
-    parts = {
-        ("server",): select(server.c.id).where(server.c.rack_id == place.id),
-        NODE_KINDS: nodes,
-        ("link",): select(link.c.id).where(or_(link.c.a_id.in_(nodes), link.c.b_id.in_(nodes))),
-    }
-    return or_(*(and_(_EVENT.c.kind.in_(kinds), _EVENT.c.part_id.in_(ids)) for kinds, ids in parts.items()))
+def last(connection: Connection) -> int:
+    """The number of the newest event; 0: there is none."""
+    return connection.scalar(select(func.max(EVENT.c.id))) or 0
+
+
+def _of(connection: Connection, scope: str) -> Sql:
+    """`of_place`, of an address whose form was read."""
+    level = level_of(scope)
+    if level == "rack":
+        return of_place(level, lambda: literal(resolve(connection, scope).id))
+    named = ["--".join(str(read(connection, end)) for end in each) for each in (ends(scope), ends(scope)[::-1])]
+    return of_place(level, lambda: literal(named.pop()))
+
+
+def of_place(level: str, take: Callable[[], Sql]) -> Sql:
+    """Of a place, of all it holds and of the links that end there.
+
+    Parameters
+    ----------
+    take
+        Gives the address; of a link that from either end; of a rack its id, for servers are not named by their rack.
+
+    """
+    place = take()
+    if level == "link":
+        return EVENT.c.address.in_([place, take()])
+    if level == "rack":
+        return _in_rack(place)
+    ends_there = or_(*(EVENT.c.address.like(literal_column("'%--'") + place + rest) for rest in _BELOW))
+    return or_(inside(EVENT.c.address, place), and_(EVENT.c.address.like(literal_column("'%--%'")), ends_there))
+
+
+_BELOW: Final[tuple[Sql, ...]] = (literal_column("''"), literal_column("'/%'"))
+
+
+def _in_rack(rack: Sql) -> Sql:
+    """What is in it now."""
+    node, server, link = (TABLES[name] for name in ("node", "server", "link"))
+    nodes = select(node.c.id).where(nodes_at("rack", rack))
+    parts = [
+        (("server",), select(server.c.id).where(server.c.rack_id == rack)),
+        (NODE_KINDS, nodes),
+        (("link",), select(link.c.id).where(or_(link.c.a_id.in_(nodes), link.c.b_id.in_(nodes)))),
+    ]
+    return or_(*(and_(EVENT.c.kind.in_(list(map(_word, kinds))), EVENT.c.part_id.in_(ids)) for kinds, ids in parts))
+
+
+def _word(kind: str) -> Sql:
+    return literal_column(f"'{kind}'")
 
 
 def _event(row: Any) -> Event:
-    before, after = Condition(row.before, row.factor_ppm_before), condition_of(row)
-    if before == after:  # only what it would be without its server has changed
-        before = Condition(row.own_before, row.own_factor_ppm_before) if row.own_before else before
-        after = condition_of(row, "own_") if row.own_state else after
-    said = row.at, row.who, row.source, row.address
-    return Event(row.id, row.batch, *said, before, after, row.why, row.clock_went_back)
+    values = dict(row._mapping)  # noqa: SLF001 # SQLAlchemy's public name for it
+    factors = values.pop("factor_before"), values.pop("factor")
+    before, after = map(Condition, (values.pop("before"), values.pop("after")), factors)
+    values |= {name: bool(values[name]) for name in ("taken_along", "clock_went_back")}
+    return Event(**values, before=before, after=after)

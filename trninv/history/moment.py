@@ -96,6 +96,18 @@ def instant(given: str | datetime) -> datetime:
     return time
 
 
+def written(given: str | datetime) -> str:
+    """A time as events have it.
+
+    Raises
+    ------
+    MomentError
+        As `instant` says.
+
+    """
+    return _text(instant(given))
+
+
 def _numbered(connection: Connection, number: int) -> Moment:
     last = connection.scalar(select(func.max(_EVENT.c.id))) or 0
     if not 0 <= number <= last:

@@ -10,8 +10,10 @@ from trninv.inventory.rules import RULES, SEVERITY_MEANINGS
 from trninv.inventory.schema import (
     CONFIDENCE_MEANINGS,
     ENDING_MEANINGS,
+    EVENT_SOURCE_MEANINGS,
     HOW_MEANINGS,
     LINK_SCOPE_MEANINGS,
+    PART_KIND_MEANINGS,
     STATE_MEANINGS,
     TOKEN_SCOPE_MEANINGS,
     TRAY_KIND_MEANINGS,
@@ -55,6 +57,8 @@ DIFFERENCE: Final = Enumeration("Disagreement", "What facts of one number differ
 COMPUTE_TYPE: Final = Enumeration("ComputeType", "A type of operation, by its number format.", _compute_types)
 TOKEN_SCOPE: Final = Enumeration("TokenScope", "What a bearer token allows.", lambda: TOKEN_SCOPE_MEANINGS)
 
+EVENT_SOURCE: Final = Enumeration("EventSource", "Where a change of state came from.", lambda: EVENT_SOURCE_MEANINGS)
+PART_KIND: Final = Enumeration("PartKind", "A kind of part that has a state.", lambda: PART_KIND_MEANINGS)
 BINDING_HOW: Final = Enumeration("BindingHow", "How it is known which instance stands in a slot.", lambda: HOW_MEANINGS)
 CONFIDENCE: Final = Enumeration("Confidence", "How sure a binding is.", lambda: CONFIDENCE_MEANINGS)
 BINDING_ENDING: Final = Enumeration("BindingEnding", "Why a binding ended.", lambda: ENDING_MEANINGS)

@@ -116,6 +116,8 @@ class Many:
         Of the thing.
     but
         A column of the others that must not equal the thing's id.
+    inside
+        Whether ``on`` and ``key`` are addresses, and the others those of the place and of what it holds.
 
     """
 
@@ -126,6 +128,7 @@ class Many:
     says: str
     paged: bool = True
     but: Sql | None = None
+    inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from trninv.inventory.enumerations import (
     WIRING,
 )
 from trninv.inventory.fields import Enumeration, Field, Form, Kind, Many, One, Sql
+from trninv.inventory.happened import EVENT, history_of
+from trninv.inventory.happened import FIELDS as OF_EVENT
 from trninv.inventory.record import compute_column
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import carried_in_sql, searched_in_sql
@@ -127,6 +129,13 @@ def _facts_of(subject: Sql, says: str) -> Many:
     return Many("facts", "fact", (_fact.c.subject,), subject, says, paged=False)
 
 
+_LAST: Final[dict[str, One]] = {}
+_EVENTS: Final[dict[str, Many]] = {}
+for _of in ("domain", "server", "chip", "switch", "nic", "network_node"):
+    _LAST[_of], _EVENTS[_of] = history_of(address_of(_of), holds=_of in ("domain", "server"))
+_link_address = words(address_of_node(_link.c.a_id), "--", address_of_node(_link.c.b_id))
+_LAST["link"], _EVENTS["link"] = history_of(_link_address)
+
 _CHIP_JOINS: dict[FromClause, tuple[Sql, bool]] = {
     _node: (_node.c.id == _chip.c.id, False),
     _server: (_server.c.id == _chip.c.server_id, False),
@@ -185,8 +194,9 @@ KINDS: Final[Mapping[str, Kind]] = {
                 Field("model", Form.TEXT, _domains.c.name, "The vendor's name of its kind.", known=_known("domain")),
                 _enum("wiring", WIRING, _domains.c.wiring, "The pattern in which its chips are wired."),
             ),
-            (_TO_CLUSTER,),
+            (_TO_CLUSTER, _LAST["domain"]),
             (
+                _EVENTS["domain"],
                 Many("servers", "server", (_server.c.domain_id,), _domain.c.id, "Its servers, rack by rack."),
                 Many("switches", "switch", (_node.c.domain_id,), _domain.c.id, "Its switches."),
                 Many("links", "link", (_link.c.domain_id,), _domain.c.id, "Its links, those to NICs included."),
@@ -246,8 +256,9 @@ KINDS: Final[Mapping[str, Kind]] = {
                     fact=(_servers.c.slug, "host_memory"),
                 ),
             ),
-            (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK),
+            (_TO_CLUSTER, _TO_DOMAIN, _TO_RACK, _LAST["server"]),
             (
+                _EVENTS["server"],
                 Many("chips", "chip", (_chip.c.server_id,), _server.c.id, "Its chips, by device number."),
                 Many("nics", "nic", (_nic.c.server_id,), _server.c.id, "Its EFA devices."),
                 Many("trays", "tray", (_tray.c.server_id,), _server.c.id, "Its trays, head trays first.", paged=False),
@@ -291,8 +302,9 @@ KINDS: Final[Mapping[str, Kind]] = {
                     null=True,
                 ),
             ),
-            (*_IN_SERVER, One("model", ("chip_model",), _chips.c.id, "Its model.")),
+            (*_IN_SERVER, One("model", ("chip_model",), _chips.c.id, "Its model."), _LAST["chip"]),
             (
+                _EVENTS["chip"],
                 Many("cores", "core", (_core.c.chip_id,), _chip.c.id, "Its physical cores."),
                 _links_of(_chip),
             ),
@@ -357,8 +369,9 @@ KINDS: Final[Mapping[str, Kind]] = {
                     null=True,
                 ),
                 One("model", ("switch_model",), _switch.c.switch_model_id, "Its model, if one is named.", null=True),
+                _LAST["switch"],
             ),
-            (_links_of(_switch),),
+            (_links_of(_switch), _EVENTS["switch"]),
             "first_node_id",
             {"domain": _domain.c.id, "server": _switch.c.server_id, "rack": _rack.c.id},
             {"cluster": _cluster.c.slug, "model": _domains.c.slug, "state": _node.c.state},
@@ -386,8 +399,8 @@ KINDS: Final[Mapping[str, Kind]] = {
                     fact=(_nic_subject, "bandwidth"),
                 ),
             ),
-            _IN_SERVER,
-            (_links_of(_nic),),
+            (*_IN_SERVER, _LAST["nic"]),
+            (_links_of(_nic), _EVENTS["nic"]),
             "first_node_id",
             _WITHIN_SERVER,
             {"cluster": _cluster.c.slug, "model": _servers.c.slug, "state": _node.c.state},
@@ -416,8 +429,8 @@ KINDS: Final[Mapping[str, Kind]] = {
                     null=True,
                 ),
             ),
-            (_TO_CLUSTER,),
-            (_links_of(_above),),
+            (_TO_CLUSTER, _LAST["network_node"]),
+            (_links_of(_above), _EVENTS["network_node"]),
             "first_node_id",
             {},
             {"cluster": _cluster.c.slug, "state": _node.c.state},
@@ -437,7 +450,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             },
             (
                 _id(_link),
-                _address(words(address_of_node(_link.c.a_id), "--", address_of_node(_link.c.b_id))),
+                _address(_link_address),
                 *_condition(_link),
                 Field(
                     "bandwidth",
@@ -482,13 +495,15 @@ KINDS: Final[Mapping[str, Kind]] = {
                     "The scale-up domain it belongs to; null between two network nodes.",
                     null=True,
                 ),
+                _LAST["link"],
             ),
-            (_facts_of(_links.c.slug, "What documents say of links of its kind."),),
+            (_facts_of(_links.c.slug, "What documents say of links of its kind."), _EVENTS["link"]),
             "first_link_id",
             {"domain": _link.c.domain_id},
             {"cluster": _cluster.c.slug, "model": _links.c.slug, "state": _link.c.state},
             {"bandwidth": _link.c.bandwidth_bytes_per_s},
         ),
+        Kind("event", "Event", "A change of a part's state.", EVENT, {}, OF_EVENT),
         Kind(
             "tray",
             "Tray",

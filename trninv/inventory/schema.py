@@ -75,7 +75,15 @@ TOKEN_SCOPES_ALLOWED: Final[Mapping[str, frozenset[str]]] = {
 """What wants one of these scopes is allowed to a token of which."""
 
 NODE_KINDS = ("chip", "switch", "nic", "network_node")
-PART_KINDS = ("server", *NODE_KINDS, "link")
+PART_KIND_MEANINGS: Final[Mapping[str, str]] = {
+    "server": "A server, which takes its chips, NICs and switches along.",
+    "chip": "A chip.",
+    "switch": "A switch.",
+    "nic": "An EFA device.",
+    "network_node": "A network node of the EFA fabric.",
+    "link": "A link.",
+}
+PART_KINDS = tuple(PART_KIND_MEANINGS)
 EVENT_SOURCE_MEANINGS: Final[Mapping[str, str]] = {
     "command": "The command line.",
     "api": "The GraphQL API.",

@@ -20,6 +20,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    false,
     func,
     insert,
     literal_column,
@@ -224,11 +225,19 @@ def set_state(
 
 
 def taken_along() -> ColumnElement[bool]:
-    """Whether a row of ``state_event`` is of a part of a server that was changed with it."""
+    """Whether a row of ``state_event`` is of a part of a server that was changed with it.
+
+    The server's event is looked for by its address, which has few, not by the batch, which may have a whole fleet's.
+    """
     event, server = TABLES["state_event"], TABLES["state_event"].alias("of_server")
-    inside = func.substr(event.c.address, 1, func.length(server.c.address) + 1) == server.c.address + "/"
-    with_it = select(server.c.id).where(server.c.batch == event.c.batch, server.c.kind == "server", inside)
-    return and_(event.c.kind.in_(NODE_KINDS), with_it.exists())
+    of_server: ColumnElement[str] = event.c.address
+    for last in ("0123456789", "abcdefghijklmnopqrstuvwxyz", "/"):  # of SERVER/c15
+        of_server = func.rtrim(of_server, literal_column(f"'{last}'"))
+    is_same = server.c.batch + literal_column("0") == event.c.batch
+    is_server = func.coalesce(server.c.kind, literal_column("''")) == literal_column("'server'")
+    with_it = select(server.c.id).where(server.c.address == of_server, is_same, is_server).correlate_except(server)
+    is_node = event.c.kind.in_([literal_column(f"'{kind}'") for kind in NODE_KINDS])
+    return and_(func.coalesce(is_node, false()), with_it.exists())
 
 
 def _set(connection: Connection, place: Place, condition: Condition, *, only_carrying: bool) -> Change:

@@ -33,6 +33,7 @@ from trninv.routing.wiring import Wirings, domains_of, load
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from trninv.history.events import Event
     from trninv.routing.questions.bandwidth import BandwidthAnswer
     from trninv.routing.questions.bisection import BisectionAnswer
     from trninv.routing.questions.collectives import CollectivesAnswer
@@ -118,6 +119,29 @@ class Fleet:
         """A connection for looking at the tables."""
         with self._wirings.reading() as reader:
             yield reader.connection
+
+    def events(self, scope: str | None = None, *, most: int = 50, **tests: Any) -> "tuple[Event, ...]":
+        """The latest events of a place, of all it holds and of the links that end there, newest first.
+
+        What a server took along is left out beside the server's own event.
+
+        Parameters
+        ----------
+        most
+            How many.
+        tests
+            since, until, kind, who, why, source, batch, as `trninv.history.events.Wanted` has them; after: the number
+            of an event, for the first ones after it, oldest first.
+
+        Raises
+        ------
+        AddressError, UnknownAddressError, LimitError, MomentError
+
+        """
+        from trninv.history.events import events  # noqa: PLC0415 # it knows the catalog, which questions need not read
+
+        with self.reading() as connection:
+            return tuple(events(connection, scope, most=most, **tests))
 
     def close(self) -> None:
         """Close the database; that of a scenario, of one state or of a moment is its fleet's, and stays open."""

@@ -10,7 +10,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from trninv.errors import TrninvError
-from trninv.service import chips, explorer, export, failures, graphql, health, observations, reports, sql
+from trninv.service import changes, chips, explorer, export, failures, graphql, health, observations, reports, sql
 from trninv.service.arrival import Arrival
 from trninv.service.middleware import Guard, Hosts, Texts
 from trninv.service.shared import Shared
@@ -19,7 +19,7 @@ from trninv.settings import Settings
 GZIP_FROM = 1_000
 """Bytes of an answer that is worth compressing."""
 
-_SERVED = (graphql, explorer, chips, health, reports, sql, export, observations)
+_SERVED = (graphql, explorer, changes, chips, health, reports, sql, export, observations)
 _THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -31,6 +31,7 @@ def app(url: str | None = None, settings: Settings | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
+        shared.news.end()
         shared.close()
 
     made = Starlette(

@@ -1,4 +1,4 @@
-"""Connections whose clients send the head of each request in time; its body is `trninv.service.arrival`'s.
+"""Connections that send heads and take answers in time; bodies are `trninv.service.arrival`'s.
 
 The head of an answer leaves together with its body: each packet wakes the client once more.
 """
@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+ENDING: Final = "trninv.ending"
+"""In the scope of an answer that has no end: what ends it when the server stops."""
 SMALL: Final = 4_096
 """Bytes that wait for those that follow them at once."""
 
@@ -45,6 +47,10 @@ class Together(asyncio.Transport):
         self.flush()
         self._transport.close()
 
+    def abort(self) -> None:
+        self._taken()
+        self._transport.abort()
+
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 
@@ -59,13 +65,18 @@ class Together(asyncio.Transport):
 
 
 class Connection(H11Protocol):
-    """uvicorn's, closed where a head is not whole after some seconds, however often a byte of it comes."""
+    """uvicorn's, closed where a head is not whole after some seconds, however often a byte of it comes.
+
+    And where a client takes nothing of its answer for some time, although little waits for it.
+    """
 
     seconds: ClassVar[float] = 10.0
+    idle: ClassVar[float] = 30.0
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._late: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
         super().connection_made(transport)
@@ -78,7 +89,25 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
+        self._flows()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """More waits for the client than is kept for it."""
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self.idle, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It has taken that."""
+        self._flows()
+        super().resume_writing()
+
+    def shutdown(self) -> None:
+        """End what would not end by itself."""
+        super().shutdown()
+        scope: dict[str, Any] = dict(self.scope or {})
+        if end := scope.get(ENDING):
+            end()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP; of an answer that may have no body, as HEAD's, only the head is sent."""
@@ -92,6 +121,11 @@ class Connection(H11Protocol):
             self._stop()
         elif self._late is None:
             self._late = self.loop.call_later(self.seconds, self.timeout_keep_alive_handler)
+
+    def _flows(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def _stop(self) -> None:
         if self._late is not None:

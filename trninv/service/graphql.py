@@ -1,15 +1,21 @@
 """/graphql: the API, and GraphiQL for a browser."""
 
+from typing import Final
+
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from trninv.errors import RequestError
+from trninv.graphql.response import Response as DocumentResponse
 from trninv.graphql.statements import counted
 from trninv.service import wire
 from trninv.service.access import holder
+from trninv.service.changes import MEDIA, listening
 from trninv.service.explorer import WEB
 from trninv.service.shared import Shared, shared
+
+_NEXT: Final = b"id: %d\nevent: next\ndata: %b\n\n"
 
 
 async def graphql(request: Request) -> Response:
@@ -17,6 +23,8 @@ async def graphql(request: Request) -> Response:
     at, speaks = shared(request), wire.accepts_graphql(request.headers)
     if request.method == "GET" and _wants_page(at, request):
         return FileResponse(WEB / "graphiql.html")
+    if request.method == "POST" and MEDIA in request.headers.get("accept", ""):
+        return await _subscribed(request)
     if wire.unacceptable(request.headers):
         return wire.refusal(RequestError(f"take application/json or {wire.GRAPHQL}"), 406, graphql=speaks)
     who = await holder(request, "read")
@@ -48,6 +56,17 @@ async def graphql(request: Request) -> Response:
     for failure in answer.failures:
         at.failed(request, failure)
     return wire.sent(answer, graphql=speaks, etag=None if answer.code else etag)
+
+
+async def _subscribed(request: Request) -> Response:
+    """A stream of changes (GraphQL over SSE, distinct connections); it ends without complete, for it has no end."""
+    await holder(request, "read")
+    found = await shared(request).api.subscribed(await wire.asked(request))
+    if isinstance(found, DocumentResponse):
+        request.state.code = found.code
+        return wire.sent(found, graphql=True)
+    told, scope = found
+    return await listening(request, scope, lambda each: _NEXT % (each.number, told.of(each.event)))
 
 
 def _wants_page(at: Shared, request: Request) -> bool:

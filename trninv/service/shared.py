@@ -27,6 +27,7 @@ from trninv.inventory.database import engine_of, keep_log
 from trninv.inventory.standby import only_current
 from trninv.inventory.urls import parsed
 from trninv.routing.readers import Readers
+from trninv.service.news import News
 from trninv.service.telemetry import Metrics, count_statements, logger
 from trninv.settings import Settings
 
@@ -46,6 +47,8 @@ class Shared:
         Where what only reads goes.
     exports
         How many exports may begin besides those that run.
+    listeners, news
+        How many may begin to listen besides those that do, and what they hear.
     process
         Tells this process from every other, for what must not be taken for another's.
 
@@ -65,6 +68,8 @@ class Shared:
         if settings.sql_url and self._is_on_postgresql:
             self.readers.logins = {each.engine: self._login(each.engine) for each in self.readers.fleets}
         self.exports = Semaphore(settings.exports, max_value=settings.exports)
+        self.listeners = Semaphore(settings.listeners, max_value=settings.listeners)
+        self.news = News(self.watch, self.read, self.fleet.watched)
         self.process = secrets.token_hex(8)
         for each in self.readers.fleets:
             count_statements(each.engine)

@@ -14,6 +14,7 @@ from trninv.graphql.compile.selections import Nodes
 from trninv.graphql.conditions import Binder
 from trninv.graphql.text import NULL
 from trninv.inventory.fields import Field, Form, Kind, Many, One, Sql, in_cluster
+from trninv.inventory.happened import inside
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.schema import TABLES
 
@@ -84,6 +85,8 @@ class Objects(Builder):
         def below(inner: Scope) -> list[Sql]:
             if not many.on:
                 return [in_cluster(child, inner.key, key)]
+            if many.inside:
+                return [inside(inner.adapt(many.on[0]), key)]
             other = [] if many.but is None else [inner.adapt(many.but) != own]
             return [or_(*(inner.adapt(column) == key for column in many.on)), *other]
 

@@ -1,0 +1,61 @@
+"""The Subscription type: changes as they come, each as a document selects it."""
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any, Final
+
+import orjson
+import strawberry
+from graphql import DocumentNode, ExecutionResult, GraphQLSchema, execute
+
+from trninv.errors import InternalError
+from trninv.graphql.context import AppInfo
+from trninv.graphql.documents import Operation
+from trninv.graphql.scalars import Address
+from trninv.graphql.things import made
+from trninv.history.events import Event
+
+_REMEMBERED: Final = 64
+"""Of the events that a document was told of."""
+
+
+@strawberry.type(description="Hear what happens as it happens: POST with Accept: text/event-stream.")
+class Subscription:
+    @strawberry.subscription(
+        description="Each change of a part's state, from now on or after the event that Last-Event-ID names."
+    )
+    async def changes(
+        self,
+        info: AppInfo,  # noqa: ARG002 # strawberry's
+        scope: Annotated[  # noqa: ARG002 # the service narrows what it tells
+            Address | None,
+            strawberry.argument(description="Only of this place, of all that it holds and of links that end there."),
+        ] = None,
+    ) -> AsyncGenerator[Annotated["Event", strawberry.lazy("trninv.graphql.things")], None]:
+        raise InternalError("the service tells the changes")
+        yield
+
+
+class Told:
+    """What a subscription tells of each event; the same for all who send the same document. Its events are plain."""
+
+    def __init__(self, schema: GraphQLSchema, operation: Operation, values: dict[str, Any]) -> None:
+        self._schema, self._values = schema, values
+        self._document = DocumentNode(definitions=(operation.node, *operation.fragments.values()))
+        self._known = OrderedDict[int, bytes]()
+
+    def of(self, event: Event) -> bytes:
+        """The answer's JSON."""
+        if (found := self._known.get(event.event)) is None:
+            found = self._known[event.event] = self._made(event)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return found
+
+    def _made(self, event: Event) -> bytes:
+        row = {name: getattr(event, name) for name in Event.__slots__}
+        row |= {"id": event.event, "before": event.before.state, "factor_before": event.before.factor_ppm}
+        row |= {"after": event.after.state, "factor": event.after.factor_ppm}
+        found = execute(self._schema, self._document, made("event", row), variable_values=self._values)
+        assert isinstance(found, ExecutionResult)
+        return orjson.dumps(found.formatted)
