@@ -27,7 +27,7 @@ from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.question import Question
 from trninv.routing.questions import find
 from trninv.routing.scenario import Scenario
-from trninv.routing.wiring import Wirings, domains_of, load
+from trninv.routing.wiring import Reader, Wirings, domains_of, load
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -64,7 +64,7 @@ class Fleet:
         self._scenario: Scenario | None = None
         self._state: State | None = None
         self._present: Fleet | None = None
-        self._past = OrderedDict[Moment, Fleet]()
+        self._past = OrderedDict[Moment, Self]()
 
     def __enter__(self) -> Self:
         return self
@@ -118,6 +118,12 @@ class Fleet:
         with self._wirings.reading() as reader:
             yield reader.connection
 
+    @contextmanager
+    def wirings(self) -> Iterator[Reader]:
+        """What reads wirings of one state."""
+        with self._wirings.reading() as reader:
+            yield reader
+
     def close(self) -> None:
         """Close the database; that of a scenario, of one state or of a moment is its fleet's, and stays open."""
         if self._state:
@@ -151,7 +157,7 @@ class Fleet:
         changed._scenario = Scenario.of(down, derate).beside(self._scenario)  # noqa: SLF001 # its own
         return changed
 
-    def at(self, time: Time) -> "Fleet":
+    def at(self, time: Time) -> Self:
         """The same questions of the fleet as it was: the states of its parts at a time, or after an event.
 
         What was found of a moment is remembered for the next ones who ask of it. The database stays open when the
@@ -173,7 +179,7 @@ class Fleet:
             found = moment(connection, time)
         known = present._past  # noqa: SLF001 # its own
         if (past := known.pop(found, None)) is None:
-            past = Fleet(as_it_was(self.engine, found.event, found.time))
+            past = type(self)(as_it_was(self.engine, found.event, found.time))
             past._present = present
         known[found] = past
         if len(known) > MOST_MOMENTS:
