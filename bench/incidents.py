@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, select, text
@@ -9,7 +10,7 @@ from sqlalchemy import Connection, Engine, select, text
 import postgres
 import trninv
 from bench.measure import RAINIER, Row, seconds, seeded
-from trninv.inventory.database import reading, writing
+from trninv.inventory.database import writing
 from trninv.inventory.past import among_lost
 from trninv.inventory.schema import TABLES, is_not_up
 from trninv.inventory.state import Condition, set_state
@@ -35,7 +36,7 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
     with trninv.open(url) as fleet:
         _fail(fleet.engine, domains)
         for of, then in ((fleet, ""), (fleet.at(_middle(fleet)), ", half of that ago")):
-            plain, ours = seconds(lambda of=of: _plain(of), 3), seconds(lambda of=of: of.incidents(), 3)
+            plain, ours = seconds(partial(_plain, of), 3), seconds(of.incidents, 3)
             what = f"incidents{then}, {name}"
             yield Row(what, ours, plain, "what is not up", note=f"{len(fleet.incidents()):,} now")
             if domains >= RAINIER and not then:

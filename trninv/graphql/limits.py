@@ -33,7 +33,7 @@ SCAN: Final = 100
 _ASKED: Final = {"Scenario": 2}
 """How often a question is asked, if not once: of a scenario also of the baseline."""
 _SCANS: Final = frozenset(
-    {"totalCount", "aggregates", "bind", "bindings", "conflicts", "drift", "layout", "setState", "unbind"}
+    {"totalCount", "aggregates", "bind", "bindings", "conflicts", "drift", "incidents", "layout", "setState", "unbind"}
 )
 _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Server", "chips"): 16,
@@ -57,6 +57,7 @@ _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Query", "sources"): 64,
     ("Query", "conflicts"): 64,
     ("Query", "reports"): 32,
+    ("Impact", "domains"): 4,
     ("Path", "steps"): 32,
     ("PoolAnswer", "byHops"): 16,
     ("PoolRing", "reached"): 64,

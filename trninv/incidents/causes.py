@@ -1,27 +1,17 @@
 """What a part that is not up belongs to: a server for what is in it, an end for a link, else itself."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from trninv.incidents.model import IncidentRule, Key, Part
 
 
-def causes(parts: Sequence[Part], changes: Mapping[Key, int]) -> dict[Key, Part]:
-    """The part that each belongs to, by key.
-
-    A link with two ends that are not up belongs to the one whose own cause was changed first.
-
-    Parameters
-    ----------
-    changes
-        Number of the change by which each part was not up any more, where it is known.
-
-    """
+def causes(parts: Sequence[Part]) -> dict[Key, Part]:
+    """The part that each belongs to, by key; a link with two ends that are not up belongs to its first."""
     servers = {part.id: part for part in parts if part.kind == "server"}
     found = {part.key: servers.get(part.spot.server or 0, part) for part in parts if part.kind != "link"}
 
     def end(part: Part) -> Part:
-        lost = (found["node", each] for each in part.ends if ("node", each) in found)
-        return min(lost, key=lambda each: (changes.get(each.key, 0), each.key), default=part)
+        return next((found["node", each] for each in part.ends if ("node", each) in found), part)
 
     return found | {part.key: end(part) for part in parts if part.kind == "link"}
 

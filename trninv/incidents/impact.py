@@ -19,7 +19,7 @@ from trninv.routing.questions.pool import memory_of
 from trninv.routing.scope import Scope
 from trninv.routing.wiring import Reader, Restored, Wiring
 from trninv.solvers.bisection import bisect
-from trninv.units import Capacity
+from trninv.units import Bandwidth, Capacity
 
 _NODES: Final = 200
 """Nodes of the search tree of a bisection: few, so that there are bounds soon where no other way is exact."""
@@ -90,7 +90,7 @@ class _Able:
         return cls(
             chips=len(inside.ends),
             pool=_largest(reader.load([domain]), inside.ends),
-            bisection=Bounds(split.lower, split.upper),
+            bisection=Bounds(Bandwidth(split.lower), Bandwidth(split.upper)),
             all_gather=Bounds(gathered.lower, gathered.upper),
         )
 

@@ -2,12 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from trninv.incidents import places, reading, windows
 from trninv.incidents.beside import Beside, servers_in
@@ -24,11 +24,10 @@ from trninv.incidents.model import (
     severity,
 )
 from trninv.incidents.reading import Fault, Said
-from trninv.inventory.address import Place, locate
-from trninv.inventory.schema import PART_KINDS, STATES, TABLES
+from trninv.inventory.address import chips_of, locate
+from trninv.inventory.schema import PART_KINDS, STATES
 
 _WORST_FIRST: Final = tuple(reversed(IncidentSeverity))
-_CORE: Final = TABLES["core"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +62,9 @@ def incidents(connection: Connection, scope: str | None = None) -> list[Incident
     said = reading.said(connection, {event for part in parts for event in (part.fault, part.last) if event})
     found = list(_groups(connection, parts, said))
     if place is not None:
-        chip = connection.scalar(select(_CORE.c.chip_id).where(_CORE.c.id == place.id, place.level == "core"))
-        found = [group for group in found if any(places.is_at(part, place, chip) for part in group.members)]
+        if place.level == "core":
+            place = replace(place, level="chip", id=connection.scalar(chips_of(place)) or 0)
+        found = [group for group in found if any(places.is_at(part, place) for part in group.members)]
     said |= reading.said(connection, {group.first for group in found if group.first} - said.keys())
     beside = Beside.of(connection, (part for group in found for part in group.members))
     at = places.smallest(connection, [group.causes for group in found])
@@ -78,7 +78,7 @@ def _order(of: Incident) -> tuple[int, int, str]:
 
 def _groups(connection: Connection, parts: Sequence[Part], said: Mapping[int, Said]) -> Iterator[_Group]:
     change = {part.key: said[part.fault] for part in parts if part.fault}
-    cause = causes(parts, {key: each.change for key, each in change.items()})
+    cause = causes(parts)
     roots = {root.key: root for root in cause.values()}
     current = [Fault(change[key].change, change[key].at, key) for key in roots if key in change]
     firsts = windows.first_changes(
@@ -98,7 +98,7 @@ def _groups(connection: Connection, parts: Sequence[Part], said: Mapping[int, Sa
 
 
 def _incident(group: _Group, place: str | None, said: Mapping[int, Said], beside: Beside) -> Incident:
-    first, cause = said.get(group.first or 0), said.get(group.causes[0].fault or 0)
+    first, cause = said.get(group.first or 0), said.get(group.causes[0].last or 0)
     listed = [part.address for part in group.causes[:MOST_LISTED]]
     servers = dict.fromkeys(server for part in group.causes for server in servers_in(part.address))
     standing = [beside.standing[server] for server in servers if server in beside.standing]

@@ -45,12 +45,16 @@ def key_of(kind: str, number: int) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a part is: ids of what holds it; None where nothing of that level does."""
+    """Where a part is: ids of what holds it, None where nothing of that level does; and since which event it is known.
+
+    Events up to ``known_from`` are of what was there before.
+    """
 
     cluster: int
     domain: int | None = None
     rack: int | None = None
     server: int | None = None
+    known_from: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ class Incident:
     parts: Annotated[tuple[PartCount, ...], "What is not up, causes too, by kind and state."]
     staying: Annotated[int, "Parts beside the causes that are not up by themselves: to be brought back on their own."]
     since: Annotated[str | None, "When its first change was made, UTC; null where that is not known."]
-    who: Annotated[str | None, "Who took out the first of its causes."]
+    who: Annotated[str | None, "Who gave the first of its causes its state."]
     why: Annotated[str | None, "The reason given for that."]
     source: Annotated[str | None, "Where that came from: command, api, import, drift or sql."]
     last_change: Annotated[IncidentChange | None, "The last change of what is not up."]

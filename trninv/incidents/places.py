@@ -1,7 +1,7 @@
 """The smallest place that holds some parts, and whether a part is at or below a place."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 from sqlalchemy import Connection, Select, func, select
@@ -19,25 +19,22 @@ _At = tuple[str, int]
 
 
 def smallest(connection: Connection, groups: Sequence[Sequence[Part]]) -> list[str | None]:
-    """The address of the smallest place that holds each group's parts, that of a part that is alone; None: none does."""
+    """The address of the smallest place that holds a group's parts, that of a part alone; None: none does."""
     holding = [list(_common([part.spot for part in group])) for group in groups]
     both = {at for each in holding for at in each if at[0] in ("rack", "domain")}
     size = {level: _sizes(connection, level, {key for of, key in both if of == level}) for level in ("rack", "domain")}
     chosen = [min(each, key=lambda at: _rank(at, size), default=None) for each in holding]
     named = names(connection, {at for group, at in zip(groups, chosen, strict=True) if at and len(group) > 1})
-    return [
-        group[0].address if len(group) == 1 else at and named[at] for group, at in zip(groups, chosen, strict=True)
-    ]
+    return [group[0].address if len(group) == 1 else at and named[at] for group, at in zip(groups, chosen, strict=True)]
 
 
-def is_at(part: Part, place: Place, chip: int | None = None) -> bool:
-    """Whether a part is at or below a place, or is a link that ends there; ``chip``: the one that a core is of."""
+def is_at(part: Part, place: Place) -> bool:
+    """Whether a part is at or below a place, or is a link that ends there."""
     if place.level in _LEVELS:
         return any(getattr(spot, place.level) == place.id for spot in part.touches)
     if place.level == "link":
         return part.key == ("link", place.id)
-    node = place.id if chip is None else chip
-    return part.key == ("node", node) or node in part.ends
+    return part.key == ("node", place.id) or place.id in part.ends
 
 
 def _common(spots: Collection[Spot]) -> Iterator[_At]:
@@ -47,19 +44,18 @@ def _common(spots: Collection[Spot]) -> Iterator[_At]:
             yield level, *ids
 
 
-def _rank(at: _At, size: dict[str, Counter[int]]) -> tuple[float, int]:
+def _rank(at: _At, size: Mapping[str, Mapping[int, int]]) -> tuple[float, int]:
     level, key = at
-    servers = {"server": 0.0, "cluster": float("inf")}.get(level, float(size.get(level, Counter())[key]))
+    servers = size[level][key] if level in size else 0 if level == "server" else inf
     return servers, -_LEVELS.index(level)  # a domain that is its rack goes by the name of the domain
 
 
-def _sizes(connection: Connection, level: str, keys: Iterable[int]) -> Counter[int]:
+def _sizes(connection: Connection, level: str, keys: Iterable[int]) -> dict[int, int]:
+    """How many servers places have."""
     column = _SERVER.c[f"{level}_id"]
     query = select(column, func.count()).group_by(column)
-    found = Counter[int]()
-    for part in batches(sorted(keys)):
-        found.update({key: count for key, count in connection.execute(query.where(column.in_(part)))})
-    return found
+    parts = batches(sorted(keys))
+    return {key: servers for part in parts for key, servers in connection.execute(query.where(column.in_(part)))}
 
 
 def names(connection: Connection, wanted: Collection[_At]) -> dict[_At, str]:

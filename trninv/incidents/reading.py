@@ -20,6 +20,7 @@ _EVENT, _NODE, _LINK, _SERVER, _DOMAIN, _CLUSTER = (
 )
 _AT_ONCE: Final = 1_000
 _SPANS_AT_ONCE: Final = 100
+_KNOWN_FROM: ColumnElement[int] = func.coalesce(_CLUSTER.c.known_from, literal_column("0"))
 _UP: ColumnElement[str] = literal_column("'up'")
 
 
@@ -54,7 +55,7 @@ def spots(connection: Connection, parts: Collection[Key]) -> Iterator[tuple[Key,
     ids = {kind: sorted(number for of, number in parts if of == kind) for kind in ("server", "node", "link")}
     for part in batches(ids["server"]):
         for row in connection.execute(_servers().where(_SERVER.c.id.in_(part))):
-            yield ("server", row.id), Spot(*row[3:7])
+            yield ("server", row.id), Spot(*row[3:8])
     yield from ((("node", number), spot) for number, (spot, _) in _at(connection, ids["node"]).items())
     joined = select(_LINK.c.id, _LINK.c.a_id, _LINK.c.b_id)
     links = [row for part in batches(ids["link"]) for row in connection.execute(joined.where(_LINK.c.id.in_(part)))]
@@ -75,7 +76,7 @@ def faults(connection: Connection, spans: Sequence[tuple[datetime, datetime]]) -
     batch = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
     query = select(batch, _EVENT.c.at, _EVENT.c.kind, _EVENT.c.part_id).where(_EVENT.c.kind.is_not(None), _failed())
     for part in batches(spans, _SPANS_AT_ONCE):
-        within = or_(*(_EVENT.c.at.between(*map(_text, span)) for span in part))
+        within = or_(*(_EVENT.c.at.between(_text(low), _text(high)) for low, high in part))
         for change, at, kind, number in connection.execute(query.where(within)):
             yield Fault(change, at, key_of(kind, number))
 
@@ -96,8 +97,8 @@ _STATES: Final = (("own_before", "before"), ("own_state", "state"))
 
 def _latest(kind: ColumnElement[str], key: ColumnElement[int], *where: ColumnElement[bool]) -> ColumnElement[int]:
     """The last event of a part that meets conditions, of the same cluster as it is now."""
-    since = func.coalesce(_CLUSTER.c.known_from, literal_column("0"))
-    query = select(func.max(_EVENT.c.id)).where(_EVENT.c.kind == kind, _EVENT.c.part_id == key, _EVENT.c.id > since)
+    number = _EVENT.c.id + literal_column("0")  # else PostgreSQL reads all events backwards
+    query = select(func.max(number)).where(_EVENT.c.kind == kind, _EVENT.c.part_id == key, _EVENT.c.id > _KNOWN_FROM)
     return query.where(*where).correlate(_CLUSTER, _NODE, _SERVER, _LINK).scalar_subquery()
 
 
@@ -112,6 +113,7 @@ def _servers(*, events: bool = False) -> Select[Any]:
             _SERVER.c.domain_id,
             _SERVER.c.rack_id,
             _SERVER.c.id.label("server_id"),
+            _KNOWN_FROM.label("known_from"),
             _SERVER.c.state,
             _SERVER.c.factor_ppm,
             _SERVER.c.state.label("own"),
@@ -134,6 +136,7 @@ def _nodes(*, events: bool = False) -> Select[Any]:
         _NODE.c.domain_id,
         func.coalesce(_SERVER.c.rack_id, switch.c.rack_id).label("rack_id"),
         func.coalesce(chip.c.server_id, nic.c.server_id, switch.c.server_id).label("server_id"),
+        _KNOWN_FROM.label("known_from"),
         _NODE.c.state,
         _NODE.c.factor_ppm,
         func.coalesce(_NODE.c.own_state, _NODE.c.state).label("own"),
@@ -148,7 +151,7 @@ def _nodes(*, events: bool = False) -> Select[Any]:
 
 
 def _part(row: Any) -> Part:
-    spot, condition = Spot(*row[3:7]), Condition(row.state, row.factor_ppm)
+    spot, condition = Spot(*row[3:8]), Condition(row.state, row.factor_ppm)
     events = {"fault": row.fault, "last": row.last}
     return Part(row.kind, row.id, row.address, condition, row.own != "up", spot, (spot,), **events)
 
@@ -187,7 +190,7 @@ def _links(connection: Connection) -> Iterator[Part]:
 def _at(connection: Connection, nodes: Iterable[int]) -> dict[int, tuple[Spot, str]]:
     """Where nodes are, and their addresses."""
     return {
-        row.id: (Spot(*row[3:7]), row.address)
+        row.id: (Spot(*row[3:8]), row.address)
         for part in batches(sorted(nodes))
         for row in connection.execute(_nodes().where(_NODE.c.id.in_(part)))
     }
@@ -196,10 +199,9 @@ def _at(connection: Connection, nodes: Iterable[int]) -> dict[int, tuple[Spot, s
 def _between(a: Spot, b: Spot) -> Spot:
     """What holds both."""
     domain, rack, server = (
-        one if one == other else None
-        for one, other in ((a.domain, b.domain), (a.rack, b.rack), (a.server, b.server))
+        one if one == other else None for one, other in ((a.domain, b.domain), (a.rack, b.rack), (a.server, b.server))
     )
-    return Spot(a.cluster, domain, rack, server)
+    return Spot(a.cluster, domain, rack, server, a.known_from)
 
 
 def batches(items: Iterable[T], size: int = _AT_ONCE) -> Iterator[list[T]]:

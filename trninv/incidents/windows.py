@@ -32,7 +32,7 @@ class _Seen:
 
     def add(self, faults: Iterable[Fault], known: Mapping[Key, Spot]) -> None:
         for each in faults:
-            if each.part in known:
+            if each.part in known and each.change > known[each.part].known_from:
                 self.at.setdefault(each.change, datetime.fromisoformat(each.at))
                 self.racks.setdefault(each.change, set()).add(known[each.part].rack)
 
@@ -42,7 +42,9 @@ class _Seen:
         return next(iter(racks)) if len(racks) == 1 else None
 
 
-def first_changes(current: Collection[Fault], spots: Mapping[Key, Spot], faults: Faults, where: Where) -> dict[int, int]:
+def first_changes(
+    current: Collection[Fault], spots: Mapping[Key, Spot], faults: Faults, where: Where
+) -> dict[int, int]:
     """The first change of the window that each of the current ones is in.
 
     Parameters

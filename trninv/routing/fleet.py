@@ -63,8 +63,8 @@ class Fleet:
         self._cache = FabricCache(self._wirings)
         self._scenario: Scenario | None = None
         self._state: State | None = None
-        self._present: Fleet | None = None
-        self._past = OrderedDict[Moment, Self]()
+        self._present: Self | None = None
+        self._past: OrderedDict[Moment, Self] = OrderedDict()
 
     def __enter__(self) -> Self:
         return self
@@ -131,8 +131,9 @@ class Fleet:
             return
         if self._scenario is not None or self._present is not None:
             return
-        for each in (self, *self._past.values()):
-            each._wirings.close()  # noqa: SLF001 # its own
+        for past in self._past.values():
+            past._wirings.close()  # noqa: SLF001 # its own
+        self._wirings.close()
         self.engine.dispose()
 
     def what_if(self, down: Sequence[str] | str = (), derate: Mapping[str, float | Fraction] | None = None) -> Self:
@@ -180,7 +181,7 @@ class Fleet:
         known = present._past  # noqa: SLF001 # its own
         if (past := known.pop(found, None)) is None:
             past = type(self)(as_it_was(self.engine, found.event, found.time))
-            past._present = present
+            past._present = present  # noqa: SLF001
         known[found] = past
         if len(known) > MOST_MOMENTS:
             known.popitem(last=False)[1]._wirings.close()  # noqa: SLF001
