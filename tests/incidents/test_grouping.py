@@ -51,7 +51,7 @@ def change(fleet: Fleet, at: datetime, state: str, *addresses: str, why: str = "
         return connection.scalar(text("SELECT coalesce(max(id), 0) FROM state_event")) or 0
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def opened(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     with trninv.open(databases.seeded(request.param)) as fleet:
         yield fleet
@@ -66,7 +66,7 @@ def by_hand(fleet: Fleet) -> Told:
     lost, racks, failed = dict[str, str](), dict[str, str | None](), defaultdict[str, list[Any]](list)
     with fleet.reading() as connection:
         for view in ("v_server", "v_chip", "v_nic", "v_switch"):
-            for row in connection.execute(text(f"SELECT address, rack, state FROM {view}")):  # noqa: S608
+            for row in connection.execute(text(f"SELECT address, rack, state FROM {view}")):
                 racks[row.address] = row.rack
                 if row.state != "up":
                     lost[row.address] = row.address
@@ -112,7 +112,7 @@ def _rule(number: int, parts: set[str], cause: Mapping[str, str], failed: Mappin
     return "CONTAINMENT" if re.search(r"/s\d+$", roots.pop()) else "END"
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_incidents_are_what_their_definition_says(opened: Fleet, seed: int) -> None:
     """Now, by the view, and of each moment as it was told then."""
     dice, at, then = random.Random(seed), NOON, dict[int, Told]()

@@ -14,15 +14,23 @@ from trninv.routing.fleet import Fleet
 from trninv.routing.question import ROUTED
 
 
+def _impact(fleet: Fleet, of: model.Incident) -> model.Impact:
+    with fleet.wirings() as reader:
+        return impact.impact(reader, of)
+
+
+async def _cost(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
+    return await info.context.ask(_impact, info.context.fleet, parent)
+
+
 @strawberry.type(name="Incident", description="Things that are not up for one reason.")
 class Incident(object_type(model.Incident)):  # type: ignore[misc] # the class of values has its fields
-    @strawberry.field(
-        description="What it costs.",
+    impact: Any = strawberry.field(
+        resolver=_cost,
+        description="What it costs: worked out for what asks for it.",
         graphql_type=object_type(model.Impact),
         metadata={"price": 2 * model.MOST_DOMAINS * ROUTED},
     )
-    async def impact(self: strawberry.Parent[Any], info: AppInfo) -> Any:
-        return await info.context.ask(_impact, info.context.fleet, self)
 
 
 OFFERED: tuple[Offered, ...] = (
@@ -40,8 +48,3 @@ async def found(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[mode
     """
     scope = given.get("scope")
     return await info.context.read(listing.incidents, None if scope is None else str(scope))
-
-
-def _impact(fleet: Fleet, of: model.Incident) -> model.Impact:
-    with fleet.wirings() as reader:
-        return impact.impact(reader, of)

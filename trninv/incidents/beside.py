@@ -1,17 +1,18 @@
 """What else is known of the parts of incidents, at the time that is read: who stands there, and what drift found."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select
 
 from trninv.incidents.model import DriftThere, Part, StandingThere
-from trninv.incidents.reading import batches
 from trninv.inventory.past import time_of
 from trninv.inventory.schema import TABLES
 
+_MOST_NAMED: Final = 500
+"""Addresses that are asked for by name; of more, all rows that are there are read."""
 _BINDING, _FINDING = TABLES["binding"], TABLES["finding"]
 
 
@@ -28,9 +29,9 @@ class Beside:
         found = cls()
         known = {part.address for part in parts}
         known |= {server for address in known for server in servers_in(address)}
-        for row in _open(connection, _BINDING, "since", "until", sorted(known)):
+        for row in _open(connection, _BINDING, "since", "until", known):
             found.standing[row.address] = StandingThere(row.address, row.instance, row.host)
-        for row in _open(connection, _FINDING, "first_seen", "cleared_at", sorted(known)):
+        for row in _open(connection, _FINDING, "first_seen", "cleared_at", known):
             found.drift[row.address].append(DriftThere(row.id, row.rule, row.address, row.found))
         return found
 
@@ -49,7 +50,9 @@ def at_that_time(connection: Connection, since: ColumnElement[str], until: Colum
     return and_(since <= now, or_(until.is_(None), until > now))
 
 
-def _open(connection: Connection, table: Table, since: str, until: str, addresses: Sequence[str]) -> Iterable[Any]:
+def _open(connection: Connection, table: Table, since: str, until: str, addresses: Collection[str]) -> Iterator[Any]:
+    """Rows that are there, of some addresses."""
     query = select(table).where(at_that_time(connection, table.c[since], table.c[until])).order_by(table.c.id)
-    for part in batches(addresses):
-        yield from connection.execute(query.where(table.c.address.in_(part)))
+    if len(addresses) <= _MOST_NAMED:
+        query = query.where(table.c.address.in_(addresses))
+    return (row for row in connection.execute(query) if row.address in addresses)

@@ -11,7 +11,7 @@ from trninv import solvers
 from trninv.incidents.beside import at_that_time
 from trninv.incidents.model import MOST_DOMAINS, MOST_LISTED, DomainImpact, Impact, Incident, JobTouched
 from trninv.incidents.places import names
-from trninv.incidents.reading import batches
+from trninv.incidents.reading import found
 from trninv.inventory.schema import TABLES
 from trninv.routing.answer import Bounds
 from trninv.routing.questions.collectives import all_gather
@@ -52,19 +52,18 @@ def _lost(connection: Connection, chips: list[int]) -> tuple[int, int]:
     """Cores and bytes of HBM of chips."""
     query = select(func.sum(_MODEL.c.cores), func.sum(_MODEL.c.device_memory_bytes))
     query = query.join(_CHIP, _CHIP.c.chip_model_id == _MODEL.c.id)
-    found = [connection.execute(query.where(_CHIP.c.id.in_(part))).one() for part in batches(chips)]
-    return sum(int(cores) for cores, _ in found), sum(int(memory) for _, memory in found)
+    sums = list(found(connection, query, _CHIP.c.id, chips))
+    return sum(int(cores) for cores, _ in sums), sum(int(memory) for _, memory in sums)
 
 
 def _jobs(connection: Connection, of: Incident) -> Counter[int]:
     """How many chips of an incident each job holds, by the job's key."""
     query = select(_HELD.c.job_id, func.count()).group_by(_HELD.c.job_id)
     query = query.where(at_that_time(connection, _HELD.c.began, _HELD.c.ended))
-    found = Counter[int]()
-    for part in batches(sorted(of.ids("chip"))):
-        for key, chips in connection.execute(query.where(_HELD.c.chip_id.in_(part))):
-            found[key] += chips
-    return found
+    held = Counter[int]()
+    for key, chips in found(connection, query, _HELD.c.chip_id, of.ids("chip")):
+        held[key] += chips
+    return held
 
 
 def _touched(connection: Connection, key: int, chips: int) -> JobTouched:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, func, select
 
 from trninv.incidents.model import Part, Spot
-from trninv.incidents.reading import batches
+from trninv.incidents.reading import found
 from trninv.inventory.address import Place, address_of
 from trninv.inventory.schema import TABLES
 
@@ -54,8 +54,7 @@ def _sizes(connection: Connection, level: str, keys: Iterable[int]) -> dict[int,
     """How many servers places have."""
     column = _SERVER.c[f"{level}_id"]
     query = select(column, func.count()).group_by(column)
-    parts = batches(sorted(keys))
-    return {key: servers for part in parts for key, servers in connection.execute(query.where(column.in_(part)))}
+    return dict(found(connection, query, column, keys))
 
 
 def names(connection: Connection, wanted: Collection[_At]) -> dict[_At, str]:
@@ -63,8 +62,7 @@ def names(connection: Connection, wanted: Collection[_At]) -> dict[_At, str]:
     return {
         (level, row.id): row.address
         for level in _LEVELS
-        for part in batches(sorted(key for of, key in wanted if of == level))
-        for row in connection.execute(_named(level).where(TABLES[level].c.id.in_(part)))
+        for row in found(connection, _named(level), TABLES[level].c.id, (key for of, key in wanted if of == level))
     }
 
 

@@ -5,7 +5,20 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, literal_column, or_, select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    or_,
+    select,
+)
 
 from trninv.incidents.model import Key, Part, Spot, key_of
 from trninv.inventory.address import address_of, node_addresses
@@ -18,7 +31,7 @@ T = TypeVar("T")
 _EVENT, _NODE, _LINK, _SERVER, _DOMAIN, _CLUSTER = (
     TABLES[name] for name in ("state_event", "node", "link", "server", "domain", "cluster")
 )
-_AT_ONCE: Final = 1_000
+_AT_ONCE: Final = 5_000
 _SPANS_AT_ONCE: Final = 100
 _KNOWN_FROM: ColumnElement[int] = func.coalesce(_CLUSTER.c.known_from, literal_column("0"))
 _UP: ColumnElement[str] = literal_column("'up'")
@@ -44,21 +57,26 @@ class Said(NamedTuple):
 
 def not_up(connection: Connection) -> list[Part]:
     """Everything that is not up."""
-    servers = _servers(events=True).where(is_not_up(_SERVER), among_lost(connection, _SERVER))
-    nodes = _nodes(events=True).where(is_not_up(_NODE), among_lost(connection, _NODE))
-    placed = [_part(row) for query in (servers, nodes) for row in connection.execute(query)]
+    asked = ((_SERVER, _servers(events=True)), (_NODE, _nodes(events=True)))
+    placed = [
+        _part(row) for table, query in asked for row in found(connection, query, table.c.id, _lost(connection, table))
+    ]
     return [*placed, *_links(connection)]
+
+
+def _lost(connection: Connection, table: Table) -> Sequence[int]:
+    """Ids of what is not up, found apart: whatever PostgreSQL thinks of how many there are, an index finds the rest."""
+    return connection.scalars(select(table.c.id).where(is_not_up(table), among_lost(connection, table))).all()
 
 
 def spots(connection: Connection, parts: Collection[Key]) -> Iterator[tuple[Key, Spot]]:
     """Where parts are; what is not there any more is left out."""
     ids = {kind: sorted(number for of, number in parts if of == kind) for kind in ("server", "node", "link")}
-    for part in batches(ids["server"]):
-        for row in connection.execute(_servers().where(_SERVER.c.id.in_(part))):
-            yield ("server", row.id), Spot(*row[3:8])
+    for row in found(connection, _servers(), _SERVER.c.id, ids["server"]):
+        yield ("server", row.id), Spot(*row[3:8])
     yield from ((("node", number), spot) for number, (spot, _) in _at(connection, ids["node"]).items())
     joined = select(_LINK.c.id, _LINK.c.a_id, _LINK.c.b_id)
-    links = [row for part in batches(ids["link"]) for row in connection.execute(joined.where(_LINK.c.id.in_(part)))]
+    links = list(found(connection, joined, _LINK.c.id, ids["link"]))
     at = _at(connection, {end for row in links for end in row[1:]})
     yield from ((("link", row.id), _between(at[row.a_id][0], at[row.b_id][0])) for row in links)
 
@@ -67,15 +85,14 @@ def said(connection: Connection, events: Collection[int]) -> dict[int, Said]:
     """Events by their numbers."""
     batch = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
     query = select(_EVENT.c.id, batch, _EVENT.c.at, _EVENT.c.who, _EVENT.c.why, _EVENT.c.source)
-    parts = batches(sorted(events))
-    return {row[0]: Said(*row[1:]) for part in parts for row in connection.execute(query.where(_EVENT.c.id.in_(part)))}
+    return {row[0]: Said(*row[1:]) for row in found(connection, query, _EVENT.c.id, events)}
 
 
 def faults(connection: Connection, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[Fault]:
     """The faults of spans of time that have none in common, both ends included."""
     batch = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
     query = select(batch, _EVENT.c.at, _EVENT.c.kind, _EVENT.c.part_id).where(_EVENT.c.kind.is_not(None), _failed())
-    for part in batches(spans, _SPANS_AT_ONCE):
+    for part in _batches(spans, _SPANS_AT_ONCE):
         within = or_(*(_EVENT.c.at.between(_text(low), _text(high)) for low, high in part))
         for change, at, kind, number in connection.execute(query.where(within)):
             yield Fault(change, at, key_of(kind, number))
@@ -166,10 +183,9 @@ def _links(connection: Connection) -> Iterator[Part]:
         )
         .join(_NODE, _NODE.c.id == _LINK.c.a_id)
         .join(_CLUSTER, _CLUSTER.c.id == _NODE.c.cluster_id)
-        .where(is_not_up(_LINK), among_lost(connection, _LINK))
         .order_by(_LINK.c.id)
     )
-    rows = connection.execute(query).all()
+    rows = list(found(connection, query, _LINK.c.id, _lost(connection, _LINK)))
     at = _at(connection, {end for row in rows for end in (row.a_id, row.b_id)})
     for row in rows:
         (a, a_address), (b, b_address) = at[row.a_id], at[row.b_id]
@@ -189,11 +205,7 @@ def _links(connection: Connection) -> Iterator[Part]:
 
 def _at(connection: Connection, nodes: Iterable[int]) -> dict[int, tuple[Spot, str]]:
     """Where nodes are, and their addresses."""
-    return {
-        row.id: (Spot(*row[3:8]), row.address)
-        for part in batches(sorted(nodes))
-        for row in connection.execute(_nodes().where(_NODE.c.id.in_(part)))
-    }
+    return {row.id: (Spot(*row[3:8]), row.address) for row in found(connection, _nodes(), _NODE.c.id, nodes)}
 
 
 def _between(a: Spot, b: Spot) -> Spot:
@@ -204,8 +216,14 @@ def _between(a: Spot, b: Spot) -> Spot:
     return Spot(a.cluster, domain, rack, server, a.known_from)
 
 
-def batches(items: Iterable[T], size: int = _AT_ONCE) -> Iterator[list[T]]:
-    """Lists of so many items."""
+def found(connection: Connection, query: Select[Any], column: ColumnElement[int], ids: Iterable[int]) -> Iterator[Any]:
+    """Rows of a query whose column is one of many numbers; these stand in the statement: parameters take longer."""
+    for part in _batches(sorted(ids), _AT_ONCE):
+        numbers: BindParameter[Any] = bindparam(None, part, expanding=True, literal_execute=True)
+        yield from connection.execute(query.where(column.in_(numbers)))
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     remaining = iter(items)
     while part := list(islice(remaining, size)):
         yield part

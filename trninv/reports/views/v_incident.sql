@@ -1,16 +1,4 @@
 WITH
-lost_node AS (
-    SELECT
-        node.kind, node.id, node.cluster_id, node.state, node.factor_ppm, coalesce(node.own_state, node.state) AS own,
-        CASE WHEN server.id IS NULL THEN node.kind ELSE 'server' END AS cause_kind,
-        coalesce(server.id, node.id) AS cause_id
-    FROM node
-    LEFT JOIN chip ON chip.id = node.id
-    LEFT JOIN nic ON nic.id = node.id
-    LEFT JOIN switch ON switch.id = node.id
-    LEFT JOIN server ON server.id = coalesce(chip.server_id, nic.server_id, switch.server_id) AND server.state <> 'up'
-    WHERE node.state <> 'up'
-),
 lost AS (
     SELECT
         'server' AS kind, server.id, domain.cluster_id, server.state, server.factor_ppm, server.state AS own,
@@ -19,15 +7,27 @@ lost AS (
     JOIN domain ON domain.id = server.domain_id
     WHERE server.state <> 'up'
     UNION ALL
-    SELECT kind, id, cluster_id, state, factor_ppm, own, cause_kind, cause_id FROM lost_node
+    SELECT
+        node.kind, node.id, node.cluster_id, node.state, node.factor_ppm, coalesce(node.own_state, node.state),
+        CASE WHEN server.id IS NULL THEN node.kind ELSE 'server' END, coalesce(server.id, node.id)
+    FROM node
+    LEFT JOIN chip ON chip.id = node.id
+    LEFT JOIN nic ON nic.id = node.id
+    LEFT JOIN switch ON switch.id = node.id
+    LEFT JOIN server ON server.id = coalesce(chip.server_id, nic.server_id, switch.server_id) AND server.state <> 'up'
+    WHERE node.state <> 'up'
     UNION ALL
     SELECT
-        'link', link.id, node.cluster_id, link.state, link.factor_ppm, link.state,
-        coalesce(a.cause_kind, b.cause_kind, 'link'), coalesce(a.cause_id, b.cause_id, link.id)
+        'link', link.id, a.cluster_id, link.state, link.factor_ppm, link.state,
+        CASE WHEN server.id IS NOT NULL THEN 'server' ELSE coalesce(node.kind, 'link') END,
+        coalesce(server.id, node.id, link.id)
     FROM link
-    JOIN node ON node.id = link.a_id
-    LEFT JOIN lost_node AS a ON a.id = link.a_id
-    LEFT JOIN lost_node AS b ON b.id = link.b_id
+    JOIN node AS a ON a.id = link.a_id
+    LEFT JOIN node ON node.id = CASE WHEN a.state <> 'up' THEN link.a_id ELSE link.b_id END AND node.state <> 'up'
+    LEFT JOIN chip ON chip.id = node.id
+    LEFT JOIN nic ON nic.id = node.id
+    LEFT JOIN switch ON switch.id = node.id
+    LEFT JOIN server ON server.id = coalesce(chip.server_id, nic.server_id, switch.server_id) AND server.state <> 'up'
     WHERE link.state <> 'up'
 ),
 part AS (
