@@ -41,12 +41,12 @@ def incidents(database: str, scope: str | None, with_impact: bool, at: str | Non
     value = [encode(each) for each in found]
     for each, cost in zip(value, costs, strict=False):
         each["impact"] = encode(cost)
-    show(style, value, lambda: _tell(found, costs))
+    show(style, value, lambda: _tell(found, costs, scope))
 
 
-def _tell(found: list[Incident], costs: list[Impact]) -> None:
+def _tell(found: list[Incident], costs: list[Impact], scope: str | None) -> None:
     if not found:
-        click.echo("everything is up")
+        click.echo("everything is up" if scope is None else f"{scope}: everything is up")
         return
     headers = ["incident", "severity", "place", "what", "rule", "since", "who", "why"]
     rows(headers, (_cells(each) for each in found))
