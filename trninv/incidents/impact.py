@@ -18,7 +18,6 @@ from trninv.routing.questions.collectives import all_gather
 from trninv.routing.questions.pool import memory_of
 from trninv.routing.scope import Scope
 from trninv.routing.wiring import Reader, Restored, Wiring
-from trninv.solvers.bisection import bisect
 from trninv.units import Bandwidth, Capacity
 
 _NODES: Final = 200
@@ -85,7 +84,7 @@ class _Able:
     def of(cls, reader: Reader, domain: int, address: str) -> Self:
         """As a reader sees it."""
         inside = Scope.of(reader, address).inside(reader, "this")
-        split, gathered = bisect(inside.graph, inside.ends, nodes=_NODES), all_gather(inside)
+        split, gathered = solvers.bisection.bisect(inside.graph, inside.ends, nodes=_NODES), all_gather(inside)
         return cls(
             chips=len(inside.ends),
             pool=_largest(reader.load([domain]), inside.ends),

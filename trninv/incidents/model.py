@@ -179,11 +179,11 @@ class DomainImpact:
     chips_now: Annotated[int, "Chips that do."]
     pool_before: Annotated[Capacity, "HBM of the most chips that would be joined."]
     pool_now: Annotated[Capacity, "HBM of the most chips that are joined."]
-    bisection_before: Annotated[Bounds, "Bisection bandwidth, one direction; bounds where they differ."]
-    bisection_now: Annotated[Bounds, "The same as it is."]
+    bisection_before: Annotated[Bounds, "Bisection bandwidth with all up, one direction; bounds where they differ."]
+    bisection_now: Annotated[Bounds, "Bisection bandwidth as it is, one direction."]
     is_comparable: Annotated[bool, "Whether both halve as many chips: with fewer, a bisection may rise."]
-    all_gather_before: Annotated[Bounds, "Bus bandwidth of an all-gather at most; bounds where they differ."]
-    all_gather_now: Annotated[Bounds, "The same as it is."]
+    all_gather_before: Annotated[Bounds, "Bus bandwidth of an all-gather at most with all up; bounds where they differ."]
+    all_gather_now: Annotated[Bounds, "Bus bandwidth of an all-gather at most, as it is."]
 
 
 @dataclass(frozen=True, slots=True)
