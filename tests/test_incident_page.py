@@ -10,13 +10,14 @@ import shlex
 import tempfile
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from examples import ROOT
 from trninv.cli.main import main
+from trninv.inventory.database import connect
+from trninv.inventory.migrate import migrate
 
 PAGE = ROOT / "docs/incident.md"
 _FENCE = re.compile(r"```console (\S+ \S+)\n(.*?)```", re.DOTALL)
@@ -25,6 +26,9 @@ _CLOCKS = ("inventory.stamp", "inventory.state", "jobs.holding")
 
 def follow(page: str, database: str) -> str:
     """The page as it reads when it is followed."""
+    assert "\n    trninv migrate\n" in page
+    with connect(database) as engine:
+        migrate(engine)
     return _FENCE.sub(lambda block: f"```console {block[1]}\n{_shown(block[2], database, block[1])}```", page)
 
 
@@ -41,7 +45,7 @@ def _printed(line: str, database: str) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
         main(["--database", database, *shlex.split(line)[2:]])
-    return "".join(f"{each.rstrip()}\n" for each in out.getvalue().replace(database, "…").splitlines())
+    return "".join(f"{each.rstrip()}\n" for each in out.getvalue().splitlines())
 
 
 def test_the_page_is_what_its_commands_print(empty: str) -> None:
