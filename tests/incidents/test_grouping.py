@@ -160,7 +160,7 @@ def test_windows_are_those_of_the_whole_history(changes: list[Any], present: set
         faults,
         lambda parts: ((part, spots[part]) for part in parts),
     )
-    racks = {str(part): spot.rack and str(spot.rack) for part, spot in spots.items()}
+    racks = {str(part): str(spot.rack) if spot.rack else None for part, spot in spots.items()}
     whole = _windows({str(each.part): [SimpleNamespace(batch=each.change, at=each.at)] for each in history}, racks)
     assert found == {each.change: whole[each.change] for each in current}
     assert len(read) == len(set(read))

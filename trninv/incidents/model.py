@@ -182,9 +182,7 @@ class DomainImpact:
     bisection_before: Annotated[Bounds, "Bisection bandwidth with all up, one direction; bounds where they differ."]
     bisection_now: Annotated[Bounds, "Bisection bandwidth as it is, one direction."]
     is_comparable: Annotated[bool, "Whether both halve as many chips: with fewer, a bisection may rise."]
-    all_gather_before: Annotated[
-        Bounds, "Bus bandwidth of an all-gather at most, with all up."
-    ]
+    all_gather_before: Annotated[Bounds, "Bus bandwidth of an all-gather at most, with all up."]
     all_gather_now: Annotated[Bounds, "Bus bandwidth of an all-gather at most, as it is."]
 
 
