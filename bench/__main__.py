@@ -20,6 +20,7 @@ from bench.damage.rows import damage_rows
 from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
 from bench.history import history_rows
+from bench.incidents import incident_rows
 from bench.jobs import job_rows
 from bench.live import live_rows
 from bench.load import load_rows
@@ -40,6 +41,7 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "load": load_rows,
     "live": live_rows,
     "history": history_rows,
+    "incidents": incident_rows,
     "jobs": job_rows,
     "explorer": explorer_rows,
     "peers": recorded_rows,
@@ -56,8 +58,9 @@ def main() -> None:
         help="only this one; may repeat. start: commands and the service; commands: whole commands, and questions "
         "about all of a fleet; fleet: loading, and questions about two places; routing: the others; damage: of random "
         "damage; api: GraphQL and export, and their routes by hand; web: what clients wait for; load: 64 clients while "
-        "states change; live: imports of what a fleet reports, and drift; history: a fleet as it was; jobs: where the "
-        "next one fits, hold and release; explorer: a fleet in chromium; peers: others asked the same",
+        "states change; live: imports of what a fleet reports, and drift; history: a fleet as it was; incidents: of "
+        "4,000 parts; jobs: where the next one fits, hold and release; explorer: a fleet in chromium; peers: others "
+        "asked the same",
     )
     parser.add_argument(
         "--peers", action="store_true", help="install the peers and ask them; otherwise their rows are as recorded"

@@ -75,5 +75,5 @@ def _commands(group: click.Group, prefix: str) -> list[str]:
 
 def test_every_method_of_a_fleet_that_answers_is_on_the_page_of_python() -> None:
     listed = set(re.findall(r"`fleet\.(\w+)\(", (REFERENCE / "python.md").read_text()))
-    of_services = {"beside", "close", "reading", "renew", "revision", "stamped", "watched"}
+    of_services = {"beside", "close", "reading", "renew", "revision", "stamped", "watched", "wirings"}
     assert listed == {name for name in {**vars(Fleet), **vars(jobs.Fleet)} if not name.startswith("_")} - of_services

@@ -195,9 +195,10 @@ def test_reports_that_are_asked_for() -> None:
 
 def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:
     rows = _both(two, lambda backend: report("not-up").sql(backend, {"cluster": "trn1.32xlarge"}))
+    said = "2026-01-02T03:04:05.000000+00:00", "tests", "worn"
     assert rows == [
-        ("link", "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1", "degraded", 0.123456),
-        ("nic", "trn1.32xlarge/d0/s0/efa1", "down", None),
+        ("link", "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1", "degraded", 0.123456, *said),
+        ("nic", "trn1.32xlarge/d0/s0/efa1", "down", None, *said),
     ]
 
 

@@ -36,6 +36,7 @@ _COMMANDS = {
     "adopt": "adopt",
     "set": "state",
     "events": "events",
+    "incidents": "incidents",
     "show": "show",
     "facts": "show",
     "audit": "show",

@@ -11,7 +11,7 @@ from strawberry.types.field import StrawberryField
 
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, UnknownAddressError
-from trninv.graphql import bindings, drift, rows
+from trninv.graphql import bindings, drift, incidents, rows
 from trninv.graphql.answers import object_type
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
@@ -212,6 +212,13 @@ class Query(Questions):
         bindings.found,
         bindings.cursor,
         bindings.OFFERED,
+    )
+    incidents = paged(
+        incidents.Incident,
+        "What is not up, grouped by what brought it about: the worst first, of those the latest.",
+        incidents.found,
+        lambda incident: incident.id,
+        incidents.OFFERED,
     )
     jobs = paged(
         object_type(holding.Job),

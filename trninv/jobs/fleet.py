@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from trninv.importers.observation import File
+from trninv.incidents.impact import impact
+from trninv.incidents.listing import incidents
+from trninv.incidents.model import Impact, Incident
 from trninv.inventory.database import writing
 from trninv.jobs import holding
 from trninv.jobs.imported import JobsImported, import_jobs, read_jobs
@@ -52,6 +55,16 @@ class Fleet(fleet.Fleet):
         """How much of what is free jobs of each size can't use, and why."""
         answer: FragmentationAnswer = self.ask(find("fragmentation"), of)
         return answer
+
+    def incidents(self, scope: str | None = None) -> list[Incident]:
+        """What is not up, grouped by what brought it about: of a place, or of all; the worst first."""
+        with self.reading() as connection:
+            return incidents(connection, scope)
+
+    def impact(self, of: Incident) -> Impact:
+        """What an incident costs: chips, memory and jobs, and what its domains could do with its parts up."""
+        with self.wirings() as reader:
+            return impact(reader, of)
 
     def jobs(self, scope: str | None = None, *, ended: bool = False, most: int = 1_000) -> list[holding.Job]:
         """Jobs that hold chips of a place, or of any; as `trninv.jobs.holding.jobs`."""

@@ -28,7 +28,7 @@ from trninv.routing.fabric_cache import FabricCache, only_known
 from trninv.routing.question import Question
 from trninv.routing.questions import find
 from trninv.routing.scenario import Scenario
-from trninv.routing.wiring import Wirings, domains_of, load
+from trninv.routing.wiring import Reader, Wirings, domains_of, load
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -142,6 +142,11 @@ class Fleet:
 
         with self.reading() as connection:
             return tuple(events(connection, scope, most=most, **tests))
+    @contextmanager
+    def wirings(self) -> Iterator[Reader]:
+        """What reads wirings of one state."""
+        with self._wirings.reading() as reader:
+            yield reader
 
     def close(self) -> None:
         """Close the database; that of a scenario, of one state or of a moment is its fleet's, and stays open."""
@@ -150,9 +155,9 @@ class Fleet:
             return
         if self._scenario is not None or self._present is not None:
             return
-        moments: Iterable[Fleet] = self._past.values()
-        for each in (self, *moments):
-            each._wirings.close()  # noqa: SLF001 # its own
+        for past in self._past.values():
+            past._wirings.close()  # noqa: SLF001 # its own
+        self._wirings.close()
         self.engine.dispose()
 
     def what_if(self, down: Sequence[str] | str = (), derate: Mapping[str, float | Fraction] | None = None) -> Self:

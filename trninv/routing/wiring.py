@@ -25,7 +25,7 @@ from trninv.inventory.address import Address, Place, node_addresses
 from trninv.inventory.pinned import State
 from trninv.inventory.revision import Revision
 from trninv.inventory.schema import CARRYING, TABLES
-from trninv.inventory.state import PPM, Condition, carried
+from trninv.inventory.state import PPM, UP, Condition, carried
 from trninv.routing.answer import LinkRef
 from trninv.routing.scenario import Changes, Scenario, changes
 from trninv.solvers.arcs import Arcs, arcs, place
@@ -111,6 +111,15 @@ def join(wirings: Iterable[Wiring]) -> Wiring:
     return Wiring(nodes, links, frozenset(failed))
 
 
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Nodes and links, by id, that are taken for up whatever their state is."""
+
+    nodes: frozenset[int] = frozenset()
+    links: frozenset[int] = frozenset()
+
+
+_AS_IT_IS = Restored()
 MOST_FOUND = 10_000
 """Small findings of one state of the database that are remembered."""
 
@@ -189,6 +198,11 @@ class Reader:
     _known: _Known
     _lock: Lock
     changes: Changes
+    restored: Restored = _AS_IT_IS
+
+    def restoring(self, restored: Restored) -> "Reader":
+        """The same state with some things up."""
+        return replace(self, restored=restored)
 
     def supposing(self, scenario: Scenario) -> "Reader":
         """The same state as it would be."""
@@ -197,8 +211,11 @@ class Reader:
     def load(self, domain_ids: Collection[int], *, fabric: bool = False) -> Wiring:
         """As `load`, from what is remembered where it is."""
         _few(domain_ids)
-        parts = [self._domain(domain, fabric) for domain in domain_ids]
-        found = parts[0] if len(parts) == 1 else join(parts)
+        if self.restored != _AS_IT_IS:
+            found = load(self.connection, domain_ids, fabric=fabric, restored=self.restored)
+        else:
+            parts = [self._domain(domain, fabric) for domain in domain_ids]
+            found = parts[0] if len(parts) == 1 else join(parts)
         changed = self.changes.nodes or self.changes.links
         return found.changed(self.changes) if changed else found
 
@@ -253,7 +270,14 @@ def domains_in(connection: Connection, cluster: Place) -> list[int]:
     return list(connection.scalars(select(domain.c.id).where(domain.c.cluster_id == cluster.id).order_by(domain.c.id)))
 
 
-def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = False, fabric: bool = False) -> Wiring:
+def load(
+    connection: Connection,
+    domain_ids: Collection[int],
+    *,
+    nics: bool = False,
+    fabric: bool = False,
+    restored: Restored = _AS_IT_IS,
+) -> Wiring:
     """The wiring of domains: their scale-up links, which no path within a domain leaves.
 
     Parameters
@@ -262,6 +286,8 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
         The EFA devices too.
     fabric
         The EFA devices and the slice of the fabric above the domains.
+    restored
+        What is taken for up.
 
     Raises
     ------
@@ -275,9 +301,10 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
     degraded: dict[int, Condition] = {}
     failed = set()
     for row in connection.execute(_nodes(domain_ids, above, nics=nics or fabric)):
-        if row.factor_ppm is not None:
-            degraded[row.id] = Condition(row.state, row.factor_ppm)
-        if row.state in CARRYING:
+        condition = UP if row.id in restored.nodes else Condition(row.state, row.factor_ppm)
+        if condition.factor_ppm is not None:
+            degraded[row.id] = condition
+        if condition.carries:
             nodes[row.id] = {
                 "kind": row.kind,
                 "address": row.address,
@@ -297,10 +324,11 @@ def load(connection: Connection, domain_ids: Collection[int], *, nics: bool = Fa
             failed.add(row.id)
     links: dict[int, dict[int, Attributes]] = {node: {} for node in nodes}
     latency = _latencies(connection)
-    for row in connection.execute(_links(domain_ids, above)):
+    for row in connection.execute(_links(domain_ids, above, restored.links)):
         if row.a_id in nodes and row.b_id in nodes:
             ends = (degraded[end] for end in (row.a_id, row.b_id) if end in degraded)
-            capacity = carried(row.bandwidth_bytes_per_s, Condition(row.state, row.factor_ppm), *ends)
+            own = UP if row.id in restored.links else Condition(row.state, row.factor_ppm)
+            capacity = carried(row.bandwidth_bytes_per_s, own, *ends)
             if not capacity:
                 continue
             links[row.a_id][row.b_id] = links[row.b_id][row.a_id] = {
@@ -380,7 +408,7 @@ def _nodes(domain_ids: Collection[int], above: Collection[int], *, nics: bool) -
     return query.where(or_(inside, node.c.id.in_(list(above)))).order_by(node.c.id)
 
 
-def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:
+def _links(domain_ids: Collection[int], above: Collection[int], restored: Collection[int]) -> Any:
     link, model = _T["link"], _T["link_model"]
     query = select(
         link.c.id,
@@ -394,7 +422,9 @@ def _links(domain_ids: Collection[int], above: Collection[int]) -> Any:
         model.c.slug.label("model"),
     ).join(model, model.c.id == link.c.link_model_id)
     ours = or_(link.c.domain_id.in_(list(domain_ids)), link.c.a_id.in_(list(above)))
-    return query.where(ours, link.c.state.in_(CARRYING)).order_by(link.c.id)
+    carrying = link.c.state.in_(CARRYING)
+    wanted = or_(carrying, link.c.id.in_(sorted(restored))) if restored else carrying
+    return query.where(ours, wanted).order_by(link.c.id)
 
 
 def _position(row: Any) -> Position | None:  # a row of _nodes

@@ -1,8 +1,9 @@
 """The views that SQL reports read, one file each: NAME.sql is the view NAME, a SELECT that both databases understand.
 
 A rule that other code shares is named rather than written out: ``{{ chip_address }}`` stands for the address of the
-joined row of ``chip``, and so on for every level that has addresses; ``{{ a_address }}`` and ``{{ b_address }}`` for
-those of a link's ends; ``{{ carried }}`` for what a ``link`` carries now between the nodes ``end_a`` and ``end_b``.
+joined row of ``chip``, and so on for every level that has addresses; ``{{ node_address }}`` for that of any ``node``,
+``{{ a_address }}`` and ``{{ b_address }}`` for those of a link's ends; ``{{ carried }}`` for what a ``link`` carries
+now between the nodes ``end_a`` and ``end_b``.
 
 Views have no versions. Migrations drop all of them before the first revision and, where they end at the newest, create
 them again from the files (``migrations/env.py``): a revision may change any table, and a file may change without a
@@ -133,6 +134,7 @@ def _rules(dialect: str) -> Mapping[str, str]:
     rules: dict[str, ColumnElement[Any]] = {
         **{f"{level}_address": address_of(level) for level in LEVELS.values()},
         **{f"{end}_address": address_of_node(literal_column(f"link.{end}_id")) for end in ("a", "b")},
+        "node_address": address_of_node(literal_column("node.id")),
         "carried": carried_in_sql(link, node.alias("end_a"), node.alias("end_b")),
     }
     return {name: str(rule.compile(dialect=make(paramstyle="named"))) for name, rule in rules.items()}

@@ -180,14 +180,20 @@ def _ports(graph: "Graph", chips: Sequence[int]) -> list[int]:
     return [solvers.split.capacity(graph, {chip}) for chip in chips]
 
 
+def all_gather(inside: Inside) -> Limit:
+    """The limit of an all-gather in a scope of one domain."""
+    graph, ends = inside.graph, inside.ends
+    return _gathered(solvers.collectives.gather(graph, dict.fromkeys(ends, 1)), len(ends) - 1, graph)
+
+
 def _of_domain(inside: Inside) -> tuple[Limit, Limit, Limit | None, Fraction]:
     graph, ends = inside.graph, inside.ends
     weights = dict.fromkeys(ends, 1)
-    theta, best = solvers.collectives.concurrent(graph, weights), solvers.collectives.gather(graph, weights)
+    theta = solvers.collectives.concurrent(graph, weights)
     others = len(ends) - 1
     tight = tuple(link_ref(graph.nodes, graph.adj, a, b) for a, b in theta.tight)
     to_all = Limit(Bandwidth(floor(theta.lower * others)), Bandwidth(ceil(theta.upper * others)), _ALL_TO_ALL, tight)
-    gathered = _gathered(best, others, graph)
+    gathered = all_gather(inside)
     most = Fraction(0)
     if others > 0:
         worst, _ = solvers.cut_tree.worst_pair(solvers.cut_tree.cut_tree(graph), set(ends))

@@ -1,0 +1,75 @@
+"""Incidents of a fleet of which 4,000 parts are not up, beside the plain query of which those are."""
+
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, select, text
+
+import postgres
+import trninv
+from bench.measure import RAINIER, Row, seconds, seeded
+from trninv.inventory.database import writing
+from trninv.inventory.past import among_lost
+from trninv.inventory.schema import TABLES, is_not_up
+from trninv.inventory.state import Condition, set_state
+from trninv.jobs.fleet import Fleet
+
+_SERVERS, _ROWS = 60, 1_010
+"""Servers that go down, each by a change of its own and with 32 parts, and chips and links of a statement each."""
+_MARK_SECONDS = 1.0
+"""Of Project Rainier."""
+
+
+def incident_rows(directory: Path, domains: int) -> Iterator[Row]:
+    yield from _rows("SQLite", f"sqlite:///{directory}/incidents.db", domains)
+    with (
+        tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as place,
+        postgres.server(Path(place)) as pg,
+    ):
+        yield from _rows("PostgreSQL", pg.format("postgres"), domains)
+
+
+def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
+    seeded(url, domains)
+    with trninv.open(url) as fleet:
+        _fail(fleet.engine, domains)
+        for of, then in ((fleet, ""), (fleet.at(_middle(fleet)), ", half of that ago")):
+            plain, ours = seconds(partial(_plain, of), 3), seconds(of.incidents, 3)
+            what = f"incidents{then}, {name}"
+            yield Row(what, ours, plain, "what is not up", note=f"{len(fleet.incidents()):,} now")
+            if domains >= RAINIER and not then:
+                yield Row(what, ours, _MARK_SECONDS, "the mark", 1.0)
+
+
+def _middle(fleet: Fleet) -> int:
+    with fleet.reading() as connection:
+        return int(connection.scalar(text("SELECT max(id) / 2 FROM state_event")) or 0)
+
+
+def _plain(fleet: Fleet) -> None:
+    with fleet.reading() as connection:
+        for name in ("server", "node", "link"):
+            table = TABLES[name]
+            connection.execute(select(table).where(is_not_up(table), among_lost(connection, table))).all()
+
+
+def _fail(engine: Engine, domains: int) -> None:
+    """Some 4,000 parts all over the fleet, of a domain at least."""
+    step = max(domains // _SERVERS, 1)
+    for domain in range(0, domains, step):
+        with writing(engine) as connection:
+            set_state(connection, [f"bench/d{domain}/s0"], Condition("down"), why="a bench", who="bench")
+    with engine.begin() as connection:
+        for table in ("node", "link"):
+            _every(connection, table, domains)
+
+
+def _every(connection: Connection, table: str, domains: int) -> None:
+    """So many rows of a table, a statement each."""
+    rows = connection.scalar(text(f"SELECT max(id) FROM {table}")) or 0  # noqa: S608 # names of ours
+    few = max(_ROWS * domains // RAINIER, 10)
+    for number in range(few):
+        down = f"UPDATE {table} SET state = 'down' WHERE id = {1 + number * rows // few} AND state = 'up'"  # noqa: S608
+        connection.execute(text(down))

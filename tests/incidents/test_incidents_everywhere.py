@@ -1,0 +1,150 @@
+"""Incidents on the command line, in GraphQL, SQL and Python are the same, now and at a time."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import insert
+
+import trninv
+from conftest import Databases, Run, both_ways
+from trninv.cli.output import encode
+from trninv.incidents import impact
+from trninv.incidents.model import Incident
+from trninv.inventory.address import resolve
+from trninv.inventory.binding import Standing, put
+from trninv.inventory.database import writing
+from trninv.inventory.schema import TABLES
+from trninv.inventory.state import Condition, set_state
+from trninv.jobs.fleet import Fleet
+
+T = "trn2-16.48xlarge/d0/s0"
+HOSTILE = "<script>alert(1)</script> '; DROP TABLE node; -- %s {{ why }} \u202e\x1b[2J \N{CROSS MARK}"
+DOCUMENT = """query ($scope: Address) { incidents(scope: $scope, first: 2) { totalCount nodes {
+    id rule severity place causes causeCount parts { kind state count } staying since who why source
+    lastChange { event at who why source } standing { server instance host } drift { id rule address found } truncated
+    impact { chips cores memory { bytes gibibytes } jobs { name system externalId chips touched } jobCount
+        domains { domain chipsBefore chipsNow poolBefore { bytes gibibytes } poolNow { bytes gibibytes }
+            bisectionBefore { ...b } bisectionNow { ...b } isComparable allGatherBefore { ...b } allGatherNow { ...b } }
+        domainCount truncated } } } }
+    fragment b on Bounds { lower { ...r } upper { ...r } exact }
+    fragment r on Bandwidth { bytesPerSecond gigabytesPerSecond gigabitsPerSecond }"""
+
+
+def _set(fleet: Fleet, why: str, state: str, *addresses: str) -> None:
+    with writing(fleet.engine) as connection:
+        set_state(connection, addresses, Condition.of(state), why=why, who="anna", source="api")
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def broken(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    """A chip of a job that drift found missing is down with a link of it; something else is in maintenance."""
+    with trninv.open(databases.seeded(request.param)) as fleet:
+        fleet.hold("train-7b", [T], who="anna")
+        with writing(fleet.engine) as connection:
+            place = resolve(connection, T)
+            put(connection, [Standing(place.id, place.address, "i-0a", "n0", "pin", "certain", None)], who="anna")
+            seen = dict.fromkeys(("first_seen", "last_seen"), "2020-01-01T00:00:00+00:00")
+            found = {"rule": "chip-missing", "severity": "high", "address": f"{T}/c5", "found": "not there"}
+            connection.execute(insert(TABLES["finding"]).values(id=7, **found, **seen))
+        _set(fleet, HOSTILE, "down", f"{T}/c5")
+        _set(fleet, "its end is gone", "down", f"{T}/c4--{T}/c5")
+        _set(fleet, "new firmware", "maintenance", "trn1.2xlarge/d0/s0")
+        yield fleet
+
+
+def _url(fleet: Fleet) -> str:
+    return fleet.engine.url.render_as_string(hide_password=False)
+
+
+def _encoded(fleet: Fleet, found: list[Incident]) -> list[Any]:
+    return [encode(each) | {"impact": encode(fleet.impact(each))} for each in found]
+
+
+def test_the_command_graphql_and_python_agree(broken: Fleet, run: Run) -> None:
+    python = _encoded(broken, broken.incidents())
+    _, out, _ = run("incidents", "--impact", "--format", "json", database=_url(broken))
+    assert json.loads(out) == python
+    data = both_ways(broken)(DOCUMENT)["data"]["incidents"]
+    assert data["nodes"] == python
+    chip, server = python
+    assert (chip["rule"], chip["severity"], chip["place"], chip["why"]) == ("END", "HIGH", f"{T}/c5", HOSTILE)
+    assert chip["standing"] == [{"server": T, "instance": "i-0a", "host": "n0"}]
+    assert chip["drift"] == [{"id": 7, "rule": "chip-missing", "address": f"{T}/c5", "found": "not there"}]
+    assert chip["lastChange"]["why"] == "its end is gone"
+    (job,) = chip["impact"]["jobs"]
+    assert (job["name"], job["chips"], job["touched"]) == ("train-7b", 16, 1)
+    assert (chip["impact"]["chips"], chip["impact"]["memory"]["gibibytes"]) == (1, 96.0)
+    (domain,) = chip["impact"]["domains"]
+    assert (domain["chipsBefore"], domain["chipsNow"], domain["isComparable"]) == (16, 15, False)
+    healthy, now = broken.at(0), broken
+    for name, fleet in (("Before", healthy), ("Now", now)):
+        split, gathered = fleet.bisection(T), fleet.collectives(T).all_gather
+        assert domain[f"bisection{name}"]["upper"] == encode(split.upper)
+        assert domain[f"allGather{name}"]["upper"] == encode(gathered.upper)
+        assert domain[f"pool{name}"] == encode(fleet.memory_pool(f"{T}/c0").memory)
+    assert (server["rule"], server["severity"], server["impact"]["jobs"]) == ("CONTAINMENT", "INFO", [])
+
+
+def test_at_a_time_they_are_as_they_were(broken: Fleet, run: Run) -> None:
+    """The link was up, drift and the instance were there, and no job held a chip."""
+    then = broken.at(1)
+    (one,) = then.incidents()
+    assert (one.rule.name, one.parts[0].count, [each.id for each in one.drift]) == ("SINGLE", 1, [7])
+    _, out, _ = run("incidents", "--at", "1", "--impact", "--format", "json", database=_url(broken))
+    assert json.loads(out) == _encoded(then, [one])
+    asked = both_ways(broken)("{ asOf(time: 1) { incidents { nodes { id rule causes } } } }".replace("1", '"1"', 1))
+    assert asked["data"]["asOf"]["incidents"]["nodes"] == [{"id": "1", "rule": "SINGLE", "causes": [f"{T}/c5"]}]
+    assert broken.at(0).incidents() == []
+    status, out, _ = run("incidents", "--at", "0", database=_url(broken))
+    assert (status, out) == (0, "everything is up\n")
+
+
+def test_reports_say_why_who_and_since(broken: Fleet, run: Run) -> None:
+    found = broken.incidents()
+    _, out, _ = run("report", "not-up", "--format", "json", database=_url(broken))
+    rows = {row["address"]: row for row in json.loads(out)["rows"]}
+    assert sorted(rows) == sorted(part.address for each in found for part in each.members)
+    assert rows[f"{T}/c5"] == {
+        "kind": "chip",
+        "address": f"{T}/c5",
+        "state": "down",
+        "factor": None,
+        "since": found[0].since,
+        "who": "anna",
+        "why": HOSTILE,
+    }
+    ours = "--set", "cluster=trn2-16.48xlarge", "--format", "json"
+    _, out, _ = run("report", "incidents", *ours, database=_url(broken))
+    (row,) = json.loads(out)["rows"]
+    assert (str(row["change"]), row["since"], row["who"], row["why"]) == (
+        *(found[0].id, found[0].since, found[0].who, found[0].why),
+    )
+    assert (row["causes"], row["parts"], row["first_cause"]) == (1, 2, f"{T}/c5")
+
+
+def test_a_terminal_obeys_no_reason(broken: Fleet, run: Run) -> None:
+    _, out, _ = run("incidents", "--impact", database=_url(broken))
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert f"{T}/c5 (i-0a)" in out
+    assert "  job train-7b: 1 of its 16 chips" in out
+
+
+def test_a_document_of_many_impacts_is_too_dear(broken: Fleet) -> None:
+    document = "{ incidents(first: 1000) { nodes { impact { chips } } } }"
+    (told,) = both_ways(broken)(document)["errors"]
+    assert told["extensions"]["code"] == "COST_LIMIT"
+
+
+def test_of_many_domains_the_first_are_solved(databases: Databases, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it is said that others were left out."""
+    monkeypatch.setattr(impact, "MOST_DOMAINS", 1)
+    with trninv.open(databases.seeded("sqlite")) as fleet:
+        _set(fleet, "a test", "down", "trn1.2xlarge/d0/s0/c0", "trn3-gen1/d0/sw0")
+        (one,) = fleet.incidents()
+        cost = fleet.impact(one)
+        assert (one.rule.name, one.place, one.causes[0]) == ("CHANGE", None, "trn1.2xlarge/d0/s0/c0")
+        assert (len(cost.domains), cost.domain_count, cost.truncated) == (1, 2, True)
+        assert "  left out: 1 of 2 domains, 0 of 0 jobs" in run("incidents", "--impact", database=_url(fleet))[1]

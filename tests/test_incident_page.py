@@ -1,0 +1,57 @@
+"""The page on an incident is followed on an empty database at its own times; its outputs are what stands there.
+
+``python tests/test_incident_page.py`` writes the outputs anew.
+"""
+
+import contextlib
+import io
+import re
+import shlex
+import tempfile
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from unittest.mock import patch
+
+import pytest
+
+from examples import ROOT
+from trninv.cli.main import main
+from trninv.inventory.database import connect
+from trninv.inventory.migrate import migrate
+
+PAGE = ROOT / "docs/incident.md"
+_FENCE = re.compile(r"```console (\S+ \S+)\n(.*?)```", re.DOTALL)
+_CLOCKS = ("inventory.stamp", "inventory.state", "jobs.holding")
+
+
+def follow(page: str, database: str) -> str:
+    """The page as it reads when it is followed."""
+    assert "\n    trninv migrate\n" in page
+    with connect(database) as engine:
+        migrate(engine)
+    return _FENCE.sub(lambda block: f"```console {block[1]}\n{_shown(block[2], database, block[1])}```", page)
+
+
+def _shown(block: str, database: str, at: str) -> str:
+    with ExitStack() as clocks:
+        for module in _CLOCKS:
+            clock = clocks.enter_context(patch(f"trninv.{module}.datetime"))
+            clock.now.return_value = datetime.fromisoformat(at).replace(tzinfo=UTC)
+        lines = [line for line in block.splitlines() if line.startswith("$ trninv ")]
+        return "\n".join(f"{line}\n{_printed(line, database)}" for line in lines)
+
+
+def _printed(line: str, database: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        main(["--database", database, *shlex.split(line)[2:]])
+    return "".join(f"{each.rstrip()}\n" for each in out.getvalue().splitlines())
+
+
+def test_the_page_is_what_its_commands_print(empty: str) -> None:
+    assert follow(PAGE.read_text(), empty) == PAGE.read_text()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        PAGE.write_text(follow(PAGE.read_text(), f"sqlite:///{made}/incident.db"))
