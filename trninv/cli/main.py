@@ -41,6 +41,7 @@ _COMMANDS = {
     "audit": "show",
     "sweep": "sweep",
     "fits": "fits",
+    "make-room": "make_room",
     "jobs": "jobs",
     "hold": "jobs",
     "release": "jobs",

@@ -17,6 +17,7 @@ from trninv.errors import ConflictError, LimitError, UnknownJobError, WrongLevel
 from trninv.inventory.address import HOLDS_CHIPS, Place, address_of, chips_of, node_addresses, resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import CARRYING, TABLES
+from trninv.jobs.revision import require
 from trninv.routing.answer import At, Hidden
 
 _T = TABLES
@@ -65,6 +66,7 @@ def hold(
     who: str,
     spares: Sequence[str] = (),
     pinned: bool = False,
+    revision: str | None = None,
 ) -> Job:
     """Hold the chips of places for a job: all of them, or none; the same job on the same chips again is no change.
 
@@ -74,9 +76,13 @@ def hold(
         Chips, servers, racks or domains of one cluster, to work on and to have in reserve.
     pinned
         Whether plans must leave it where it is.
+    revision
+        That of the plan which says so, if there is one.
 
     Raises
     ------
+    StalePlanError
+        The fleet is not as it was planned for.
     LimitError
         The name, who or the places are missing, too many, or of several clusters.
     ConflictError
@@ -84,15 +90,17 @@ def hold(
 
     """
     _check(name=name, who=who)
-    chips = _chips(connection, places, spares)
-    if (held := _live(connection, OURS, name)) is not None:
+    chips = chips_at(connection, places, spares)
+    cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
+    if revision is not None:
+        require(connection, cluster, revision)
+    if (held := live_job(connection, OURS, name)) is not None:
         if _held_by(connection, held) == chips:
             return _one(connection, held)
         raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
-    _refuse_taken(connection, list(chips))
-    job, allocation, now = _T["job"], _T["allocation"], _now()
+    refuse_taken(connection, list(chips))
+    job, allocation, now = _T["job"], _T["allocation"], now_text()
     key = next_id(connection, job)
-    cluster = connection.scalar(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips)))
     row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": now}
     first = next_id(connection, allocation)
     rows = [
@@ -121,9 +129,9 @@ def release(connection: Connection, name: str) -> Job:
         There never was one.
 
     """
-    system, identity = _split(name)
+    system, identity = system_and_id(name)
     job, allocation = _T["job"], _T["allocation"]
-    key = _live(connection, system, identity)
+    key = live_job(connection, system, identity)
     if key is None:
         known = select(job.c.id).where(job.c.system == system, job.c.external_id == identity)
         last = connection.scalar(known.order_by(job.c.id.desc()).limit(1))
@@ -131,7 +139,7 @@ def release(connection: Connection, name: str) -> Job:
             live = connection.scalars(select(job.c.name).where(job.c.ended.is_(None)).limit(_BATCH)).all()
             raise UnknownJobError(f"no job {name[:MAX_TEXT]}: {nearest(identity, live)} (trninv jobs lists them)")
         return _one(connection, last)
-    now = _now()
+    now = now_text()
     ours = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
     connection.execute(update(allocation).where(ours).values(ended=now))
     connection.execute(update(job).where(job.c.id == key).values(ended=now))
@@ -158,7 +166,7 @@ def close(connection: Connection, places: Sequence[str], *, who: str, why: str) 
     closing = _T["closing"]
     closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
     wanted = [server for server in _servers(connection, places) if server not in closed]
-    first, now = next_id(connection, closing), _now()
+    first, now = next_id(connection, closing), now_text()
     rows = [
         {"id": first + at, "server_id": server, "since": now, "who": who, "why": why}
         for at, server in enumerate(wanted)
@@ -180,7 +188,7 @@ def open_(connection: Connection, places: Sequence[str]) -> list[Closing]:
     closing = _T["closing"]
     ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
     keys = list(connection.scalars(select(closing.c.id).where(ours)))
-    connection.execute(update(closing).where(closing.c.id.in_(keys)).values(until=_now()))
+    connection.execute(update(closing).where(closing.c.id.in_(keys)).values(until=now_text()))
     return _closings(connection, closing.c.id.in_(keys))
 
 
@@ -231,7 +239,7 @@ def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
         .group_by(*job.c, _T["cluster"].c.slug)
         .order_by(job.c.id)
     )
-    rows = [row for part in _batches(keys) for row in connection.execute(query.where(job.c.id.in_(part)))]
+    rows = [row for part in batches(keys) for row in connection.execute(query.where(job.c.id.in_(part)))]
     names = _server_names(connection, {row.first for row in rows if row.first})
     return [
         Job(
@@ -266,13 +274,14 @@ def _check(**texts: str) -> None:
         raise LimitError("name: ':' stands between a system and its job's id: leave it out")
 
 
-def _split(name: str) -> tuple[str, str]:
+def system_and_id(name: str) -> tuple[str, str]:
     """System and identity of a job as it is written."""
     system, colon, identity = name.partition(":")
     return (system, identity) if colon else (OURS, name)
 
 
-def _live(connection: Connection, system: str, identity: str) -> int | None:
+def live_job(connection: Connection, system: str, identity: str) -> int | None:
+    """Key of a job that has not ended."""
     if refused([system, identity]):
         raise LimitError(f"a job {SAYS}")
     job = _T["job"]
@@ -286,7 +295,7 @@ def _held_by(connection: Connection, key: int) -> dict[int, str]:
     return {row.chip_id: row.role for row in connection.execute(ours.where(allocation.c.ended.is_(None)))}
 
 
-def _chips(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
+def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
     """Ids of the chips of places, and what each is for."""
     if not places or len(places) + len(spares) > MOST_PLACES:
         raise LimitError(f"{len(places) + len(spares):,} places: name 1 to {MOST_PLACES:,}")
@@ -303,7 +312,7 @@ def _chips(connection: Connection, places: Sequence[str], spares: Sequence[str])
     return found
 
 
-def _refuse_taken(connection: Connection, chips: Sequence[int]) -> None:
+def refuse_taken(connection: Connection, chips: Sequence[int]) -> None:
     """Name the first chip that no job may have now, and why."""
     job, allocation, closing = _T["job"], _T["allocation"], _T["closing"]
     chip, node = _T["chip"], _T["node"]
@@ -317,7 +326,7 @@ def _refuse_taken(connection: Connection, chips: Sequence[int]) -> None:
         .order_by(chip.c.id)
         .limit(1)
     )
-    for part in _batches(sorted(chips)):
+    for part in batches(sorted(chips)):
         if (row := connection.execute(query.where(chip.c.id.in_(part))).first()) is None:
             continue
         named = node_addresses().where(node.c.id == row.id)
@@ -368,15 +377,17 @@ def _server_names(connection: Connection, keys: Iterable[int]) -> dict[int, str]
         .join(domain, domain.c.id == server.c.domain_id)
         .join(cluster, cluster.c.id == domain.c.cluster_id)
     )
-    parts = _batches(sorted(keys))
+    parts = batches(sorted(keys))
     return {row.id: row.address for part in parts for row in connection.execute(query.where(server.c.id.in_(part)))}
 
 
-def _batches(keys: Sequence[int]) -> Iterator[list[int]]:
+def batches(keys: Sequence[int]) -> Iterator[list[int]]:
+    """Keys in lists that a statement may have."""
     remaining = iter(keys)
     while part := list(islice(remaining, _BATCH)):
         yield part
 
 
-def _now() -> str:
+def now_text() -> str:
+    """The time as rows have it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

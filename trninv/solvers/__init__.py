@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ports,
         quotient,
         reach,
+        rearrangement,
         rings,
         shares,
         slices,
