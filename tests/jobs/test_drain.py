@@ -4,13 +4,17 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import text
 
 import trninv
 from conftest import Databases
 from graphs import seed_clusters
 from trninv.errors import UnknownAddressError, WrongLevelError
+from trninv.inventory.address import chips_of, node_addresses, resolve
+from trninv.inventory.schema import TABLES
 from trninv.jobs.draining import Way
 from trninv.jobs.fleet import Fleet
+from trninv.jobs.model import model_of
 from trninv.jobs.questions.drain import DrainAnswer
 
 ULTRA = "u-trn2x64/d0"
@@ -36,9 +40,8 @@ def fill(own: Fleet, seed: int) -> None:
 def test_a_drain_is_the_difference_of_free_and_fits_with_the_place_down(own: Fleet, place: str) -> None:
     fill(own, PLACES.index(place))
     without, answer = own.what_if(down=[place]), own.drain(place)
-    before, after = own.free("u-trn2x64"), without.free("u-trn2x64")
-    assert (answer.largest, answer.largest_then) == (before.largest, after.largest)
-    assert answer.chips == before.usable - after.usable
+    assert (answer.largest, answer.largest_then) == (largest(own, 0, 0), largest(own, *gone(own, place)))
+    assert answer.chips == gone(own, place)[0].bit_count()
     now, then = own.fragmentation("u-trn2x64").sizes, without.fragmentation("u-trn2x64").sizes
     for size, was, left in zip(answer.sizes, now, then, strict=True):
         assert (size.jobs, size.jobs_then) == (was.jobs, left.jobs)
@@ -48,6 +51,32 @@ def test_a_drain_is_the_difference_of_free_and_fits_with_the_place_down(own: Fle
         assert {job.job for job in answer.jobs} == {job.name for job in own.jobs(place)}
     for job in answer.jobs:
         follow(own, without, answer, job.job)
+
+
+def gone(own: Fleet, place: str) -> tuple[int, int]:
+    """Chips of a place; and of a link both ends."""
+    with own.reading() as connection:
+        if "--" in place:
+            return 0, sum(map(bit, place.split("--")))
+        chips = connection.scalars(chips_of(resolve(connection, place)))
+        named = node_addresses().where(TABLES["node"].c.id.in_(chips.all()))
+        return sum(bit(row.address) for row in connection.execute(named)), 0
+
+
+def bit(chip: str) -> int:
+    server, number = chip.removeprefix(f"{ULTRA}/s").split("/c")
+    return 1 << 16 * int(server) + int(number)
+
+
+def largest(own: Fleet, without: int, link: int) -> int:
+    """Of all boxes one by one."""
+    with own.reading() as connection:
+        query = text("SELECT address FROM v_free_chip WHERE cluster = 'u-trn2x64'")
+        free = sum(map(bit, connection.scalars(query))) & ~without
+    torus = model_of("u-trn2x64").torus
+    assert torus
+    whole = (mask for mask in torus.shape_of if mask & free == mask and (not link or mask & link != link))
+    return max((mask.bit_count() for mask in whole), default=0)
 
 
 def follow(own: Fleet, without: Fleet, answer: DrainAnswer, name: str) -> None:
@@ -120,15 +149,15 @@ def test_what_can_not_be_drained(lite_fleet: Fleet, place: str) -> None:
 
 
 def test_a_network_node_touches_the_jobs_that_it_joins(databases: Databases) -> None:
-    """Eight domains to a node of tier 3; jobs of one domain need none."""
-    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 12})) as own:
+    """Thirty-two domains to a node of tier 3; jobs of one domain need none."""
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 36})) as own:
         own.hold("one", ["c-trn2/d0"], who="me")
         own.hold("near", ["c-trn2/d1", "c-trn2/d2"], who="me")
-        own.hold("far", ["c-trn2/d7", "c-trn2/d8"], who="me")
+        own.hold("far", ["c-trn2/d31", "c-trn2/d32"], who="me")
         low, high = (own.drain(f"c-trn2/fabric/{node}") for node in ("t3/n0", "t2/n0"))
         assert [(job.job, job.stops, job.to) for job in low.jobs] == [
-            ("near", True, ("c-trn2/d9", "c-trn2/d10")),
-            ("far", True, ()),
+            ("near", True, ("c-trn2/d33", "c-trn2/d34")),
+            ("far", True, ("c-trn2/d32", "c-trn2/d35")),
         ]
         assert [(job.job, job.way) for job in high.jobs] == [("far", Way.NOWHERE)]
         assert (low.chips, low.modes, own.drain("c-trn2/fabric/t3/n1").touched) == (0, (), 1)

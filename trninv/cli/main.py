@@ -42,6 +42,7 @@ _COMMANDS = {
     "sweep": "sweep",
     "fits": "fits",
     "make-room": "make_room",
+    "capacity": "capacity",
     "jobs": "jobs",
     "hold": "jobs",
     "release": "jobs",

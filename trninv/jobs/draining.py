@@ -156,7 +156,10 @@ class Drain:
         inside = left.inside.copy()
         inside[sorted(self._below[0])] = 0
         found = gang(replace(left, inside=inside), len(of.tenant.work))
-        return Outcome(Way.ELSEWHERE, tuple((row, full) for row in found.rows)) if found else Outcome(Way.NOWHERE)
+        if found is None:
+            return Outcome(Way.NOWHERE)
+        way = Way.REPLACED if set(found.rows) & set(of.tenant.work) else Way.ELSEWHERE
+        return Outcome(way, tuple((row, full) for row in found.rows))
 
 
 def _outcome(left: Stock, of: Touched, legal: Legal, others: Sequence[Tenant], staying: Collection[int]) -> Outcome:

@@ -10,6 +10,9 @@ from trninv.jobs.relocation import relocate
 from trninv.routing import fleet
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from trninv.jobs.questions.capacity import CapacityAnswer
     from trninv.jobs.questions.drain import DrainAnswer
     from trninv.jobs.questions.fits import FitsAnswer
     from trninv.jobs.questions.fragmentation import FragmentationAnswer
@@ -70,6 +73,26 @@ class Fleet(fleet.Fleet):
     ) -> "RoomAnswer":
         """Which jobs to move so that a shape ("4x4x1"), chips, servers or domains are free; `relocate` moves them."""
         answer: RoomAnswer = self.ask(find("make_room"), shape, of, chips, servers, domains, pinned)
+        return answer
+
+    def capacity(
+        self,
+        of: str,
+        rates: str,
+        mission: int | None = None,
+        start: str = "now",
+        gang: int | None = None,
+        samples: int = 10_000,
+        seed: int = 0,
+        *,
+        executor: "Executor | None" = None,
+    ) -> "CapacityAnswer":
+        """What is left when parts fail: ``rates`` is TOML, ``mission`` hours without repair; ``start`` "now" or "new".
+
+        The figures are the same on any executor; without one this process draws.
+        """
+        asked = of, rates, mission, start, gang, samples, seed
+        answer: CapacityAnswer = self.ask(find("capacity"), *asked, executor=executor)
         return answer
 
     def relocate(self, plan: "RoomAnswer") -> list[holding.Job]:

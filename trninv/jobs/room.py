@@ -121,7 +121,7 @@ class Stranded:
 
 def stranded(stock: Stock, legal: Legal) -> list[Stranded]:
     """Of each legal size; the three causes add up to the chips that are left."""
-    repaired = replace(stock, up=stock.inside | stock.up, damage={})
+    repaired = stock.as_new()
     opened = replace(repaired, closed=np.zeros_like(stock.closed))
     found = []
     for size in legal.sizes:

@@ -118,6 +118,10 @@ class Stock:
         found.__dict__["lost"] = self.lost  # takes long to find, and does not depend on who holds what
         return found
 
+    def as_new(self) -> "Stock":
+        """The same with everything up."""
+        return replace(self, up=self.inside | self.up, damage={})
+
     def places_at(self, row: int, mask: int) -> tuple[str, ...]:
         """Addresses of the fewest things that chips of a row make up: their domain, their servers, or themselves."""
         servers = self.servers_at(row, mask)

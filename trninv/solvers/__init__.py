@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         shares,
         slices,
         split,
+        survival,
         symmetry,
         torus_rings,
         trees,
