@@ -139,6 +139,7 @@ def test_two_readings_and_two_beginnings(seeded: str) -> None:
         ("[chip]\nmtbf_hours = nan\nmttr_hours = 1", "above 0"),
         ("[chip]\nmtbf_hours = true\nmttr_hours = 1", "above 0"),
         ("[chip", "rates: "),
+        ("#" * 10_001, "at most 10,000"),
         ("[chip]\nmtbf_hours = 1\nmttr_hours = 1\nx = 1", "give mtbf_hours"),
     ],
 )

@@ -57,8 +57,10 @@ def rates_of(text: str) -> tuple[Rate, ...]:
         It says anything else, or nothing.
 
     """
+    if len(text) > MOST_TEXT:
+        raise LimitError(f"rates: {len(text):,} characters, at most {MOST_TEXT:,}")
     try:
-        found = tomllib.loads(text[:MOST_TEXT])
+        found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise LimitError(f"rates: {error}") from None
     if not found:
@@ -168,6 +170,6 @@ def single(of: "Sequence[Counted]") -> list[Words]:
     """The sets of what is counted as rows of one bit each."""
     found = []
     for each in of:
-        bits = np.unpackbits(each.sets.view(np.uint8), axis=1, bitorder="little").any(axis=0)
-        found.append(_packed(np.eye(len(bits), dtype=np.bool_)[np.flatnonzero(bits)]))
+        bits = np.unpackbits(each.sets.view(np.uint8), axis=1, bitorder="little")
+        found.append(_packed(np.eye(bits.shape[1], dtype=np.bool_)[np.flatnonzero(bits.any(axis=0))]))
     return found

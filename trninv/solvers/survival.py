@@ -132,10 +132,10 @@ def tasks(
 
 def whole_likely(causes: Sequence[Cause], sets: Words) -> NDArray[np.float64]:
     """How likely each of some sets (rows of one bit) has lost nothing."""
-    found: NDArray[np.float64] = np.ones(len(sets))
+    found = np.ones(len(sets), np.float64)
     for cause in causes:
         hit = ((cause.takes[:, None, :] & sets[None, :, :]) != 0).any(axis=2)
-        found *= np.array([(1 - cause.likely) ** times for times in hit.sum(axis=0).tolist()])
+        found *= np.array([(1 - cause.likely) ** times for times in hit.sum(axis=0).tolist()], np.float64)
     return found
 
 
@@ -150,8 +150,7 @@ def are_apart(causes: Sequence[Cause], sets: Words) -> bool:
 
 def binomial_cdf(count: int, likely: float) -> NDArray[np.float64]:
     """P[X ≤ 0], P[X ≤ 1], … of a binomial."""
-    found: NDArray[np.float64] = bdtr(np.arange(count + 1), count, likely)
-    return found
+    return np.asarray(bdtr(np.arange(count + 1), count, likely), np.float64)
 
 
 def spares(count: int, likely: float, sure: float, most: int) -> int | None:

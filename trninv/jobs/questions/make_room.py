@@ -51,10 +51,9 @@ class JobMove:
 def told_moves(moves: Iterable[JobMove]) -> Table:
     """Moves in their order."""
     cells = (
-        [each.job, each.chips, brief(each.source), brief(each.to), "stops first" if each.stops else ""]
-        for each in moves
+        [each.job, each.chips, brief(each.source), brief(each.to), "first" if each.stops else "no"] for each in moves
     )
-    return Table(["job", "chips", "from", "to", ""], cells)
+    return Table(["job", "chips", "from", "to", "stops"], cells)
 
 
 @dataclass(frozen=True, kw_only=True)
