@@ -198,7 +198,7 @@ def test_wounded_jobs_and_free_blocks_are_told(two: dict[str, str]) -> None:
     wounded = _both(two, lambda backend: report("wounded-jobs").sql(backend, {}))
     assert [(row[0], row[4], row[6]) for row in wounded] == [("tune", "u-trn2x64/d0/s1/c9", "down")]
     (free,) = _both(two, lambda backend: report("free-blocks").sql(backend, {"cluster": "u-trn2x64"}))
-    assert free[:4] == ("u-trn2x64", "u-trn2x64", 3, 1)
+    assert free[:4] == ("u-trn2x64", "u-trn2x64", 1, 1)
 
 
 def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:
