@@ -44,11 +44,11 @@ class DrainedJob:
     way: Annotated[Way, "What can become of it."]
     to: Annotated[tuple[At, ...], "Where it is then: domains, servers or chips; empty if nowhere."]
     all_gather: Annotated[Bandwidth, "Limit of an all-gather where it is; of several domains the least; one direction."]
-    all_gather_then: Annotated[Bandwidth | None, "The same where it goes."]
+    all_gather_then: Annotated[Bandwidth | None, "Limit of an all-gather where it goes."]
     bisection: Annotated[
         Bandwidth, "Between two halves of it where it is; of several domains the least; one direction."
     ]
-    bisection_then: Annotated[Bandwidth | None, "The same where it goes."]
+    bisection_then: Annotated[Bandwidth | None, "Between two halves of it where it goes."]
     moves: Annotated[tuple[JobMove, ...], "What moves before, in order."]
 
 
