@@ -4,9 +4,13 @@ import asyncio
 import gc
 import itertools
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -210,6 +214,32 @@ def services(fleet: Fleet) -> dict[str, Any]:
             },
         )
     return _SERVICES[id(fleet)][1]
+
+
+@pytest.fixture
+def dask(tmp_path: Path) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
+    """A scheduler and two workers, as an operator starts them."""
+    pytest.importorskip("distributed")
+    started: list[subprocess.Popen[bytes]] = []
+    address = tmp_path / "scheduler.json"
+    common = ["--scheduler-file", str(address)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def run(*arguments: str) -> None:
+        command = [sys.executable, "-m", *arguments]
+        started.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL))
+
+    run("distributed.cli.dask_scheduler", *common, "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    for _ in range(2):
+        run("distributed.cli.dask_worker", *common, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+    end = time.monotonic() + 60
+    while not address.exists() or not address.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    yield json.loads(address.read_text())["address"], started[1:]
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 _SERVICES: dict[int, tuple[Fleet, dict[str, Any]]] = {}

@@ -31,6 +31,7 @@ TrninvError
 ├── AdoptionError             NOT_ADOPTABLE
 ├── ConflictError             CONFLICT
 ├── IllegalSizeError          ILLEGAL_SIZE
+├── StalePlanError            STALE_PLAN
 ├── ScopeTooLargeError        SCOPE_TOO_LARGE
 ├── CostLimitError            COST_LIMIT
 ├── TimeLimitError            TIME_LIMIT
@@ -78,6 +79,7 @@ __all__ = [
     "SamePlaceError",
     "ScopeTooLargeError",
     "SqlError",
+    "StalePlanError",
     "TimeLimitError",
     "TrninvError",
     "UnauthenticatedError",
@@ -301,6 +303,12 @@ class ConflictError(TrninvError):
     """Chips that another job holds, or that no job may have now; nothing was changed."""
 
     code = "CONFLICT"
+
+
+class StalePlanError(TrninvError):
+    """A plan that the fleet is no longer as it was made for; nothing was changed."""
+
+    code = "STALE_PLAN"
 
 
 class IllegalSizeError(TrninvError):

@@ -92,6 +92,7 @@ def two(databases: Databases) -> dict[str, str]:
                 holding.hold(connection, "tune", ["u-trn2x64/d0/s1"], who="tests")
                 holding.hold(connection, "done", ["trn3-gen2/d0/s7"], who="tests")
                 holding.release(connection, "done")
+                state.set_state(connection, ["u-trn2x64/d0/s1/c9"], state.Condition("down"), why="HBM", who="tests")
         with connect(url) as engine, writing(engine) as connection:
             stamp.seed(connection, catalog(), few, name="few")
         _stand_there(url)
@@ -191,6 +192,13 @@ def test_reports_that_are_asked_for() -> None:
     assert set(REPORTS) >= {
         "capacity", "bandwidth", "documented", "disputed", "not-up", "free-units", "cost", "ratios", "pools"
     }  # fmt: skip
+
+
+def test_wounded_jobs_and_free_blocks_are_told(two: dict[str, str]) -> None:
+    wounded = _both(two, lambda backend: report("wounded-jobs").sql(backend, {}))
+    assert [(row[0], row[4], row[6]) for row in wounded] == [("tune", "u-trn2x64/d0/s1/c9", "down")]
+    (free,) = _both(two, lambda backend: report("free-blocks").sql(backend, {"cluster": "u-trn2x64"}))
+    assert free[:4] == ("u-trn2x64", "u-trn2x64", 1, 1)
 
 
 def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:

@@ -1,16 +1,12 @@
 """Sweeps: symmetric failures really are alike, work survives kills, and every way to run one gives the same answer."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import pytest
@@ -23,6 +19,9 @@ from trninv.routing.fleet import Fleet
 from trninv.routing.questions.sweep import SweepAnswer
 from trninv.solvers.graph import capacities
 from trninv.solvers.symmetry import classes, symmetries
+
+if TYPE_CHECKING:
+    import subprocess
 
 GB = 10**9
 
@@ -190,32 +189,6 @@ def test_what_can_not_be_swept_is_refused(fleet: Fleet, tmp_path: Path) -> None:
         fleet.sweep("trn2-16.48xlarge", executor=Inline(), journal=tmp_path / "nowhere" / "j")
     nothing = fleet.what_if(["trn1.2xlarge/d0/s0/c0"]).sweep("trn1.2xlarge", executor=Inline())
     assert (nothing.failures, nothing.classes, nothing.upper) == (0, (), 0)
-
-
-@pytest.fixture
-def dask(tmp_path: Path) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
-    """A scheduler and two workers, as an operator starts them."""
-    pytest.importorskip("distributed")
-    started: list[subprocess.Popen[bytes]] = []
-    address = tmp_path / "scheduler.json"
-    common = ["--scheduler-file", str(address)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-
-    def run(*arguments: str) -> None:
-        command = [sys.executable, "-m", *arguments]
-        started.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL))
-
-    run("distributed.cli.dask_scheduler", *common, "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-    for _ in range(2):
-        run("distributed.cli.dask_worker", *common, "--nthreads", "1", "--no-nanny", "--no-dashboard")
-    end = time.monotonic() + 60
-    while not address.exists() or not address.read_text():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    yield json.loads(address.read_text())["address"], started[1:]
-    for process in started:
-        process.kill()
-        process.wait()
 
 
 @pytest.mark.slow

@@ -57,11 +57,19 @@ def jobs(  # one parameter an option
 @click.argument("places", nargs=-1, required=True, metavar="PLACE…")
 @click.option("--spare", "spares", multiple=True, metavar="PLACE", help="Held in reserve for it; repeatable.")
 @click.option("--pinned", is_flag=True, help="Plans leave it where it is.")
+@click.option("--revision", metavar="REVISION", help="Of a plan: refused where the fleet is not as it was then.")
 @_who
 @format_option
 @click.pass_obj
-def hold(
-    database: str, job: str, places: tuple[str, ...], spares: tuple[str, ...], pinned: bool, who: str, style: str
+def hold(  # an option each
+    database: str,
+    job: str,
+    places: tuple[str, ...],
+    spares: tuple[str, ...],
+    pinned: bool,
+    revision: str | None,
+    who: str,
+    style: str,
 ) -> None:
     """Hold the chips of places for a job, until it is released: chips, servers, racks, domains; all of them or none.
 
@@ -73,7 +81,7 @@ def hold(
     trninv hold eval u-trn2x64/d0/s1/c0 u-trn2x64/d0/s1/c1
     """
     with connect(database) as engine, writing(engine) as connection:
-        made = holding.hold(connection, job, places, who=who, spares=spares, pinned=pinned)
+        made = holding.hold(connection, job, places, who=who, spares=spares, pinned=pinned, revision=revision)
     show(style, made, lambda: click.echo(f"{made.name}: holds {counted(made.chips, 'chip')}, {_at(made)}"))
 
 

@@ -42,6 +42,8 @@ _COMMANDS = {
     "audit": "show",
     "sweep": "sweep",
     "fits": "fits",
+    "make-room": "make_room",
+    "capacity": "capacity",
     "jobs": "jobs",
     "hold": "jobs",
     "release": "jobs",

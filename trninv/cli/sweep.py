@@ -1,17 +1,14 @@
 """sweep: every failure of a kind, on processes of this machine or on a Dask cluster."""
 
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from trninv.cli.executors import SCHEDULER, executor_at
 from trninv.cli.output import Progress, show, tell
 from trninv.cli.questions import made, values
 from trninv.cli.supposing import asking
-from trninv.errors import UsageError, WorkerError
 from trninv.routing.questions import find
 
 _SWEEP = find("sweep")
@@ -32,7 +29,7 @@ def _run(  # an option each
 ) -> None:
     with (
         asking(database, down, derate, at) as fleet,
-        _executor(scheduler) as executor,
+        executor_at(scheduler) as executor,
         Progress(given["of"]) as progress,
     ):
         means = {"executor": executor, "journal": journal, "progress": progress}
@@ -45,25 +42,5 @@ sweep = made(
     _run,
     click.Option(["--top"], type=click.IntRange(1), default=20, show_default=True, help="Rows that a table shows."),
     click.Option(["--journal"], type=click.Path(dir_okay=False, path_type=Path), help="Keep results; go on from them."),
-    click.Option(
-        ["--scheduler"], metavar="TCP://…", help="A Dask cluster that does the work (pip install trninv[dask])."
-    ),
+    SCHEDULER,
 )
-
-
-@contextmanager
-def _executor(scheduler: str | None) -> Iterator[Executor | None]:
-    """A Dask cluster's executor, or None for local processes."""
-    if scheduler is None:
-        yield None
-        return
-    try:
-        from distributed import Client  # noqa: PLC0415 # an extra
-    except ImportError:
-        raise UsageError("--scheduler needs Dask: pip install 'trninv[dask]'") from None
-    try:
-        client = Client(scheduler, timeout=10)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise WorkerError(f"no Dask scheduler at {scheduler}: {str(error).partition(chr(10))[0]}") from None
-    with client:
-        yield client.get_executor()

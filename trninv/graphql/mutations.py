@@ -102,6 +102,9 @@ class HoldInput:
     places: list[Address] = strawberry.field(description="Chips, servers, racks and domains of one cluster.")
     spares: list[Address] = strawberry.field(default_factory=list, description="Held in reserve for it.")
     pinned: bool = strawberry.field(default=False, description="Whether plans leave it where it is.")
+    revision: str | None = strawberry.field(
+        default=None, description="Of a plan (makeRoom): refused with STALE_PLAN where the fleet is not as it was then."
+    )
     who: str | None = strawberry.field(default=None, description=WHO)
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
 
@@ -195,7 +198,7 @@ class Mutation:
         input: Annotated[HoldInput, strawberry.argument(description="What to hold.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
         who = _who(info.context.who, input.who)
-        more = {"who": who, "spares": input.spares, "pinned": input.pinned}
+        more = {"who": who, "spares": input.spares, "pinned": input.pinned, "revision": input.revision}
         job = await _written(info, holding.hold, input.job, input.places, **more)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 

@@ -11,12 +11,18 @@ from trninv.inventory.database import writing
 from trninv.jobs import holding
 from trninv.jobs.imported import JobsImported, import_jobs, read_jobs
 from trninv.jobs.questions import find
+from trninv.jobs.relocation import relocate
 from trninv.routing import fleet
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from trninv.jobs.questions.capacity import CapacityAnswer
+    from trninv.jobs.questions.drain import DrainAnswer
     from trninv.jobs.questions.fits import FitsAnswer
     from trninv.jobs.questions.fragmentation import FragmentationAnswer
     from trninv.jobs.questions.free import FreeAnswer
+    from trninv.jobs.questions.make_room import RoomAnswer
 
 
 class Fleet(fleet.Fleet):
@@ -66,6 +72,49 @@ class Fleet(fleet.Fleet):
         with self.wirings() as reader:
             return impact(reader, of)
 
+    def drain(self, of: str) -> "DrainAnswer":
+        """What taking a place out of service does to jobs, where they can go, and what room is left."""
+        answer: DrainAnswer = self.ask(find("drain"), of)
+        return answer
+
+    def make_room(
+        self,
+        shape: str | None = None,
+        of: str | None = None,
+        chips: int | None = None,
+        servers: int | None = None,
+        domains: int | None = None,
+        pinned: Sequence[str] | str = (),
+    ) -> "RoomAnswer":
+        """Which jobs to move so that a shape ("4x4x1"), chips, servers or domains are free; `relocate` moves them."""
+        answer: RoomAnswer = self.ask(find("make_room"), shape, of, chips, servers, domains, pinned)
+        return answer
+
+    def capacity(
+        self,
+        of: str,
+        rates: str,
+        mission: int | None = None,
+        start: str = "now",
+        gang: int | None = None,
+        samples: int = 10_000,
+        seed: int = 0,
+        *,
+        executor: "Executor | None" = None,
+    ) -> "CapacityAnswer":
+        """What is left when parts fail: ``rates`` is TOML, ``mission`` hours without repair; ``start`` "now" or "new".
+
+        The figures are the same on any executor; without one this process draws.
+        """
+        asked = of, rates, mission, start, gang, samples, seed
+        answer: CapacityAnswer = self.ask(find("capacity"), *asked, executor=executor)
+        return answer
+
+    def relocate(self, plan: "RoomAnswer") -> list[holding.Job]:
+        """Move jobs as `make_room` planned, all or none; refused where the fleet is not as it was then."""
+        with writing(self.engine) as connection:
+            return relocate(connection, plan.of, plan.moves, plan.revision)
+
     def jobs(self, scope: str | None = None, *, ended: bool = False, most: int = 1_000) -> list[holding.Job]:
         """Jobs that hold chips of a place, or of any; as `trninv.jobs.holding.jobs`."""
         with self.reading() as connection:
@@ -77,11 +126,18 @@ class Fleet(fleet.Fleet):
             return holding.closed(connection, most)
 
     def hold(
-        self, name: str, places: Sequence[str], *, who: str, spares: Sequence[str] = (), pinned: bool = False
+        self,
+        name: str,
+        places: Sequence[str],
+        *,
+        who: str,
+        spares: Sequence[str] = (),
+        pinned: bool = False,
+        revision: str | None = None,
     ) -> holding.Job:
         """Hold the chips of places for a job: all of them, or none; as `trninv.jobs.holding.hold`."""
         with writing(self.engine) as connection:
-            return holding.hold(connection, name, places, who=who, spares=spares, pinned=pinned)
+            return holding.hold(connection, name, places, who=who, spares=spares, pinned=pinned, revision=revision)
 
     def release(self, name: str) -> holding.Job:
         """End a job, and give its chips back; as `trninv.jobs.holding.release`."""

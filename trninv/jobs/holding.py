@@ -17,6 +17,7 @@ from trninv.errors import ConflictError, LimitError, UnknownJobError, WrongLevel
 from trninv.inventory.address import HOLDS_CHIPS, Place, address_of, chips_of, node_addresses, resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import CARRYING, TABLES
+from trninv.jobs.revision import require
 from trninv.routing.answer import At, Hidden
 
 _T = TABLES
@@ -65,6 +66,7 @@ def hold(
     who: str,
     spares: Sequence[str] = (),
     pinned: bool = False,
+    revision: str | None = None,
 ) -> Job:
     """Hold the chips of places for a job: all of them, or none; the same job on the same chips again is no change.
 
@@ -74,9 +76,13 @@ def hold(
         Chips, servers, racks or domains of one cluster, to work on and to have in reserve.
     pinned
         Whether plans must leave it where it is.
+    revision
+        That of the plan which says so, if there is one.
 
     Raises
     ------
+    StalePlanError
+        The fleet is not as it was planned for.
     LimitError
         The name, who or the places are missing, too many, or of several clusters.
     ConflictError
@@ -84,15 +90,17 @@ def hold(
 
     """
     _check(name=name, who=who)
-    chips = _chips(connection, places, spares)
-    if (held := _live(connection, OURS, name)) is not None:
+    chips = chips_at(connection, places, spares)
+    cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
+    if revision is not None:
+        require(connection, cluster, revision)
+    if (held := live_job(connection, OURS, name)) is not None:
         if _held_by(connection, held) == chips:
             return _one(connection, held)
         raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
-    _refuse_taken(connection, list(chips))
+    refuse_taken(connection, list(chips))
     job, allocation, time = _T["job"], _T["allocation"], now()
     key = next_id(connection, job)
-    cluster = connection.scalar(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips)))
     row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": time}
     first = next_id(connection, allocation)
     rows = [
@@ -121,9 +129,9 @@ def release(connection: Connection, name: str) -> Job:
         There never was one.
 
     """
-    system, identity = _split(name)
+    system, identity = system_and_id(name)
     job, allocation = _T["job"], _T["allocation"]
-    key = _live(connection, system, identity)
+    key = live_job(connection, system, identity)
     if key is None:
         known = select(job.c.id).where(job.c.system == system, job.c.external_id == identity)
         last = connection.scalar(known.order_by(job.c.id.desc()).limit(1))
@@ -266,13 +274,14 @@ def _check(**texts: str) -> None:
         raise LimitError("name: ':' stands between a system and its job's id: leave it out")
 
 
-def _split(name: str) -> tuple[str, str]:
+def system_and_id(name: str) -> tuple[str, str]:
     """System and identity of a job as it is written."""
     system, colon, identity = name.partition(":")
     return (system, identity) if colon else (OURS, name)
 
 
-def _live(connection: Connection, system: str, identity: str) -> int | None:
+def live_job(connection: Connection, system: str, identity: str) -> int | None:
+    """Key of a job that has not ended."""
     if refused([system, identity]):
         raise LimitError(f"a job {SAYS}")
     job = _T["job"]
@@ -286,7 +295,7 @@ def _held_by(connection: Connection, key: int) -> dict[int, str]:
     return {row.chip_id: row.role for row in connection.execute(ours.where(allocation.c.ended.is_(None)))}
 
 
-def _chips(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
+def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
     """Ids of the chips of places, and what each is for."""
     if not places or len(places) + len(spares) > MOST_PLACES:
         raise LimitError(f"{len(places) + len(spares):,} places: name 1 to {MOST_PLACES:,}")
@@ -303,7 +312,7 @@ def _chips(connection: Connection, places: Sequence[str], spares: Sequence[str])
     return found
 
 
-def _refuse_taken(connection: Connection, chips: Sequence[int]) -> None:
+def refuse_taken(connection: Connection, chips: Sequence[int]) -> None:
     """Name the first chip that no job may have now, and why."""
     job, allocation, closing = _T["job"], _T["allocation"], _T["closing"]
     chip, node = _T["chip"], _T["node"]

@@ -26,12 +26,30 @@ def largest(stock: Stock, legal: Legal) -> list[Largest]:
     """Of each domain; of blocks of one size that with most all-gather, then most bisection."""
     if stock.model.torus is None:
         return _largest_set(stock, legal)
-    torus, order = stock.model.torus, _order(stock.model)
+    order = _order(stock.model)
+    return [
+        Largest(prod(order[rank]), order[rank]) if rank < len(order) else Largest(0) for rank in _ranks(stock, order)
+    ]
+
+
+def most_at_once(stock: Stock, legal: Legal) -> int:
+    """Chips of the largest block of all domains, whatever its shape is worth."""
+    if stock.model.torus is None:
+        return max((each.chips for each in _largest_set(stock, legal)), default=0)
+    shapes = stock.model.torus.shapes
+    best = min(_ranks(stock, shapes), default=len(shapes))
+    return prod(shapes[best]) if best < len(shapes) else 0
+
+
+def _ranks(stock: Stock, order: Sequence[Shape]) -> list[int]:
+    """The place in an order of the first shape that each domain of a torus has free; its length of none."""
+    if (torus := stock.model.torus) is None:
+        return []
     free, of = np.unique(stock.free[:, 0], return_inverse=True)
-    at = torus.largest(free, order)[of].tolist()
+    at: list[int] = torus.largest(free, order)[of].tolist()
     for row, lost in stock.lost.items():
         at[row] = _first(torus, order, whole(stock.free[row : row + 1])[0], lost)
-    return [Largest(prod(order[rank]), order[rank]) if rank < len(order) else Largest(0) for rank in at]
+    return at
 
 
 def _order(model: Model) -> Sequence[Shape]:
@@ -111,7 +129,7 @@ class Stranded:
 
 def stranded(stock: Stock, legal: Legal) -> list[Stranded]:
     """Of each legal size; the three causes add up to the chips that are left."""
-    repaired = replace(stock, up=stock.inside | stock.up, damage={})
+    repaired = stock.as_new()
     opened = replace(repaired, closed=np.zeros_like(stock.closed))
     found = []
     for size in legal.sizes:

@@ -126,6 +126,11 @@ class Search:
         """Of each wanted set, undamaged."""
         return [self.stock.model.limits(mask) for mask in self._masks]
 
+    def by_row(self, fit: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Rows of the stock × listed sets."""
+        found: NDArray[np.bool_] = fit[self._class]
+        return found
+
     def has(self, fit: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether each domain has a place."""
         found: NDArray[np.bool_] = np.logical_or.reduce(fit, axis=1)[self._class]

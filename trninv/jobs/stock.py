@@ -112,6 +112,23 @@ class Stock:
             {at: self.damage[row] for at, row in enumerate(rows) if row in self.damage},
         )
 
+    def holding(self, held: Words) -> "Stock":
+        """The same with other chips held."""
+        found = replace(self, held=held)
+        found.__dict__["lost"] = self.lost  # takes long to find, and does not depend on who holds what
+        return found
+
+    def as_new(self) -> "Stock":
+        """The same with everything up."""
+        return replace(self, up=self.inside | self.up, damage={})
+
+    def places_at(self, row: int, mask: int) -> tuple[str, ...]:
+        """Addresses of the fewest things that chips of a row make up: their domain, their servers, or themselves."""
+        servers = self.servers_at(row, mask)
+        if mask == self.model.full:
+            return (self.domain_at(row),)
+        return servers if mask.bit_count() == len(servers) * self.model.per_server else self.chips_at(row, mask)
+
     def chips_at(self, row: int, mask: int) -> tuple[str, ...]:
         """Addresses of chips of a row."""
         each = self.model.per_server
@@ -147,8 +164,23 @@ def stock(reader: Reader, scope: str, avoid: Collection[str] = ()) -> Stock:
         The scope or a place is none that holds chips.
 
     """
+    found, chips = _narrowed(reader, scope, avoid)
+    if chips is None:
+        return found
+    rows: Sequence[int] = np.flatnonzero(chips.any(axis=1)).tolist()
+    return found.rows(rows, found.inside & chips)
+
+
+def every_row(reader: Reader, scope: str) -> Stock:
+    """The same, with a row for each domain of the cluster, by ordinal; those beside the scope have nothing inside."""
+    found, chips = _narrowed(reader, scope, ())
+    return found if chips is None else replace(found, inside=found.inside & chips)
+
+
+def _narrowed(reader: Reader, scope: str, avoid: Collection[str]) -> tuple[Stock, Words | None]:
+    """The stock of a scope's cluster, and the chips of the scope, if it is less."""
     place = resolve(reader.connection, scope)
-    cluster = _cluster(reader.connection, place.cluster_id)
+    cluster = cluster_of(reader.connection, place.cluster_id)
     found: Stock = reader.remembered(("stock", cluster.id), lambda: _read(reader.connection, cluster))
     if reader.changes.nodes or reader.changes.links:
         found = _damaged(found, _supposed(reader, cluster, found.model))
@@ -156,14 +188,11 @@ def stock(reader: Reader, scope: str, avoid: Collection[str] = ()) -> Stock:
         away = resolve(reader.connection, address)
         if away.cluster_id == place.cluster_id:
             found = replace(found, inside=found.inside & ~_chips(reader.connection, away, cluster, found))
-    if place.level == "cluster":
-        return found
-    chips = _chips(reader.connection, place, cluster, found)
-    rows: Sequence[int] = np.flatnonzero(chips.any(axis=1)).tolist()
-    return found.rows(rows, found.inside & chips)
+    return found, None if place.level == "cluster" else _chips(reader.connection, place, cluster, found)
 
 
-def _cluster(connection: Connection, key: int) -> Any:  # a row
+def cluster_of(connection: Connection, key: int) -> Any:  # a row
+    """The row of a cluster, and the slug of its model of domain."""
     cluster, model = _T["cluster"], _T["domain_model"]
     query = select(cluster, model.c.slug.label("model")).join(model, model.c.id == cluster.c.domain_model_id)
     return connection.execute(query.where(cluster.c.id == key)).one()

@@ -142,6 +142,7 @@ class Fleet:
 
         with self.reading() as connection:
             return tuple(events(connection, scope, most=most, **tests))
+
     @contextmanager
     def wirings(self) -> Iterator[Reader]:
         """What reads wirings of one state."""

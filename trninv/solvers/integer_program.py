@@ -69,12 +69,12 @@ def bisect(
         (dict(enumerate(cost)), known.lower / unit, least - 1),
         *(({nodes + int(at): float(tree[at]) for at in np.flatnonzero(tree)}, need, inf) for tree in trees),
     ]
-    with _stdout_elsewhere():
+    with stdout_elsewhere():
         result = milp(
             c=cost,
             integrality=np.concatenate([problem.weight > 0, np.zeros(len(problem.carries), dtype=np.bool_)]),
             bounds=Bounds(0, 1),
-            constraints=_matrix(rows, len(cost)),
+            constraints=matrix(rows, len(cost)),
             options={"node_limit": most, "time_limit": deadline.remaining(inf), "mip_rel_gap": 0.0},
         )
     deadline.check()
@@ -95,7 +95,7 @@ _stdout = -1
 
 
 @contextmanager
-def _stdout_elsewhere() -> Iterator[None]:
+def stdout_elsewhere() -> Iterator[None]:
     """Send what HiGHS prints of its own accord to stderr: a program may be reading our stdout."""
     global _within, _stdout  # noqa: PLW0603 # the file descriptor is the process's
     with _redirected:
@@ -124,11 +124,12 @@ def _cut_rows(problem: Problem) -> Iterator[Row]:
         yield {y: 1, a: -1, b: 1}, 0, inf
 
 
-def _matrix(rows: list[Row], columns: int) -> LinearConstraint:
+def matrix(rows: list[Row], columns: int) -> LinearConstraint:
+    """Rows as SciPy takes them."""
     values = [value for row, _, _ in rows for value in row.values()]
     at = ([i for i, (row, _, _) in enumerate(rows) for _ in row], [j for row, _, _ in rows for j in row])
-    matrix = csr_array((values, at), shape=(len(rows), columns))
-    return LinearConstraint(matrix, [least for _, least, _ in rows], [most for _, _, most in rows])
+    held = csr_array((values, at), shape=(len(rows), columns))
+    return LinearConstraint(held, [least for _, least, _ in rows], [most for _, _, most in rows])
 
 
 def _bound(result: OptimizeResult) -> int:

@@ -1,8 +1,7 @@
 """Where a job fits, the best places first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from math import prod
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import numpy as np
 from trninv.jobs.asked import Asked, asked
 from trninv.jobs.gangs import free_domains, gang
 from trninv.jobs.model import Legal, Model, legal_of, written
+from trninv.jobs.named import brief
 from trninv.jobs.search import Found, Policy, Search, fitting
 from trninv.jobs.stock import Stock, count, stock
 from trninv.routing import evidence
@@ -103,22 +103,10 @@ class FitsAnswer(Answer):
             yield f"better: {self.better}"
 
 
-_SHOWN = 8
-
-
 def _place(of: Placement) -> str:
     """In words: what is wholly taken by address, chips by their servers."""
-    names = list(of.places) if of.whole_servers else list(_by_server(of.places))
-    parts = [*names[:_SHOWN], *([f"{len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else [])]
     notes = [of.shape, "degraded" if of.degraded else None, f"tier {of.tier}" if of.tier else None]
-    return " ".join([", ".join(parts), *(f"({note})" for note in notes if note)])
-
-
-def _by_server(chips: Sequence[str]) -> Iterator[str]:
-    for server, of in groupby(chips, lambda chip: chip.rpartition("/")[0]):
-        numbers = [int(chip.rpartition("/c")[2]) for chip in of]
-        runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])]
-        yield f"{server}/c" + ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return " ".join([brief(of.places), *(f"({note})" for note in notes if note)])
 
 
 @question(
@@ -266,16 +254,12 @@ def _several(there: Stock, wanted: Asked, *, healthy: bool) -> _Result:
 def _placement(there: Stock, found: Found) -> Placement:
     model, mask = there.model, found.mask
     servers = there.servers_at(found.row, mask)
-    whole = mask.bit_count() == len(servers) * model.per_server
     shape = model.shape_of(mask)
-    places = there.chips_at(found.row, mask)
-    if whole:
-        places = (there.domain_at(found.row),) if mask == model.full else servers
     return Placement(
-        places=places,
+        places=there.places_at(found.row, mask),
         servers=servers,
         chips=mask.bit_count(),
-        whole_servers=whole,
+        whole_servers=mask.bit_count() == len(servers) * model.per_server,
         shape=written(shape) if shape else None,
         all_gather=Bandwidth(found.limits.all_gather),
         bisection=Bandwidth(found.limits.bisection),

@@ -1,0 +1,163 @@
+"""A drain tells what happens: the difference of two answers of free and of fits, one for each job in turn."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import text
+
+import trninv
+from conftest import Databases
+from graphs import seed_clusters
+from trninv.errors import UnknownAddressError, WrongLevelError
+from trninv.inventory.address import chips_of, node_addresses, resolve
+from trninv.inventory.schema import TABLES
+from trninv.jobs.draining import Way
+from trninv.jobs.fleet import Fleet
+from trninv.jobs.model import model_of
+from trninv.jobs.questions.drain import DrainAnswer
+
+ULTRA = "u-trn2x64/d0"
+PLACES = [f"{ULTRA}/s1", f"{ULTRA}/s2/c5", "u-trn2x64/r0", f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", ULTRA]
+
+
+@pytest.fixture
+def own(seeded: str) -> Iterator[Fleet]:
+    with trninv.open(seeded) as opened:
+        yield opened
+
+
+def fill(own: Fleet, seed: int) -> None:
+    """Jobs of legal sizes at some of their places."""
+    draw = random.Random(seed)
+    for at, size in enumerate(draw.choices([1, 4, 4, 8, 16], k=8)):
+        places = own.fits(ULTRA, chips=size, k=100).placements
+        if places:
+            own.hold(f"j{at}", draw.choice(places).places, who="me")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_drain_is_the_difference_of_free_and_fits_with_the_place_down(own: Fleet, place: str) -> None:
+    fill(own, PLACES.index(place))
+    without, answer = own.what_if(down=[place]), own.drain(place)
+    assert (answer.largest, answer.largest_then) == (largest(own, 0, 0), largest(own, *gone(own, place)))
+    assert answer.chips == gone(own, place)[0].bit_count()
+    now, then = own.fragmentation("u-trn2x64").sizes, without.fragmentation("u-trn2x64").sizes
+    for size, was, left in zip(answer.sizes, now, then, strict=True):
+        assert (size.jobs, size.jobs_then) == (was.jobs, left.jobs)
+        assert (size.stranded, size.stranded_then) == (was.stranded, left.stranded)
+    assert answer.touched == len(answer.jobs)
+    if "--" not in place:
+        assert {job.job for job in answer.jobs} == {job.name for job in own.jobs(place)}
+    for job in answer.jobs:
+        follow(own, without, answer, job.job)
+
+
+def gone(own: Fleet, place: str) -> tuple[int, int]:
+    """Chips of a place; and of a link both ends."""
+    with own.reading() as connection:
+        if "--" in place:
+            return 0, sum(map(bit, place.split("--")))
+        chips = connection.scalars(chips_of(resolve(connection, place)))
+        named = node_addresses().where(TABLES["node"].c.id.in_(chips.all()))
+        return sum(bit(row.address) for row in connection.execute(named)), 0
+
+
+def bit(chip: str) -> int:
+    server, number = chip.removeprefix(f"{ULTRA}/s").split("/c")
+    return 1 << 16 * int(server) + int(number)
+
+
+def largest(own: Fleet, without: int, link: int) -> int:
+    """Of all boxes one by one."""
+    with own.reading() as connection:
+        query = text("SELECT address FROM v_free_chip WHERE cluster = 'u-trn2x64'")
+        free = sum(map(bit, connection.scalars(query))) & ~without
+    torus = model_of("u-trn2x64").torus
+    assert torus
+    whole = (mask for mask in torus.shape_of if mask & free == mask and (not link or mask & link != link))
+    return max((mask.bit_count() for mask in whole), default=0)
+
+
+def follow(own: Fleet, without: Fleet, answer: DrainAnswer, name: str) -> None:
+    """What is told of a job is what fits finds once it is gone; it then goes there."""
+    (job,) = (each for each in answer.jobs if each.job == name)
+    own.release(name)
+    best = without.fits(ULTRA, chips=job.chips, k=1).placements
+    if job.way is Way.ELSEWHERE:
+        assert job.to == best[0].places
+        assert job.all_gather_then == best[0].all_gather
+        own.hold(name, job.to, who="me")
+        return
+    assert not best
+    for move in job.moves:
+        own.release(move.job)
+        own.hold(move.job, move.to, who="me")
+    assert (job.way is Way.AFTER_MOVES) == bool(job.moves)
+    if job.way is Way.AFTER_MOVES:
+        assert without.fits(ULTRA, chips=job.chips, k=100).placements
+        own.hold(name, job.to, who="me")
+
+
+def test_after_moves_names_what_moves(own: Fleet) -> None:
+    own.hold("big", [f"{ULTRA}/s0"], who="me")
+    for server in range(1, 4):
+        own.hold(f"a{server}", [f"{ULTRA}/s{server}/c{chip}" for chip in range(4)], who="me")
+    (job,) = own.drain(f"{ULTRA}/s0").jobs
+    assert (job.way, job.to, [move.job for move in job.moves]) == (Way.AFTER_MOVES, (f"{ULTRA}/s1",), ["a1"])
+    assert own.jobs(f"{ULTRA}/s0")[0].name == "big"
+    follow(own, own.what_if(down=[f"{ULTRA}/s0"]), own.drain(f"{ULTRA}/s0"), "big")
+
+
+def test_in_a_rack_a_server_is_replaced_and_a_spare_keeps_a_job_going(own: Fleet) -> None:
+    rack = "trn3-gen2/d0"
+    own.hold("a", [f"{rack}/s{server}" for server in range(3)], who="me", spares=[f"{rack}/s3"])
+    (job,) = own.drain(f"{rack}/s1").jobs
+    assert (job.way, job.stops, job.loses) == (Way.REPLACED, False, 4)
+    assert job.to == (f"{rack}/s0", f"{rack}/s2", f"{rack}/s4")
+    (job,) = own.drain(f"{rack}/s3").jobs
+    assert (job.way, job.stops, job.loses) == (Way.STAYS, False, 0)
+    (job,) = own.drain(f"{rack}/sw0").jobs
+    assert (job.stops, job.loses) == (True, 0)
+    own.close_servers([f"{rack}/s{server}" for server in range(4, 18)], who="me", why="x")
+    (job,) = own.drain(f"{rack}/s1").jobs
+    assert job.way is Way.ELSEWHERE
+    assert job.to[0] == f"{rack}/s18"
+
+
+def test_one_chip_needs_no_link_and_two_ends_do(own: Fleet) -> None:
+    link = f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"
+    own.hold("one", [f"{ULTRA}/s0/c0"], who="me")
+    own.hold("four", [f"{ULTRA}/s0/c{chip}" for chip in (1, 5, 9, 13)], who="me")
+    assert own.drain(link).jobs == ()
+    own.release("one")
+    own.hold("more", [f"{ULTRA}/s0/c{chip}" for chip in (0, 4, 8, 12)], who="me")
+    assert own.drain(link).jobs == ()
+    for name in ("more", "four"):
+        own.release(name)
+    own.hold("both", [f"{ULTRA}/s0"], who="me")
+    (job,) = own.drain(link).jobs
+    assert (job.loses, job.stops, job.to) == (0, True, (f"{ULTRA}/s1",))
+
+
+@pytest.mark.parametrize("place", ["u-trn2x64", f"{ULTRA}/s0/efa0"])
+def test_what_can_not_be_drained(lite_fleet: Fleet, place: str) -> None:
+    with pytest.raises(WrongLevelError):
+        lite_fleet.drain(place)
+    with pytest.raises(UnknownAddressError):
+        lite_fleet.drain(f"{ULTRA}/s9")
+
+
+def test_a_network_node_touches_the_jobs_that_it_joins(databases: Databases) -> None:
+    """Thirty-two domains to a node of tier 3; jobs of one domain need none."""
+    with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn2": 36})) as own:
+        own.hold("one", ["c-trn2/d0"], who="me")
+        own.hold("near", ["c-trn2/d1", "c-trn2/d2"], who="me")
+        own.hold("far", ["c-trn2/d31", "c-trn2/d32"], who="me")
+        low, high = (own.drain(f"c-trn2/fabric/{node}") for node in ("t3/n0", "t2/n0"))
+        assert [(job.job, job.stops, job.to) for job in low.jobs] == [
+            ("near", True, ("c-trn2/d33", "c-trn2/d34")),
+            ("far", True, ("c-trn2/d32", "c-trn2/d35")),
+        ]
+        assert [(job.job, job.way) for job in high.jobs] == [("far", Way.NOWHERE)]
+        assert (low.chips, low.modes, own.drain("c-trn2/fabric/t3/n1").touched) == (0, (), 1)

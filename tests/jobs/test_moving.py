@@ -1,0 +1,241 @@
+"""Room by moving jobs: against every arrangement of a few jobs, and each plan carried out move by move."""
+
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trninv
+from conftest import Ask
+from trninv.errors import ConflictError, LimitError, StalePlanError, UnknownJobError
+from trninv.jobs.fleet import Fleet
+from trninv.jobs.model import AnyOf, Legal, Model, legal_of, model_of
+from trninv.jobs.moving import Plan, Planner, alternatives
+from trninv.jobs.stock import Stock
+from trninv.jobs.tenants import Tenant
+from trninv.solvers.blocks import words
+from trninv.solvers.rearrangement import ordered
+
+ULTRA = "u-trn2x64/d0"
+At = tuple[int, int]
+
+
+def legal(fleet: Fleet, model: Model) -> Legal:
+    with fleet.reading() as connection:
+        return legal_of(connection, model)
+
+
+def held_by(model: Model, jobs: Sequence[Sequence[At]], domains: int = 1) -> tuple[Stock, list[Tenant]]:
+    """Domains that only these jobs hold chips of."""
+    masks = [0] * domains
+    for each in jobs:
+        for row, mask in each:
+            assert not masks[row] & mask
+            masks[row] |= mask
+    inside = words([model.full] * domains, model.chips)
+    stock = Stock("f", model, np.arange(domains), inside, inside, words(masks, model.chips), np.zeros_like(inside))
+    return stock, [
+        Tenant(key, f"j{key}", "trninv", pinned=False, work=dict(at), spare={}) for key, at in enumerate(jobs)
+    ]
+
+
+def carried_out(plan: Plan, jobs: Sequence[Sequence[At]]) -> None:
+    """Every destination is free when its turn comes, and in the end the rooms are."""
+    held = {key: set(at) for key, at in enumerate(jobs)}
+    for move in plan.moves:
+        if move.stops:
+            held[move.tenant.key].clear()
+    for move in plan.moves:
+        assert not any(row == move.to_row and mask & move.to for at in held.values() for row, mask in at)
+        held[move.tenant.key] = {(move.to_row, move.to)}
+    assert not any(row == of and mask & room for at in held.values() for row, mask in at for of, room in plan.rooms)
+
+
+def least(rooms: Sequence[int], now: Sequence[int], choices: Sequence[Sequence[int]]) -> tuple[int, int] | None:
+    """Fewest jobs, then chips, of all arrangements."""
+
+    def arranged(at: int, taken: int) -> Iterator[tuple[int, int]]:
+        if at == len(now):
+            yield 0, 0
+            return
+        for mask in (now[at], *choices[at]):
+            if not mask & taken:
+                a_move = (0, 0) if mask == now[at] else (1, mask.bit_count())
+                yield from ((jobs + a_move[0], chips + a_move[1]) for jobs, chips in arranged(at + 1, taken | mask))
+
+    return min((cost for room in rooms for cost in arranged(0, room)), default=None)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_within_a_server_no_arrangement_moves_less(lite_fleet: Fleet, data: st.DataObject) -> None:
+    model = model_of("trn1.32xlarge")
+    found = legal(lite_fleet, model)
+    assert model.torus
+    sets = [*model.torus.shape_of, *found.sets[4] * 8, *found.sets[8] * 8]
+    now = list[int]()
+    for mask in data.draw(st.lists(st.sampled_from([each for each in sets if each.bit_count() <= 8]), max_size=4)):
+        if not any(mask & other for other in now):
+            now.append(mask)
+    stock, tenants = held_by(model, [[(0, mask)] for mask in now])
+    pinned = data.draw(st.sets(st.sampled_from(range(4)), max_size=1))
+    wanted = data.draw(st.sampled_from([found.sets[4], found.sets[8], *map(_shaped, ((2, 2), (2, 4), (3, 3), (1, 4)))]))
+    plan = Planner(stock, found, tenants, pinned).plan(wanted)
+    choices = [() if key in pinned else _choices(stock, found, mask) for key, mask in enumerate(now)]
+    expected = least(wanted, now, choices)
+    assert (plan is None) == (expected is None)
+    if plan:
+        assert (len(plan.moves), sum(move.mask.bit_count() for move in plan.moves)) == expected
+        assert plan.exact
+        carried_out(plan, [[(0, mask)] for mask in now])
+
+
+def _shaped(spans: tuple[int, ...]) -> tuple[int, ...]:
+    torus = model_of("trn1.32xlarge").torus
+    assert torus
+    return tuple(block.mask for shape in torus.turned(spans) for block in torus.blocks(shape))
+
+
+def _choices(stock: Stock, found: Legal, mask: int) -> list[int]:
+    wanted, limit = alternatives(stock, found, mask), stock.model.limits(mask).all_gather
+    assert not isinstance(wanted, AnyOf)
+    return [each for each in wanted if stock.model.limits(each).all_gather >= limit]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=5))
+def test_moves_are_in_an_order_that_can_be_carried_out(pairs: list[At]) -> None:
+    """One chip each: a graph of who waits for whom; as few stop as there are cycles."""
+    sources, targets = {a for a, _ in pairs}, {b for _, b in pairs}
+    moves = [(1 << a, 1 << b) for a, b in pairs if a != b]
+    if len(sources) < len(pairs) or len(targets) < len(pairs):
+        return
+    order, stopped = ordered(moves)
+    held = [0 if at in stopped else source for at, (source, _) in enumerate(moves)]
+    for at in order:
+        assert not any(moves[at][1] & mask for mask in held)
+        held[at] = moves[at][1]
+    assert sorted(order) == list(range(len(moves)))
+    least_stops = min(
+        len(moves) - max((_free_moves(moves, each) for each in permutations(range(len(moves)))), default=0), len(moves)
+    )
+    assert len(stopped) == least_stops
+
+
+def _free_moves(moves: Sequence[At], order: Sequence[int]) -> int:
+    """How many of an order can go while nobody stopped, the others having stopped before."""
+    stops = {
+        at for place, at in enumerate(order) if any(moves[other][0] & moves[at][1] for other in order[place + 1 :])
+    }
+    return len(moves) - len(stops)
+
+
+def test_who_changes_places_stops_first() -> None:
+    assert ordered([(0b0011, 0b1100), (0b1100, 0b0011)]) == ([1, 0], [0])
+    assert ordered([(0b0011, 0b0110)]) == ([0], [0])
+
+
+def test_across_domains_jobs_go_to_what_is_free_and_bounds_are_told(lite_fleet: Fleet) -> None:
+    model = model_of("u-trn2x64")
+    found = legal(lite_fleet, model)
+    one, two, three, four = model.whole_server
+    jobs = [[(0, one)], [(0, two)], [(0, three)], [(1, one)], [(1, two | three)], [(2, model.full)]]
+    stock, tenants = held_by(model, jobs, 3)
+    plan = Planner(stock, found, tenants, ()).plan(found.sets[32])
+    assert plan is not None
+    assert [(move.tenant.key, move.to_row, move.to) for move in plan.moves] == [(2, 1, four)]
+    assert plan.exact
+    carried_out(plan, jobs)
+    assert Planner(stock, found, tenants, range(6)).plan(found.sets[32]) is None
+    whole = Planner(stock, found, tenants, ()).domains(1)
+    assert whole is not None
+    assert (whole.rooms, whole.lower) == ((), 1)
+    stock, tenants = held_by(model, jobs[:3], 4)
+    emptied = Planner(stock, found, tenants, ()).domains(3)
+    assert emptied is not None
+    assert (emptied.moves, emptied.exact, len(emptied.rooms)) == ((), True, 3)
+    emptied = Planner(stock, found, tenants, ()).domains(4)
+    assert emptied is not None
+    assert emptied.rooms == ()
+    assert Planner(stock, found, tenants, (0,)).domains(4) is None
+
+
+def test_any_servers_of_a_rack(lite_fleet: Fleet) -> None:
+    model = model_of("trn3-gen2")
+    found = legal(lite_fleet, model)
+    three = model.whole_server[0] | model.whole_server[1] | model.whole_server[2]
+    jobs = [[(0, three)], *([(0, model.whole_server[at])] for at in range(3, 17)), [(0, model.whole_server[30])]]
+    stock, tenants = held_by(model, jobs)
+    plan = Planner(stock, found, tenants, ()).plan(AnyOf(4))
+    assert plan == Plan(((0, sum(model.whole_server[at] for at in range(18, 22))),), (), 0)
+    plan = Planner(stock, found, tenants, range(1, 16)).plan(AnyOf(18))
+    assert plan is None
+    plan = Planner(stock, found, tenants, ()).plan(AnyOf(18))
+    assert plan is not None
+    assert (len(plan.moves), plan.lower) == (1, 1)
+    carried_out(plan, jobs)
+
+
+@pytest.fixture
+def own(seeded: str) -> Iterator[Fleet]:
+    with trninv.open(seeded) as opened:
+        yield opened
+
+
+def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -> None:
+    for server in range(4):
+        own.hold(f"a{server}", [f"{ULTRA}/s{server}/c{chip}" for chip in range(4)], who="me")
+    plan = own.make_room(of=ULTRA, servers=2)
+    assert (len(plan.moves), plan.exact, plan.places) == (2, True, (f"{ULTRA}/s0", f"{ULTRA}/s1"))
+    own.hold("late", [f"{ULTRA}/s3/c15"], who="me")
+    with pytest.raises(StalePlanError, match="ask for a new plan"):
+        own.relocate(plan)
+    with pytest.raises(StalePlanError):
+        own.hold("big", plan.places, who="me", revision=plan.revision)
+    own.release("late")
+    moved = own.relocate(own.make_room(of=ULTRA, servers=2))
+    assert [job.chips for job in moved] == [4, 4]
+    again = own.make_room(of=ULTRA, servers=2)
+    assert (again.moves, again.exact, again.places) == ((), True, plan.places)
+    assert own.hold("big", again.places, who="me", revision=again.revision).chips == 32
+
+
+def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:
+    own.hold("a", [f"{ULTRA}/s0/c{chip}" for chip in range(4)], who="me")
+    own.hold("b", [f"{ULTRA}/s2/c{chip}" for chip in range(4)], who="me", pinned=True)
+    assert own.make_room(of=ULTRA, servers=2, pinned="a").possible is False
+    plan = own.make_room(of=ULTRA, servers=2)
+    assert [move.job for move in plan.moves] == ["a"]
+    assert not own.make_room("4x4x4", ULTRA).succeeded()
+    with pytest.raises(UnknownJobError, match="no job c holds"):
+        own.make_room("4x4x2", ULTRA, pinned="c")
+    with pytest.raises(LimitError, match="not one cluster alone"):
+        own.make_room("4x4x2")
+    assert own.make_room(of=ULTRA, domains=1).possible is False
+
+
+def test_what_another_system_runs_is_moved_there(own: Fleet) -> None:
+    own.hold("a", [f"{ULTRA}/s0/c{chip}" for chip in range(4)], who="me")
+    with own.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE job SET system = 'slurm'")
+    plan = own.make_room("4x4x4", "u-trn2x64/d0")
+    assert plan.possible is False
+    plan = own.make_room(of=f"{ULTRA}/s0", chips=8)
+    assert (plan.moves, plan.possible) == ((), True)
+    plan = own.make_room("2x4x1", f"{ULTRA}/s0", pinned="slurm:a")
+    assert plan.possible
+    own.hold("b", [f"{ULTRA}/s0/c{chip}" for chip in range(12, 16)], who="me")
+    plan = own.make_room(of=f"{ULTRA}/s0", chips=8, pinned="b")
+    assert [move.job for move in plan.moves] == ["slurm:a"]
+    with pytest.raises(ConflictError, match="run by slurm"):
+        own.relocate(plan)
+
+
+def test_the_api_plans_and_tells_what_a_drain_does(ask: Ask) -> None:
+    plan = '{ makeRoom(shape: "4x4x2", of: "u-trn2x64") { possible exact lower moves { job to stops } } }'
+    assert ask(plan)["data"]["makeRoom"] == {"possible": True, "exact": True, "lower": 0, "moves": []}
+    drain = '{ drainImpact(of: "u-trn2x64/d0/s0") { touched chips jobs { job way } modes { lost left } } }'
+    modes = [{"lost": [64], "left": [1, 4, 8, 16, 32]}]
+    assert ask(drain)["data"]["drainImpact"] == {"touched": 0, "chips": 16, "jobs": [], "modes": modes}

@@ -1,0 +1,31 @@
+"""Where work goes that other processes can do: a Dask cluster, or processes of this machine."""
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+import click
+
+from trninv.errors import UsageError, WorkerError
+
+SCHEDULER = click.Option(
+    ["--scheduler"], metavar="TCP://…", help="A Dask cluster that does the work (pip install trninv[dask])."
+)
+
+
+@contextmanager
+def executor_at(scheduler: str | None) -> Iterator[Executor | None]:
+    """A Dask cluster's executor, or None for local processes."""
+    if scheduler is None:
+        yield None
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415 # an extra
+    except ImportError:
+        raise UsageError("--scheduler needs Dask: pip install 'trninv[dask]'") from None
+    try:
+        client = Client(scheduler, timeout=10)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise WorkerError(f"no Dask scheduler at {scheduler}: {str(error).partition(chr(10))[0]}") from None
+    with client:
+        yield client.get_executor()

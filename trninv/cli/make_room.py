@@ -1,0 +1,54 @@
+"""make-room: which jobs to move so that the next one fits; and, where it is told to, moving them."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trninv.cli.output import show, tell, tell_state
+from trninv.cli.questions import made, values
+from trninv.cli.supposing import asking
+from trninv.errors import StalePlanError, UsageError
+from trninv.jobs.fleet import Fleet
+from trninv.jobs.questions import find
+from trninv.units import counted
+
+if TYPE_CHECKING:
+    from trninv.jobs.questions.make_room import RoomAnswer
+
+_MAKE_ROOM = find("make_room")
+
+
+@click.pass_obj
+def _run(
+    database: str,
+    /,
+    down: tuple[str, ...],
+    derate: tuple[str, ...],
+    at: str | None,
+    style: str,
+    apply: bool,
+    revision: str | None,
+    **given: Any,
+) -> None:
+    if apply and (down or derate or at):
+        raise UsageError("--apply moves jobs of the fleet as it is: leave --down, --derate and --at out")
+    with asking(database, down, derate, at) as fleet:
+        with fleet.in_one_state() as one:
+            plan: RoomAnswer = one.ask(_MAKE_ROOM, **values(_MAKE_ROOM, given))
+            tell_state(one.as_of())
+        if revision not in (None, plan.revision):
+            raise StalePlanError(f"the plan is of revision {revision:.40}, the fleet is at {plan.revision}: ask anew")
+        moved = fleet.relocate(plan) if apply and isinstance(fleet, Fleet) else []
+    show(style, plan, lambda: tell(plan, more=[f"moved {counted(len(moved), 'job')}"] if apply else ()))
+    if not plan.succeeded():
+        raise click.exceptions.Exit(1)
+
+
+make_room = made(
+    _MAKE_ROOM,
+    _run,
+    click.Option(["--apply"], is_flag=True, help="Move them, all or none."),
+    click.Option(
+        ["--revision"], metavar="REVISION", help="Only if the fleet is as it was for the plan of this revision."
+    ),
+)

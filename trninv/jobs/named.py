@@ -1,0 +1,26 @@
+"""Places in few words."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+_SHOWN: Final = 8
+
+
+def brief(places: Sequence[str]) -> str:
+    """Addresses for people: chips by their servers, and how many there are more than the first few."""
+    names = [name for parent, of in groupby(places, _parent) for name in ([_chips(parent, of)] if parent else of)]
+    more = len(names) - _SHOWN
+    return ", ".join([*names[:_SHOWN], *([f"{more:,} more"] if more > 0 else [])])
+
+
+def _parent(place: str) -> str:
+    """The server of a chip; of anything else nothing."""
+    server, _, last = place.rpartition("/")
+    return server if last.startswith("c") else ""
+
+
+def _chips(server: str, chips: Iterator[str]) -> str:
+    numbers = [int(chip.rpartition("/c")[2]) for chip in chips]
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])]
+    return f"{server}/c" + ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

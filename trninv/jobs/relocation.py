@@ -1,0 +1,67 @@
+"""Carry out a plan: jobs leave their chips for others, all of them or none."""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, insert, update
+from sqlalchemy.exc import IntegrityError
+
+from trninv.errors import ConflictError, UnknownJobError
+from trninv.inventory.address import resolve
+from trninv.inventory.ids import next_id
+from trninv.inventory.schema import TABLES
+from trninv.jobs.holding import OURS, Job, batches, chips_at, listed, live_job, now, refuse_taken, system_and_id
+from trninv.jobs.revision import require
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trninv.jobs.questions.make_room import JobMove
+
+
+def relocate(connection: Connection, scope: str, moves: "Sequence[JobMove]", revision: str) -> list[Job]:
+    """Move jobs as planned.
+
+    Parameters
+    ----------
+    connection
+        In the transaction of the only one who writes, as `trninv.inventory.database.writing` gives.
+    scope, moves, revision
+        As the plan has them.
+
+    Raises
+    ------
+    StalePlanError
+        The fleet is not as it was planned for.
+    ConflictError
+        A job is run by another system, which has to move it.
+
+    """
+    require(connection, resolve(connection, scope).cluster_id, revision)
+    allocation, time = TABLES["allocation"], now()
+    keys = [_ours(connection, move.job) for move in moves]
+    for part in batches(keys):
+        held = allocation.c.job_id.in_(part), allocation.c.ended.is_(None)
+        connection.execute(update(allocation).where(*held).values(ended=time))
+    for key, move in zip(keys, moves, strict=True):
+        chips = sorted(chips_at(connection, move.to, ()))
+        refuse_taken(connection, chips)
+        first = next_id(connection, allocation)
+        rows = [
+            {"id": first + at, "job_id": key, "chip_id": chip, "role": "work", "began": time}
+            for at, chip in enumerate(chips)
+        ]
+        try:
+            connection.execute(insert(allocation), rows)
+        except IntegrityError:
+            raise ConflictError(f"the chips for job {move.job} were taken meanwhile: ask for a new plan") from None
+    return listed(connection, keys)
+
+
+def _ours(connection: Connection, name: str) -> int:
+    """Key of a job that is held here."""
+    system, identity = system_and_id(name)
+    if system != OURS:
+        raise ConflictError(f"job {name} is run by {system}: move it there, and import its jobs again")
+    if (key := live_job(connection, system, identity)) is None:
+        raise UnknownJobError(f"no job {name} holds chips (trninv jobs lists them)")
+    return key
