@@ -32,6 +32,7 @@ from trninv.routing.wiring import Wirings, domains_of, load
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from trninv.routing.questions.availability import AvailabilityAnswer
     from trninv.routing.questions.bandwidth import BandwidthAnswer
     from trninv.routing.questions.bisection import BisectionAnswer
     from trninv.routing.questions.collectives import CollectivesAnswer
@@ -289,6 +290,11 @@ class Fleet:
     def placement(self, of: str, memory: int | str, *, best: bool = True) -> "PlacementAnswer":
         """The fewest chips that hold so much memory (bytes, or "1,024 GiB") around a place, or around its best chip."""
         answer: PlacementAnswer = self.ask(find("placement"), of, memory, best)
+        return answer
+
+    def availability(self, of: str, since: str | None = None, until: str | None = None) -> "AvailabilityAnswer":
+        """Share of time up, failures, mean time between failures and to repair of a place's parts, by their kind."""
+        answer: AvailabilityAnswer = self.ask(find("availability"), of, since, until)
         return answer
 
     def sweep(
