@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from trninv.history.events import Event
+    from trninv.routing.questions.availability import AvailabilityAnswer
     from trninv.routing.questions.bandwidth import BandwidthAnswer
     from trninv.routing.questions.bisection import BisectionAnswer
     from trninv.routing.questions.collectives import CollectivesAnswer
@@ -332,6 +333,11 @@ class Fleet:
     def placement(self, of: str, memory: int | str, *, best: bool = True) -> "PlacementAnswer":
         """The fewest chips that hold so much memory (bytes, or "1,024 GiB") around a place, or around its best chip."""
         answer: PlacementAnswer = self.ask(find("placement"), of, memory, best)
+        return answer
+
+    def availability(self, of: str, since: str | None = None, until: str | None = None) -> "AvailabilityAnswer":
+        """Share of time up, failures, mean time between failures and to repair of a place's parts, by their kind."""
+        answer: AvailabilityAnswer = self.ask(find("availability"), of, since, until)
         return answer
 
     def sweep(

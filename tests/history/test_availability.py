@@ -1,0 +1,141 @@
+"""Shares of time and repairs, against a simulation that looks at every second."""
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from sqlalchemy import text
+
+import trninv
+from conftest import Databases, Run, both_ways
+from trninv.errors import LimitError, MomentError
+from trninv.inventory.database import connect
+from trninv.inventory.schema import STATES
+from trninv.routing.questions.availability import MeanTime
+
+T0 = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
+"""Half an hour before Europe's clocks go forward."""
+U, SPAN, CHIPS = "u-trn2x64", 60, 64
+SAID = (
+    "INSERT INTO _change (id, at, who, why, source) VALUES (1, :at, 'dice', 'chance', 'command')",
+    "DELETE FROM _change",
+)
+
+
+def _at(second: float) -> str:
+    return (T0 + timedelta(seconds=second)).isoformat(timespec="microseconds")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, databases: Databases) -> str:
+    return databases.seeded(request.param)
+
+
+def _lived(url: str, seed: int, back: bool) -> list[tuple[float, int, str]]:
+    """Give chips a random history of whole seconds, told as (second, chip, state) in the order of events."""
+    dice = random.Random(seed)
+    times = sorted(dice.sample(range(1, SPAN + 15), 25))
+    if back:
+        times[15:] = [time - 8 for time in times[15:]]
+    with connect(url) as engine, engine.begin() as connection:
+        connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))
+        last = connection.scalar(text("SELECT coalesce(max(id), 0) FROM state_event"))
+        connection.execute(
+            text("UPDATE cluster SET known_from = :last, known_since = :at"), {"last": last, "at": _at(0)}
+        )
+        first = connection.scalar(
+            text("SELECT min(chip.id) FROM chip JOIN cluster ON first_server_id = server_id WHERE slug = 'u-trn2x64'")
+        )
+        found = []
+        for time in times:
+            chip, state = dice.randrange(4), dice.choice(STATES)
+            connection.execute(text(SAID[0]), {"at": _at(time)})
+            changed = connection.execute(
+                text("UPDATE node SET state = :state WHERE id = :id AND state <> :state"),
+                {"state": state, "id": first + chip},
+            )
+            connection.execute(text(SAID[1]))
+            if changed.rowcount:
+                found.append((float(time), chip, state))
+    return found
+
+
+def _simulated(history: list[tuple[float, int, str]], begin: int, end: int) -> tuple[dict[str, float], int, int]:
+    """Shares of the states of all chips, second by second; failures and repairs between the two."""
+
+    def states(second: int) -> list[str]:
+        known = max((at for at, (time, *_) in enumerate(history) if time <= second), default=-1)
+        now = ["up"] * CHIPS
+        for _, chip, state in history[: known + 1]:
+            now[chip] = state
+        return now
+
+    seen = [state for second in range(begin, end) for state in states(second)]
+    shares = {state: seen.count(state) / len(seen) for state in STATES}
+    steps = [
+        pair for one, other in pairwise(map(states, range(begin, end + 1))) for pair in zip(one, other, strict=True)
+    ]
+    failed = sum(one != "down" and other == "down" for one, other in steps)
+    return shares, failed, sum(one == "down" and other != "down" for one, other in steps)
+
+
+@pytest.mark.parametrize(("seed", "back"), [(1, False), (2, False), (3, True)])
+def test_it_is_what_a_simulation_of_every_second_finds(url: str, seed: int, back: bool) -> None:
+    history = _lived(url, seed, back)
+    for begin, end in ((0, SPAN), (13, 44)):
+        with trninv.open(url) as fleet:
+            answer = fleet.availability(U, _at(begin), _at(end))
+        (chips,) = (each for each in answer.kinds if each.kind == "chip")
+        shares, failed, repaired = _simulated(history, begin, end)
+        assert {state: getattr(chips, state) for state in STATES} == pytest.approx(shares)
+        if not back:  # within one second, several changes of a chip may be seen there as one
+            assert (chips.failures, chips.repaired) == (failed, repaired)
+            assert chips.down_before + chips.failures - chips.repaired == chips.open
+
+
+def test_command_and_graphql_say_what_python_says(url: str, run: Run) -> None:
+    _lived(url, 5, back=False)
+    with trninv.open(url) as fleet:
+        answer = fleet.availability(U, "2026-03-28T00:00:00Z", _at(SPAN))
+        field = f'availability(of: "{U}", since: "2026-03-28T00:00:00Z", until: "{_at(SPAN)}")'
+        found = both_ways(fleet)(f"{{ {field} {{ since asked kinds {{ kind up failures mtbf {{ lower }} }} }} }}")
+    said = found["data"]["availability"]
+    assert (said["since"], said["asked"]) == (T0.isoformat(), "2026-03-28T00:00:00+00:00")
+    _, out, _ = run(
+        "availability", U, "--since", "2026-03-28T00:00:00Z", "--until", _at(SPAN), "--format", "json", database=url
+    )
+    written = json.loads(out)["kinds"]
+    for one, other, of in zip(said["kinds"], written, answer.kinds, strict=True):
+        assert (one["kind"], one["up"], one["failures"]) == (of.kind, of.up, of.failures)
+        assert (other["kind"], other["up"], other["mtbf"]["lower"]) == (of.kind, of.up, one["mtbf"]["lower"])
+
+
+def test_what_its_server_took_along_has_not_failed_itself(url: str, run: Run) -> None:
+    with connect(url) as engine, engine.begin() as connection:
+        connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))
+    with trninv.open(url) as fleet:
+        before = {each.kind: each for each in fleet.availability(f"{U}/d0/s3").kinds}
+        assert run("set", f"{U}/d0/s3", "down", "--why", "a test", database=url)[0] == 0
+        after = {each.kind: each for each in fleet.availability(f"{U}/d0/s3").kinds}
+    assert (after["server"].failures, after["server"].open) == (1, 1)
+    assert (after["chip"].failures, after["chip"].open) == (before["chip"].failures, before["chip"].open) == (0, 0)
+    assert after["chip"].down > 0
+
+
+def test_times_that_can_not_be(url: str) -> None:
+    with trninv.open(url) as fleet:
+        for since, until in (("2026-03-29", None), ("2999-01-01T00:00Z", None), (_at(5), _at(5)), (_at(6), _at(5))):
+            with pytest.raises(MomentError):
+                fleet.availability(U, since, until)
+        with pytest.raises(LimitError, match="supposing"):
+            fleet.what_if([f"{U}/d0/s0/c0"]).availability(U)
+
+
+def test_nothing_that_failed_leaves_a_lower_limit() -> None:
+    none, five = MeanTime.of(100 * 10**6, 0), MeanTime.of(100 * 10**6, 5)
+    assert (none.seconds, none.upper) == (None, None)
+    assert none.lower == pytest.approx(2 * 100 / 7.3778, rel=1e-4)  # tables: chi-square 0.975, 2
+    assert (five.lower, five.upper) == pytest.approx((2 * 100 / 23.3367, 2 * 100 / 3.2470), rel=1e-4)
+    assert str(MeanTime.of(0, 0)) == "-"
