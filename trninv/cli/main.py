@@ -36,6 +36,7 @@ _COMMANDS = {
     "adopt": "adopt",
     "set": "state",
     "events": "state",
+    "archive": "archive",
     "show": "show",
     "facts": "show",
     "audit": "show",
