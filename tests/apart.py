@@ -97,6 +97,6 @@ def _archive(step: int, url: str, directory: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         fsync(number)
 
-    os.fsync = last
+    vars(os)["fsync"] = last
     with connect(url) as engine, opened(Path(directory)) as store:
         archive(engine, store)

@@ -50,7 +50,9 @@ def upgrade() -> None:
         return
     for verb in ("UPDATE", "DELETE"):
         refuse = REFUSE.format("history_archive")
-        op.execute(f"CREATE TRIGGER history_archive_no_{verb.lower()} BEFORE {verb} ON history_archive BEGIN {refuse}; END")
+        op.execute(
+            f"CREATE TRIGGER history_archive_no_{verb.lower()} BEFORE {verb} ON history_archive BEGIN {refuse}; END"
+        )
     for table, rows in MAY_GO:
         refuse_on_sqlite(table, f"WHEN NOT OLD.id {rows} ")
 

@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -13,13 +13,15 @@ from sqlalchemy.exc import DBAPIError
 
 import trninv
 from apart import killed_at
+from archives import at, happen, live, state
+from archives import run as archived
 from conftest import BACKENDS, Databases, Run
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
 from trninv.errors import BusyError, FileError, MomentError, NotReachableError
 from trninv.history.archive.removing import Removed, remove
 from trninv.history.archive.store import MANIFEST, opened, read
-from trninv.history.archive.writing import Archived, archive
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
+from trninv.history.archive.writing import archive
 from trninv.inventory import chain, stamp
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
@@ -28,50 +30,12 @@ from trninv.inventory.verify import kept
 
 EVENT = TABLES["state_event"]
 U = "u-trn2x64/d0"
-KNOWN = "2026-01-01T06:00:00.000000+00:00"
-
-
-def happen(engine: Engine, at: str, statement: str, *, sealed: bool = True) -> None:
-    """A change at a time."""
-    with writing(engine) as connection:
-        said = {"id": 1, "at": at, "who": "tester", "why": "a test", "source": "command"}
-        connection.execute(TABLES["_change"].insert().values(**said))
-        connection.execute(text(statement))
-        connection.execute(TABLES["_change"].delete())
-        if sealed:
-            chain.seal(connection)
-
-
-def state(state: str, key: int, table: str = "node") -> str:
-    return f"UPDATE {table} SET state = '{state}' WHERE id = {key}"
-
-
-def at(day: int, hour: int) -> str:
-    return f"2026-01-{day:02}T{hour:02}:00:00.000000+00:00"
-
-
-def _live(engine: Engine) -> None:
-    """Six events on three days of January 2026, then one of today; an observation of the first day."""
-    with writing(engine) as connection:
-        connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
-        times = {"at": at(1, 7), "taken_at": at(1, 6), "seen_at": at(1, 6)}
-        of = {"id": 1, "source": "ec2", "name": "a.json", "sha256": "0" * 64, "is_whole": True, "servers": 1, "chips": 1}
-        connection.execute(TABLES["observation"].insert().values(**times, **of))
-        server = {"id": 1, "observation_id": 1, "instance": "i-a", "is_partial": False}
-        connection.execute(TABLES["observed_server"].insert().values(**server))
-        connection.execute(TABLES["observed_chip"].insert().values(id=1, observed_server_id=1, ordinal=0))
-    happen(engine, at(1, 8), state("down", 1))
-    happen(engine, at(1, 20), state("up", 1))
-    happen(engine, at(2, 1), "UPDATE node SET state = 'down' WHERE id IN (2, 3)")
-    happen(engine, at(4, 0), state("up", 2))
-    happen(engine, at(4, 1), state("maintenance", 1, "server"))
-    happen(engine, datetime.now(UTC).isoformat(timespec="microseconds"), state("up", 3))
 
 
 @pytest.fixture(params=BACKENDS)
 def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
     with connect(databases.seeded(request.param)) as engine:
-        _live(engine)
+        live(engine)
         yield engine
 
 
@@ -81,13 +45,8 @@ def small(databases: Databases) -> Iterator[Engine]:
     with connect(databases.migrated("sqlite")) as engine:
         with writing(engine) as connection:
             stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
-        _live(engine)
+        live(engine)
         yield engine
-
-
-def _run(engine: Engine, directory: Path, before: str = at(6, 0)) -> Archived:
-    with opened(directory) as store:
-        return archive(engine, store, before)
 
 
 def _tree(directory: Path) -> dict[str, bytes]:
@@ -109,40 +68,51 @@ def _numbers(engine: Engine) -> list[int]:
 
 
 def test_every_event_is_under_its_day_once_and_a_second_run_changes_nothing(lived: Engine, tmp_path: Path) -> None:
-    made = _run(lived, tmp_path)
+    made = archived(lived, tmp_path)
     assert made.rows["events"] == 6
     assert [(str(day)[-2:], number) for day, number in _ids(tmp_path)] == [
         *(("01", 1), ("01", 2), ("02", 3), ("02", 4), ("04", 5), ("04", 6))
     ]
     before = _tree(tmp_path)
-    assert _run(lived, tmp_path).rows == {}
+    assert archived(lived, tmp_path).rows == {}
     assert _tree(tmp_path) == before
     assert list(read(tmp_path).faults()) == []
-    row = _asked(tmp_path, "SELECT \"at\", time, kind, part_id, before, state, clock_went_back FROM events/*/*.parquet' LIMIT 1")
+    row = _asked(
+        tmp_path, 'SELECT "at", time, kind, part_id, before, state, clock_went_back FROM events/*/*.parquet\' LIMIT 1'
+    )
     assert row == [(at(1, 8), datetime(2026, 1, 1, 8), "chip", 1, "up", "down", False)]  # noqa: DTZ001 # UTC without zone
 
 
-def test_days_have_their_states_parts_their_places_and_observations_what_they_said(lived: Engine, tmp_path: Path) -> None:
-    made = _run(lived, tmp_path)
+def test_days_have_their_states_parts_their_places_and_observations_what_they_said(
+    lived: Engine, tmp_path: Path
+) -> None:
+    made = archived(lived, tmp_path)
     lost = _asked(tmp_path, "SELECT day(day), kind, part_id, state FROM states/*/*.parquet' ORDER BY ALL")
     two, server = [("chip", 3, "down"), ("nic", 2, "down")], ("server", 1, "maintenance")
-    assert lost == [(day, *each) for day, of in ((2, two), (3, two), (4, [two[0], server]), (5, [two[0], server])) for each in of]
+    assert lost == [
+        (day, *each) for day, of in ((2, two), (3, two), (4, [two[0], server]), (5, [two[0], server])) for each in of
+    ]
     with reading(lived) as connection:
-        sizes = [connection.scalar(select(func.count()).select_from(TABLES[name])) or 0 for name in ("server", "node", "link")]
+        sizes = [
+            connection.scalar(select(func.count()).select_from(TABLES[name])) or 0
+            for name in ("server", "node", "link")
+        ]
     assert made.rows["parts"] == sum(sizes)
-    chip = _asked(tmp_path, f"SELECT kind, cluster, rack, model, state, since FROM parts/*/*.parquet' WHERE address = '{U}/s1/c5'")
+    chip = _asked(
+        tmp_path, f"SELECT kind, cluster, rack, model, state, since FROM parts/*/*.parquet' WHERE address = '{U}/s1/c5'"
+    )
     assert chip == [("chip", "u-trn2x64", "u-trn2x64/r0", "trainium2", "up", datetime(2026, 1, 1, 6))]  # noqa: DTZ001
-    said = "FROM observation/*/*.parquet' AS o JOIN '{0}/observed_server/*/*.parquet' AS s ON s.observation_id = o.id JOIN "
-    said = said.format(tmp_path) + f"'{tmp_path}/observed_chip/*/*.parquet' AS c ON c.observed_server_id = s.id"
+    said = f"FROM observation/*/*.parquet' AS o JOIN '{tmp_path}/observed_server/*/*.parquet' AS s "
+    said += f"ON s.observation_id = o.id JOIN '{tmp_path}/observed_chip/*/*.parquet' AS c ON c.observed_server_id = s.id"
     assert _asked(tmp_path, f"SELECT o.name, s.instance, c.ordinal, day(o.day) {said}") == [("a.json", "i-a", 0, 1)]
 
 
 def test_an_event_that_comes_late_becomes_a_further_file_of_its_day(lived: Engine, tmp_path: Path) -> None:
     """The clock went back: event 8 is of a day that is archived. No file that is there is touched."""
-    _run(lived, tmp_path)
+    archived(lived, tmp_path)
     before = _tree(tmp_path)
     happen(lived, at(2, 23), state("down", 9))
-    assert _run(lived, tmp_path).rows == {"events": 1}
+    assert archived(lived, tmp_path).rows == {"events": 1}
     after = _tree(tmp_path)
     assert {name: after[name] for name in before if name != MANIFEST} | {MANIFEST: before[MANIFEST]} == before
     assert after[MANIFEST].startswith(before[MANIFEST])
@@ -155,35 +125,46 @@ class _KilledError(BaseException):
     """As if by kill -9: nothing is done after it."""
 
 
+class _Left:
+    """Steps until then."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps, self._unlink = steps, Path.unlink
+
+    def last(self, _number: int) -> None:
+        self.steps -= 1
+        if self.steps <= 0:
+            raise _KilledError
+
+    def unlink(self) -> Callable[..., None]:
+        def unlink(path: Path, *, missing_ok: bool = False) -> None:
+            if self.steps > 0:
+                self._unlink(path, missing_ok=missing_ok)
+
+        return unlink
+
+
 @pytest.mark.slow
 def test_whenever_a_run_ends_the_next_one_leaves_what_one_run_would_have(
     small: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every moment at which a file, a name or a line of the manifest begins to last."""
     monkeypatch.setattr(os, "fsync", lambda _number: None)
-    _run(small, tmp_path / "whole", at(2, 0))
+    archived(small, tmp_path / "whole", at(2, 0))
     wanted, step = _tree(tmp_path / "whole"), 0
-    unlink = Path.unlink
     while True:
         step += 1
-        directory, left = tmp_path / str(step), step
-
-        def last(_number: int) -> None:
-            nonlocal left
-            left -= 1
-            if left <= 0:
-                raise _KilledError
-
+        directory, left = tmp_path / str(step), _Left(step)
         with monkeypatch.context() as patched:
-            patched.setattr(os, "fsync", last)
-            patched.setattr(Path, "unlink", lambda path, **more: None if left <= 0 else unlink(path, **more))
+            patched.setattr(os, "fsync", left.last)
+            patched.setattr(Path, "unlink", left.unlink())
             try:
-                _run(small, directory, at(2, 0))
+                archived(small, directory, at(2, 0))
             except _KilledError:
                 pass
             else:
                 break
-        _run(small, directory, at(2, 0))
+        archived(small, directory, at(2, 0))
         assert _tree(directory) == wanted, step
     assert step > 25
 
@@ -202,14 +183,14 @@ def test_kill_9_loses_nothing_and_doubles_nothing(small: Engine, tmp_path: Path)
 
 
 def test_a_line_that_was_not_written_to_its_end_is_none(lived: Engine, tmp_path: Path) -> None:
-    _run(lived, tmp_path)
+    archived(lived, tmp_path)
     before, manifest = _tree(tmp_path), tmp_path / MANIFEST
     manifest.write_bytes(before[MANIFEST] + b'{"dataset":"ev')
-    _run(lived, tmp_path)
+    archived(lived, tmp_path)
     assert _tree(tmp_path) == before
     manifest.write_bytes(b"no\n" + before[MANIFEST])
     with pytest.raises(FileError, match="line 1: not as trninv wrote it"):
-        _run(lived, tmp_path)
+        archived(lived, tmp_path)
 
 
 def test_a_file_that_changed_went_or_came_is_told(lived: Engine, tmp_path: Path, run: Run) -> None:
@@ -221,7 +202,10 @@ def test_a_file_that_changed_went_or_came_is_told(lived: Engine, tmp_path: Path,
     two.rename(two.with_name("part-000000000009-000000000009.parquet"))
     status, out, _ = run("archive", str(tmp_path), "--check", "--format", "json", database=url)
     told = [fault.rpartition("parquet ")[2] for fault in json.loads(out)["faults"]]
-    assert (status, told) == (1, ["is not as it was written", "is gone", "is not in the manifest: another run ends or removes it"])
+    assert (status, told) == (
+        1,
+        ["is not as it was written", "is gone", "is not in the manifest: another run ends or removes it"],
+    )
     with opened(tmp_path) as store, pytest.raises(FileError, match="is not as it was written: nothing was removed"):
         remove(lived, store, "tester")
     assert run("archive", str(tmp_path), "--check", "--delete", database=url)[0] == 2
@@ -234,16 +218,16 @@ def test_two_runs_at_once_or_of_two_databases_are_refused(lived: Engine, tmp_pat
         with pytest.raises(BusyError), opened(tmp_path):
             pass
     with connect(databases.seeded("sqlite")) as other, pytest.raises(FileError, match="of another database"):
-        _run(other, tmp_path)
+        archived(other, tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(NotReachableError, match="can't write"):
-        _run(lived, tmp_path / "file" / "below")
+        archived(lived, tmp_path / "file" / "below")
 
 
 def test_a_time_that_is_none_becomes_no_directory(lived: Engine, tmp_path: Path) -> None:
     happen(lived, "../../../etc/x", state("down", 9))
     with pytest.raises(FileError, match="which is none"):
-        _run(lived, tmp_path)
+        archived(lived, tmp_path)
 
 
 def _remove(engine: Engine, directory: Path) -> Removed:
@@ -268,7 +252,7 @@ def test_what_is_archived_may_go_and_what_is_left_is_as_it_was(lived: Engine, tm
     assert _remove(lived, tmp_path) == Removed(0)
     happen(lived, at(5, 0), state("down", 9))
     assert _numbers(lived) == [7, 8]
-    assert _run(lived, tmp_path).rows == {"events": 1}
+    assert archived(lived, tmp_path).rows == {"events": 1}
     with reading(lived) as connection:
         assert chain.check(connection).broken is None
 
@@ -300,7 +284,10 @@ def test_a_day_that_was_left_out_and_all_after_it_stay(lived: Engine, tmp_path: 
 def test_an_archive_that_has_other_events_than_were_sealed_removes_nothing(lived: Engine, tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         archive(lived, store, at(6, 0))
-        verbs = {"sqlite": "DROP TRIGGER event_seal_no_update", "postgresql": "ALTER TABLE event_seal DISABLE TRIGGER ALL"}
+        verbs = {
+            "sqlite": "DROP TRIGGER event_seal_no_update",
+            "postgresql": "ALTER TABLE event_seal DISABLE TRIGGER ALL",
+        }
         with lived.begin() as connection:
             connection.execute(text(verbs[lived.dialect.name]))
             connection.execute(text("UPDATE event_seal SET sha256 = 'no' WHERE id = 2"))
@@ -331,12 +318,12 @@ def test_parts_are_written_anew_where_the_fleet_is_another_and_keep_since_when_t
 ) -> None:
     _remove(lived, tmp_path)
     assert run("unseed", "trn3-gen1", "--yes", database=lived.url.render_as_string(hide_password=False))[0] == 0
-    assert _run(lived, tmp_path).rows["parts"] > 0
+    assert archived(lived, tmp_path).rows["parts"] > 0
     known = "SELECT version, since, cluster FROM parts/*/*.parquet' WHERE cluster IN ('trn3-gen1', 'u-trn2x64')"
     since = datetime(2026, 1, 1, 6)  # noqa: DTZ001 # UTC without zone
     found = set(_asked(tmp_path, known))
     assert found == {(1, since, "trn3-gen1"), (1, since, "u-trn2x64"), (2, since, "u-trn2x64")}
-    assert _run(lived, tmp_path).rows == {}
+    assert archived(lived, tmp_path).rows == {}
 
 
 def test_the_command_says_what_it_did(lived: Engine, tmp_path: Path, run: Run) -> None:
@@ -346,5 +333,8 @@ def test_the_command_says_what_it_did(lived: Engine, tmp_path: Path, run: Run) -
     assert out.splitlines()[-1].startswith("removed 6 events up to 6: history is known since ")
     assert "history: 1 event after 6, which an archive has, sealed up to 7 by " in run("verify", database=url)[1]
     _, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", database=url)
-    assert out.splitlines() == ["nothing new before 2026-01-06", "removed nothing: events go up to a seal before which all are archived"]
+    assert out.splitlines() == [
+        "nothing new before 2026-01-06",
+        "removed nothing: events go up to a seal before which all are archived",
+    ]
     assert run("archive", str(tmp_path), "--before", "2999-01-01T00:00:00Z", database=url)[0] == 2

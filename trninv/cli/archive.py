@@ -9,14 +9,17 @@ from trninv.cli.state import you
 from trninv.errors import UsageError
 from trninv.history.archive.removing import Removed, remove
 from trninv.history.archive.store import opened, read
-from trninv.history.archive.writing import Archived, archive as written
+from trninv.history.archive.writing import Archived
+from trninv.history.archive.writing import archive as written
 from trninv.inventory.database import connect
 from trninv.units import counted
 
 
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--before", metavar="TIME", help="Only days that had ended by then: an ISO time with its zone.  [default: now]")
+@click.option(
+    "--before", metavar="TIME", help="Only days that had ended by then: an ISO time with its zone.  [default: now]"
+)
 @click.option("--delete", is_flag=True, help="Remove the events that are archived and compared from the database.")
 @click.option("--who", default=you, show_default="you", help="Who removes them.")
 @click.option("--check", is_flag=True, help="Only compare the files with the manifest; exit 1 where one differs.")
@@ -27,8 +30,8 @@ def archive(
 ) -> None:
     """Write history to Parquet files, a directory a day: events, what was not up, observations.
 
-    Run again, it adds what is missing and changes no file. Killed, it is run again. docs/history.md has the SQL for DuckDB
-    and Spark.
+    Run again, it adds what is missing and changes no file. Killed, it is run again. docs/history.md has the SQL for
+    DuckDB and Spark.
 
     \b
     trninv archive /srv/history

@@ -69,7 +69,9 @@ def moment(connection: Connection, given: Time) -> Moment:
     found = Moment(last_by(connection, time), time)
     for slug, since, event in _known(connection):
         if _text(time) < since or found.event < event:
-            raise MomentError(f"the history of {slug} is known since {since}: ask for no time before{_archived(connection)}")
+            raise MomentError(
+                f"the history of {slug} is known since {since}: ask for no time before{_archived(connection)}"
+            )
     return found
 
 

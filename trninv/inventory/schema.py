@@ -551,8 +551,8 @@ Table(
 # The digest of all events up to this one, trninv.inventory.chain; rows are only ever added.
 Table("event_seal", METADATA, key(), required("sha256", String(64)))
 
-# Events up to this one are in an archive alone. ``sha256``: their seal, with which the history begins. ``since``: the time
-# of the first event after them. ``directory``: where the archive was written. Rows are only ever added.
+# Events up to this one are in an archive alone. ``sha256``: their seal, with which the history begins. ``since``: the
+# time of the first event after them. ``directory``: where the archive was written. Rows are only ever added.
 Table(
     "history_archive",
     METADATA,

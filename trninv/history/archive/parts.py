@@ -23,7 +23,9 @@ def selects() -> Iterator[tuple[Table, Select[Any]]]:
     yield node, _nodes(in_rack)
     end, model = node.alias("end_a"), _T["link_model"]
     address = words(address_of_node(link.c.a_id), "--", address_of_node(link.c.b_id))
-    ended: FromClause = link.join(end, end.c.id == link.c.a_id).join(_T["cluster"], _T["cluster"].c.id == end.c.cluster_id)
+    ended: FromClause = link.join(end, end.c.id == link.c.a_id).join(
+        _T["cluster"], _T["cluster"].c.id == end.c.cluster_id
+    )
     of_link = _row(link, literal("link"), address, literal(None), model.c.slug)
     yield link, of_link.select_from(ended.join(model, model.c.id == link.c.link_model_id))
 

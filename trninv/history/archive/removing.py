@@ -17,7 +17,9 @@ from trninv.inventory.database import reading, writing
 from trninv.inventory.schema import TABLES
 from trninv.inventory.triggers import LOCK
 
-_EVENT, _SEAL, _ARCHIVE, _CLUSTER = (TABLES[name] for name in ("state_event", "event_seal", "history_archive", "cluster"))
+_EVENT, _SEAL, _ARCHIVE, _CLUSTER = (
+    TABLES[name] for name in ("state_event", "event_seal", "history_archive", "cluster")
+)
 _NAMES = [column.name for column in SEALED]
 
 
@@ -57,7 +59,9 @@ def remove(engine: Engine, store: Store, who: str) -> Removed:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
         since = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == upto + 1)) or ""
         now, where = datetime.now(UTC).isoformat(timespec="microseconds"), str(store.directory.absolute())
-        connection.execute(insert(_ARCHIVE).values(id=upto, sha256=digest, at=now, since=since, directory=where, who=who))
+        connection.execute(
+            insert(_ARCHIVE).values(id=upto, sha256=digest, at=now, since=since, directory=where, who=who)
+        )
         gone = connection.execute(delete(_EVENT).where(_EVENT.c.id <= upto)).rowcount
         connection.execute(delete(_SEAL).where(_SEAL.c.id < upto))
         earlier = _CLUSTER.c.known_from < upto
@@ -84,7 +88,9 @@ def _archived(connection: Connection, store: Store) -> tuple[int, str]:
             last, digest = row[0], following(digest, line(row))
             if last == wanted.id:
                 if digest != wanted.sha256:
-                    raise FileError(f"{store.directory} has other events up to {last} than were sealed: nothing was removed")
+                    raise FileError(
+                        f"{store.directory} has other events up to {last} than were sealed: nothing was removed"
+                    )
                 found, wanted = (last, digest), next(seals, None)
     return found
 

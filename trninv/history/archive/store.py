@@ -92,7 +92,9 @@ class Store:
         """What is not as the manifest says, file by file."""
         known = {file.path: file for entry in self.entries for file in entry.files}
         for path in sorted(known.keys() | set(_paths(self.directory))):
-            fault = self.fault(known[path]) if path in known else "is not in the manifest: another run ends or removes it"
+            fault = (
+                self.fault(known[path]) if path in known else "is not in the manifest: another run ends or removes it"
+            )
             if fault:
                 yield f"{path} {fault}"
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Engine, Integer, Select, Table, Text, func, select
@@ -52,7 +51,9 @@ class Archived:
     rows: dict[str, int]
 
 
-def archive(engine: Engine, store: Store, before: str | datetime | None = None, progress: Progress | None = None) -> Archived:
+def archive(
+    engine: Engine, store: Store, before: str | datetime | None = None, progress: Progress | None = None
+) -> Archived:
     """Write what an archive lacks of the days that had ended at a time, or now.
 
     Raises
@@ -138,7 +139,9 @@ def _add_observations(store: Store, connection: Connection, day: str, after: int
     """Observations with what they say; one line of the manifest for all of it."""
     observation, server = TABLES["observation"], TABLES["observed_server"]
     wanted = _of_day(observation, day, after)
-    first, last = connection.execute(select(func.min(observation.c.id), func.max(observation.c.id)).where(*wanted)).one()
+    first, last = connection.execute(
+        select(func.min(observation.c.id), func.max(observation.c.id)).where(*wanted)
+    ).one()
     files = []
     for name in ("observation", *_OBSERVED):
         table = TABLES[name]
@@ -175,9 +178,7 @@ def _add_states_of(store: Store, engine: Engine, day: str, told: Callable[[int],
     store.add(Entry("states", day, event, event, (file,)))
 
 
-def _add_parts(
-    store: Store, engine: Engine, end: date, known: dict[str, Any], version: str, told: Progress
-) -> None:
+def _add_parts(store: Store, engine: Engine, end: date, known: dict[str, Any], version: str, told: Progress) -> None:
     """All parts, where the fleet has others than when they were written last."""
     wanted = {slug: since for slug, since in known.items() if since[0] < end.isoformat()}
     written, said = store.of("parts"), {"known": wanted, "version": version}
@@ -198,7 +199,9 @@ def _known(store: Store, connection: Connection) -> dict[str, Any]:
     """Since when, and from which event on, the history of each cluster is known, in the archive too."""
     gone, cluster = removed(connection), TABLES["cluster"]
     before = {slug: since for entry in store.of("parts") for slug, since in entry.said["known"].items()}
-    query = select(cluster.c.slug, cluster.c.known_since, cluster.c.known_from).where(cluster.c.known_since.is_not(None))
+    query = select(cluster.c.slug, cluster.c.known_since, cluster.c.known_from).where(
+        cluster.c.known_since.is_not(None)
+    )
     found = {}
     for slug, *since in connection.execute(query.order_by(cluster.c.slug)):
         is_moved = gone is not None and since == [gone.since, gone.id]
@@ -211,7 +214,9 @@ def _version(connection: Connection, known: dict[str, Any]) -> str:
     cluster = TABLES["cluster"]
     clusters = connection.execute(select(cluster.c.id, cluster.c.slug, cluster.c.system).order_by(cluster.c.id))
     tables = (TABLES[name] for name in ("rack", "server", "node", "link"))
-    sizes = [connection.execute(select(func.count(), func.max(table.c.id)).select_from(table)).one() for table in tables]
+    sizes = [
+        connection.execute(select(func.count(), func.max(table.c.id)).select_from(table)).one() for table in tables
+    ]
     return _digest([[*map(list, clusters)], [*map(list, sizes)], known])
 
 
@@ -220,9 +225,7 @@ def _rows(connection: Connection, query: Select[Any]) -> Iterator[Any]:
         yield from found
 
 
-def _write(
-    store: Store, path: str, columns: Sequence[Any], rows: Iterable[Any], told: Callable[[int], None]
-) -> File:
+def _write(store: Store, path: str, columns: Sequence[Any], rows: Iterable[Any], told: Callable[[int], None]) -> File:
     return store.write(path, lambda part: parquet.write(part, columns, _counted(rows, told)))
 
 
