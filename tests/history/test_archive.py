@@ -103,7 +103,8 @@ def test_days_have_their_states_parts_their_places_and_observations_what_they_sa
     )
     assert chip == [("chip", "u-trn2x64", "u-trn2x64/r0", "trainium2", "up", datetime(2026, 1, 1, 6))]  # noqa: DTZ001
     said = f"FROM observation/*/*.parquet' AS o JOIN '{tmp_path}/observed_server/*/*.parquet' AS s "
-    said += f"ON s.observation_id = o.id JOIN '{tmp_path}/observed_chip/*/*.parquet' AS c ON c.observed_server_id = s.id"
+    said += f"ON s.observation_id = o.id JOIN '{tmp_path}/observed_chip/*/*.parquet' AS c "
+    said += "ON c.observed_server_id = s.id"
     assert _asked(tmp_path, f"SELECT o.name, s.instance, c.ordinal, day(o.day) {said}") == [("a.json", "i-a", 0, 1)]
 
 
