@@ -108,12 +108,12 @@ def test_days_have_their_states_parts_their_places_and_observations_what_they_sa
     assert _asked(tmp_path, f"SELECT o.name, s.instance, c.ordinal, day(o.day) {said}") == [("a.json", "i-a", 0, 1)]
 
 
-def test_an_event_that_comes_late_becomes_a_further_file_of_its_day(lived: Engine, tmp_path: Path) -> None:
+def test_an_event_that_comes_late_becomes_a_further_file_of_its_day(small: Engine, tmp_path: Path) -> None:
     """The clock went back: event 8 is of a day that is archived. No file that is there is touched."""
-    archived(lived, tmp_path)
+    archived(small, tmp_path)
     before = _tree(tmp_path)
-    happen(lived, at(2, 23), state("down", 9))
-    assert archived(lived, tmp_path).rows == {"events": 1}
+    happen(small, at(2, 23), state("down", 9))
+    assert archived(small, tmp_path).rows == {"events": 1}
     after = _tree(tmp_path)
     assert {name: after[name] for name in before if name != MANIFEST} | {MANIFEST: before[MANIFEST]} == before
     assert after[MANIFEST].startswith(before[MANIFEST])
@@ -183,19 +183,19 @@ def test_kill_9_loses_nothing_and_doubles_nothing(small: Engine, tmp_path: Path)
     assert list(read(tmp_path / "killed").faults()) == []
 
 
-def test_a_line_that_was_not_written_to_its_end_is_none(lived: Engine, tmp_path: Path) -> None:
-    archived(lived, tmp_path)
+def test_a_line_that_was_not_written_to_its_end_is_none(small: Engine, tmp_path: Path) -> None:
+    archived(small, tmp_path)
     before, manifest = _tree(tmp_path), tmp_path / MANIFEST
     manifest.write_bytes(before[MANIFEST] + b'{"dataset":"ev')
-    archived(lived, tmp_path)
+    archived(small, tmp_path)
     assert _tree(tmp_path) == before
     manifest.write_bytes(b"no\n" + before[MANIFEST])
     with pytest.raises(FileError, match="line 1: not as trninv wrote it"):
-        archived(lived, tmp_path)
+        archived(small, tmp_path)
 
 
-def test_a_file_that_changed_went_or_came_is_told(lived: Engine, tmp_path: Path, run: Run) -> None:
-    url = lived.url.render_as_string(hide_password=False)
+def test_a_file_that_changed_went_or_came_is_told(small: Engine, tmp_path: Path, run: Run) -> None:
+    url = small.url.render_as_string(hide_password=False)
     assert run("archive", str(tmp_path), "--before", at(6, 0), database=url)[0] == 0
     assert run("archive", str(tmp_path), "--check", database=url)[1].startswith("all as written: ")
     one, two = sorted((tmp_path / "events").rglob("*.parquet"))[:2]
@@ -208,27 +208,27 @@ def test_a_file_that_changed_went_or_came_is_told(lived: Engine, tmp_path: Path,
         ["is not as it was written", "is gone", "is not in the manifest: another run ends or removes it"],
     )
     with opened(tmp_path) as store, pytest.raises(FileError, match="is not as it was written: nothing was removed"):
-        remove(lived, store, "tester")
+        remove(small, store, "tester")
     assert run("archive", str(tmp_path), "--check", "--delete", database=url)[0] == 2
     assert run("archive", str(tmp_path / "none"), "--check", database=url)[2].endswith("trninv archive makes one\n")
 
 
-def test_two_runs_at_once_or_of_two_databases_are_refused(lived: Engine, tmp_path: Path, databases: Databases) -> None:
+def test_two_runs_at_once_or_of_two_databases_are_refused(small: Engine, tmp_path: Path, databases: Databases) -> None:
     with opened(tmp_path) as store:
-        archive(lived, store, at(6, 0))
+        archive(small, store, at(6, 0))
         with pytest.raises(BusyError), opened(tmp_path):
             pass
     with connect(databases.seeded("sqlite")) as other, pytest.raises(FileError, match="of another database"):
         archived(other, tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(NotReachableError, match="can't write"):
-        archived(lived, tmp_path / "file" / "below")
+        archived(small, tmp_path / "file" / "below")
 
 
-def test_a_time_that_is_none_becomes_no_directory(lived: Engine, tmp_path: Path) -> None:
-    happen(lived, "../../../etc/x", state("down", 9))
+def test_a_time_that_is_none_becomes_no_directory(small: Engine, tmp_path: Path) -> None:
+    happen(small, "../../../etc/x", state("down", 9))
     with pytest.raises(FileError, match="which is none"):
-        archived(lived, tmp_path)
+        archived(small, tmp_path)
 
 
 def _remove(engine: Engine, directory: Path) -> Removed:
