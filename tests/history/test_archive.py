@@ -170,6 +170,7 @@ def test_whenever_a_run_ends_the_next_one_leaves_what_one_run_would_have(
     assert step > 25
 
 
+@pytest.mark.slow
 def test_kill_9_loses_nothing_and_doubles_nothing(small: Engine, tmp_path: Path) -> None:
     """Again and again in the same directory, in processes that are killed."""
     url, kills = small.url.render_as_string(hide_password=False), 0
@@ -181,6 +182,16 @@ def test_kill_9_loses_nothing_and_doubles_nothing(small: Engine, tmp_path: Path)
             archive(small, store, at(3, 0))
     assert [number for _, number in _ids(tmp_path / "killed")][:4] == [1, 2, 3, 4]
     assert list(read(tmp_path / "killed").faults()) == []
+
+
+def test_what_has_no_line_in_the_manifest_goes(small: Engine, tmp_path: Path) -> None:
+    """A run that was killed before its line, and after which more events came, left a file of fewer."""
+    archived(small, tmp_path)
+    before, day = _tree(tmp_path), tmp_path / "events/day=2026-01-01"
+    for name in ("part-000000000001-000000000001.parquet", ".part-000000000001-000000000001.parquet.7"):
+        (day / name).write_bytes(b"half")
+    archived(small, tmp_path)
+    assert _tree(tmp_path) == before
 
 
 def test_a_line_that_was_not_written_to_its_end_is_none(small: Engine, tmp_path: Path) -> None:
@@ -327,8 +338,8 @@ def test_parts_are_written_anew_where_the_fleet_is_another_and_keep_since_when_t
     assert archived(lived, tmp_path).rows == {}
 
 
-def test_the_command_says_what_it_did(lived: Engine, tmp_path: Path, run: Run) -> None:
-    url = lived.url.render_as_string(hide_password=False)
+def test_the_command_says_what_it_did(small: Engine, tmp_path: Path, run: Run) -> None:
+    url = small.url.render_as_string(hide_password=False)
     status, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", "--who", "me", database=url)
     assert (status, out.splitlines()[0]) == (0, "events: 6 rows")
     assert out.splitlines()[-1].startswith("removed 6 events up to 6: history is known since ")
