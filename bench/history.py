@@ -4,13 +4,15 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, func, select, text
+from sqlalchemy import Engine, delete, func, insert, select, text, update
 
 import postgres
 import trninv
+from bench.archived import availability_rows, written_rows
 from bench.measure import NAME, Row, pairs, seconds, seeded
 from trninv.history.events import last
 from trninv.inventory import triggers
@@ -26,6 +28,7 @@ _ROUNDS, _PART = 125, 200
 
 
 def history_rows(directory: Path, domains: int) -> Iterator[Row]:
+    yield from availability_rows(directory / "generated")
     yield from _rows("SQLite", f"sqlite:///{directory}/history.db", domains)
     with (
         tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as place,
@@ -54,6 +57,9 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
             then, now = (_warm(ask, of) for of in (past, fleet))
             yield Row(f"{what} in the middle of the history, {name}", then, now, "the fleet as it is")
         yield from _listened(name, fleet)
+        with tempfile.TemporaryDirectory(prefix="b") as place:
+            _age(fleet.engine)
+            yield from written_rows(name, fleet.engine, Path(place))
         found = seconds(lambda: fleet.at(events // 3), 5)
         yield Row(f"which state a moment means, {name}", found, seconds(lambda: _chips(fleet), 1), "/chips")
 
@@ -124,11 +130,24 @@ def _warm(ask: Callable[[Fleet], object], of: Fleet) -> float:
 
 
 def _live(engine: Engine) -> None:
-    """What goes down stays so until the next does."""
+    """What goes down stays so until the next does; all of it yesterday, so that it can be archived."""
+    said = {"id": 1, "at": _ago(1), "who": "bench", "why": "a benchmark", "source": "sql"}
     for turn in range(_ROUNDS):
         with engine.begin() as connection:
+            connection.execute(delete(TABLES["_change"]))
+            connection.execute(insert(TABLES["_change"]).values(**said))
             connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))
             connection.execute(text(f"UPDATE node SET state = 'down' WHERE id % {_PART} = {turn}"))  # noqa: S608
+
+
+def _age(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(delete(TABLES["_change"]))
+        connection.execute(update(TABLES["cluster"]).values(known_since=_ago(2)))
+
+
+def _ago(days: int) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
 
 
 def _paths(fleet: Fleet) -> None:

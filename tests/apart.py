@@ -2,15 +2,20 @@
 
 import io
 import multiprocessing
+import os
 import signal
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr
+from itertools import count
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.cli.main import main
+from trninv.history.archive.store import opened
+from trninv.history.archive.writing import archive
 from trninv.inventory import layout, schema, stamp, transfer
 from trninv.inventory.database import connect, reading, writing
 
@@ -73,3 +78,25 @@ def _command(words: tuple[str, ...], told: Connection) -> None:
         except SystemExit as ended:
             status = int(str(ended.code))
     told.send((status, error.getvalue()))
+
+
+def killed_at(step: int, url: str, directory: str) -> bool:
+    """Kill what writes an archive when it makes this file, line or name last; whether it came so far."""
+    process = _PROCESSES.Process(target=_archive, args=(step, url, directory))
+    process.start()
+    process.join(60)
+    assert process.exitcode in (0, -signal.SIGKILL)
+    return process.exitcode != 0
+
+
+def _archive(step: int, url: str, directory: str) -> None:
+    steps, fsync = count(1), os.fsync
+
+    def last(number: int) -> None:
+        if next(steps) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        fsync(number)
+
+    vars(os)["fsync"] = last
+    with connect(url) as engine, opened(Path(directory)) as store:
+        archive(engine, store)

@@ -23,8 +23,10 @@ RECIPES = ROOT / "docs/how-to/recipes.md"
 TUTORIAL = ROOT / "docs/tutorial/first-answer.md"
 FOLLOWED = [TUTORIAL, ROOT / "docs/how-to/place-jobs.md"]
 """Pages that begin with an empty database, and change it."""
-OTHERWISE = {ROOT / "docs/reference/sql.md", ROOT / "docs/reference/schema.md", ROOT / "docs/live-fleet.md"}
-"""Pages that have tests of their own: tests/reports/test_reports.py, tests/test_live_fleet.py and below."""
+OTHERWISE = {ROOT / "docs/reference/sql.md", ROOT / "docs/reference/schema.md", ROOT / "docs/live-fleet.md"} | {
+    ROOT / "docs/history.md"
+}
+"""Pages that have tests of their own: tests/reports, tests/history, tests/test_live_fleet.py and below."""
 
 PAGES = [page for page in pages() if FENCE.search(page.read_text()) and page not in {*OTHERWISE, *FOLLOWED}]
 _EXAMPLES = [(page, number) for page in PAGES for number in range(len(FENCE.findall(page.read_text())))]

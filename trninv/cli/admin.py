@@ -246,7 +246,8 @@ def _told(history: Chain) -> str:
     """What can be said of a history that nobody edited."""
     sealed = f", sealed up to {history.sealed} by {history.sha256}" if history.sha256 else ""
     tail = f"; {counted(history.unsealed, 'event')} of plain SQL, which the next change seals"
-    return f"history: {counted(history.events, 'event')}{sealed}{tail if history.unsealed else ''}"
+    gone = f" after {history.archived}, which an archive has" if history.archived else ""
+    return f"history: {counted(history.events, 'event')}{gone}{sealed}{tail if history.unsealed else ''}"
 
 
 def _seed(engine: Engine, wanted: Iterable[System], name: str | None = None) -> None:

@@ -37,6 +37,7 @@ _COMMANDS = {
     "set": "state",
     "events": "events",
     "incidents": "incidents",
+    "archive": "archive",
     "show": "show",
     "facts": "show",
     "audit": "show",

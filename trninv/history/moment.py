@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, Engine, func, select, text
 
 from trninv.errors import MomentError
+from trninv.inventory.chain import removed
 from trninv.inventory.database import reading
 from trninv.inventory.past import past
 from trninv.inventory.schema import TABLES
@@ -65,10 +66,12 @@ def moment(connection: Connection, given: Time) -> Moment:
     if isinstance(given, int) or (isinstance(given, str) and _NUMBER.fullmatch(given.strip())):
         return _numbered(connection, int(given))
     time = instant(given)
-    found = Moment(_last_by(connection, _text(time)), time)
+    found = Moment(last_by(connection, time), time)
     for slug, since, event in _known(connection):
         if _text(time) < since or found.event < event:
-            raise MomentError(f"the history of {slug} is known since {since}: ask for no time before")
+            raise MomentError(
+                f"the history of {slug} is known since {since}: ask for no time before{_archived(connection)}"
+            )
     return found
 
 
@@ -117,13 +120,21 @@ def _numbered(connection: Connection, number: int) -> Moment:
     at = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == whole)) or ""
     for slug, since, event in _known(connection):
         if whole < event:
-            raise MomentError(f"the history of {slug} is known from event {event} on: ask for none before")
+            says = f"the history of {slug} is known from event {event} on: ask for none before"
+            raise MomentError(f"{says}{_archived(connection)}")
         at = max(at, since)
     return Moment(whole, datetime.fromisoformat(at) if at else datetime.now(UTC))
 
 
-def _last_by(connection: Connection, at: str) -> int:
+def _archived(connection: Connection) -> str:
+    """Where what was before is to be found, where that is known."""
+    gone = removed(connection)
+    return f"; events up to {gone.id} are in the archive {gone.directory}" if gone else ""
+
+
+def last_by(connection: Connection, time: datetime) -> int:
     """The last event that was recorded by a time: numbers count where a clock went back between two of them."""
+    at = _text(time)
     back = select(_EVENT.c.id).where(text("clock_went_back"))  # as its index says it
     first = connection.scalar(back.where(_EVENT.c.at <= at).order_by(_EVENT.c.id.desc()).limit(1)) or 0
     until = connection.scalar(back.where(_EVENT.c.id > first).order_by(_EVENT.c.id).limit(1))

@@ -18,8 +18,8 @@ from sqlalchemy import Connection, func, insert, select, text
 from trninv.inventory.schema import TABLES
 from trninv.inventory.triggers import LOCK
 
-_EVENT, _SEAL = TABLES["state_event"], TABLES["event_seal"]
-_SEALED: Final = tuple(
+_EVENT, _SEAL, _ARCHIVE = TABLES["state_event"], TABLES["event_seal"], TABLES["history_archive"]
+SEALED: Final = tuple(
     _EVENT.c[name]
     for name in (
         *("id", "batch", "at", "source", "who", "why", "kind", "part_id", "previous_id", "address", "before"),
@@ -47,6 +47,8 @@ class Chain:
         Events after it.
     broken
         What is not as it was sealed, in a few words; None where all is.
+    archived
+        The number of the last event that is in an archive alone; 0 where none is.
 
     """
 
@@ -55,6 +57,7 @@ class Chain:
     sha256: str
     unsealed: int
     broken: str | None = None
+    archived: int = 0
 
 
 def seal(connection: Connection) -> None:
@@ -64,30 +67,41 @@ def seal(connection: Connection) -> None:
     last = connection.execute(select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)).first()
     sealed, digest = (last.id, last.sha256) if last else (0, "")
     end = sealed
-    for end, line in _lines(connection, sealed):  # noqa: B007 # that of the last one is sealed
-        digest = _next(digest, line)
+    for end, hashed in _lines(connection, sealed):  # noqa: B007 # that of the last one is sealed
+        digest = following(digest, hashed)
     if end > sealed:
         connection.execute(insert(_SEAL).values(id=end, sha256=digest))
 
 
+def removed(connection: Connection) -> Any:
+    """The row of ``history_archive`` that tells which events are in an archive alone; None where all are here."""
+    return connection.execute(select(_ARCHIVE).order_by(_ARCHIVE.c.id.desc()).limit(1)).first()
+
+
 def check(connection: Connection) -> Chain:
-    """Compute every seal anew and compare."""
+    """Compute every seal anew and compare; of removed events the last seal is the beginning."""
     seals = [(row.id, row.sha256) for row in connection.execute(select(_SEAL).order_by(_SEAL.c.id))]
+    gone = removed(connection)
     events = connection.scalar(select(func.count()).select_from(_EVENT)) or 0
     sealed, last = seals[-1] if seals else (0, "")
     unsealed = connection.scalar(select(func.count()).select_from(_EVENT).where(_EVENT.c.id > sealed)) or 0
-    return Chain(events, sealed, last, unsealed, _broken(connection, seals))
+    archived, digest = (gone.id, gone.sha256) if gone else (0, "")
+    if gone and seals[:1] != [(archived, digest)]:
+        broken: str | None = f"the seal of event {archived}, with which the history begins, is not as it was"
+    else:
+        broken = _broken(connection, seals[1:] if gone else seals, archived, digest)
+    return Chain(events, sealed, last, unsealed, broken, archived)
 
 
-def _broken(connection: Connection, seals: list[tuple[int, str]]) -> str | None:
-    digest, before, left = "", 0, iter(seals)
+def _broken(connection: Connection, seals: list[tuple[int, str]], before: int, digest: str) -> str | None:
+    left = iter(seals)
     end, wanted = next(left, (0, ""))
-    for key, line in _lines(connection, 0):
+    for key, hashed in _lines(connection, 0):
         if not end:
             return None
         if key > end:
             return f"event {end} is gone"
-        digest = _next(digest, line)
+        digest = following(digest, hashed)
         if key == end:
             if digest != wanted:
                 return f"events {before + 1} to {end} are not as they were sealed"
@@ -97,15 +111,17 @@ def _broken(connection: Connection, seals: list[tuple[int, str]]) -> str | None:
 
 def _lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
     """Number and text of every event after one."""
-    query = select(*_SEALED).where(_EVENT.c.id > after).order_by(_EVENT.c.id)
+    query = select(*SEALED).where(_EVENT.c.id > after).order_by(_EVENT.c.id)
     with connection.execute(query, execution_options={"yield_per": _BATCH}) as found:
         for row in found:
-            yield row.id, _line(tuple(row))
+            yield row.id, line(tuple(row))
 
 
-def _line(values: tuple[Any, ...]) -> bytes:
+def line(values: tuple[Any, ...]) -> bytes:
+    """What is hashed of an event, given its `SEALED` columns."""
     return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _next(digest: str, line: bytes) -> str:
+def following(digest: str, line: bytes) -> str:
+    """The digest after one more event."""
     return sha256(f"{digest}\n".encode() + line).hexdigest()

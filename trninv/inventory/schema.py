@@ -559,6 +559,19 @@ Table(
 # The digest of all events up to this one, trninv.inventory.chain; rows are only ever added.
 Table("event_seal", METADATA, key(), required("sha256", String(64)))
 
+# Events up to this one are in an archive alone. ``sha256``: their seal, with which the history begins. ``since``: the
+# time of the first event after them. ``directory``: where the archive was written. Rows are only ever added.
+Table(
+    "history_archive",
+    METADATA,
+    key(),
+    required("sha256", String(64)),
+    required("at", Text),
+    required("since", Text),
+    required("directory", Text),
+    required("who", Text),
+)
+
 # Who changes states in this transaction, and why: what the triggers write beside them. Empty outside of transactions.
 Table(
     "_change",
@@ -791,6 +804,7 @@ HELD = ("allocation", "closing", "domain_held", "job")
 KEPT = (
     "state_event",
     "event_seal",
+    "history_archive",
     "observation",
     "observed_server",
     "observed_chip",

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from types import ModuleType, NoneType
+from types import NoneType
 from typing import Any, BinaryIO, Literal
 
 import orjson
 
-from trninv.errors import UsageError
+from trninv.history.archive.parquet import arrow
 from trninv.reports.reader import Found, Stream
 
 Kind = type[int] | type[float] | type[bool] | type[str]
@@ -77,7 +77,7 @@ def parquet(stream: Stream, kinds: Sequence[Kind], to: BinaryIO | Path) -> int:
         PyArrow is not installed.
 
     """
-    pa, files = _arrow()
+    pa, files = arrow()
     types = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
     schema = pa.schema([(name, types[kind]) for name, kind in zip(stream.columns, kinds, strict=True)])
     number = 0
@@ -104,15 +104,6 @@ def _all_as(kind: Kind, values: Sequence[Any]) -> Sequence[Any]:
     if set(map(type, values)) <= {kind, NoneType}:
         return values
     return [None if value is None else kind(value) for value in values]
-
-
-def _arrow() -> tuple[ModuleType, ModuleType]:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 # an extra
-        import pyarrow.parquet as files  # noqa: PLC0415
-    except ImportError:
-        raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]'") from None
-    return pa, files
 
 
 def as_text(found: Found, style: str) -> str:

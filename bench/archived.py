@@ -1,0 +1,79 @@
+"""Archived history: what writing it costs, and availability from it in DuckDB beside Spark.
+
+More than the million events of ``./run bench``, by hand: ``python -m bench.archived EVENTS``.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, select
+
+from bench.generated import generate
+from bench.measure import Row, seconds
+from trninv.history.archive.availability import query
+from trninv.history.archive.engines import in_duckdb
+from trninv.history.archive.store import opened
+from trninv.history.archive.writing import archive
+from trninv.inventory.database import reading
+from trninv.inventory.schema import TABLES
+
+EVENTS = 1_000_000
+_NO_SPARK = "no Spark: TRNINV_TEST_SPARK names no Python with tests/history/requirements-spark.txt"
+
+
+def written_rows(name: str, engine: Engine, directory: Path) -> Iterator[Row]:
+    """What `trninv archive` takes for the history of a database, beside fetching its rows."""
+
+    def write() -> None:
+        with opened(directory) as store:
+            archive(engine, store)
+
+    took, fetched = seconds(write, 1), seconds(lambda: _fetch(engine), 1)
+    yield Row(f"archive, the first time, {name}", took, fetched, "fetching its events")
+    yield Row(f"archive, with nothing new, {name}", seconds(write, 1), took, "the first time")
+
+
+def availability_rows(directory: Path, events: int = EVENTS) -> Iterator[Row]:
+    parts, by = generate(directory, events), "rack"
+    start = time.perf_counter()
+    ours = in_duckdb(directory, query(directory, by))
+    took, note = time.perf_counter() - start, f"{parts:,} parts, {len(ours):,} racks"
+    name = f"availability by rack of {events:,} archived events, DuckDB"
+    if not (python := os.environ.get("TRNINV_TEST_SPARK")):
+        yield Row(name, took, None, "Spark, its start included", note=_NO_SPARK)
+        return
+    start = time.perf_counter()
+    theirs = _in_spark(python, directory, by)
+    yield Row(name, took, time.perf_counter() - start, "Spark, its start included", note=note)
+    if theirs != ours:
+        raise AssertionError("Spark and DuckDB differ")
+
+
+def _in_spark(python: str, directory: Path, by: str) -> list[tuple[Any, ...]]:
+    command = [python, "-m", "trninv.history.archive.availability", str(directory), "--by", by]
+    command += ["--engine", "spark", "--master", "local[*]"]
+    memory = {"PYSPARK_SUBMIT_ARGS": "--driver-memory 4g pyspark-shell"}
+    done = subprocess.run(command, env=os.environ | memory, capture_output=True, text=True, check=True)
+    return [tuple(json.loads(line).values()) for line in done.stdout.splitlines()]
+
+
+def _fetch(engine: Engine) -> None:
+    with reading(engine) as connection:
+        query = select(TABLES["state_event"])
+        for _ in connection.execute(query, execution_options={"yield_per": 10_000}):
+            pass
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m bench.archived", description=__doc__)
+    parser.add_argument("events", type=int)
+    with tempfile.TemporaryDirectory(prefix="b") as place:
+        for row in availability_rows(Path(place) / "archive", parser.parse_args().events):
+            print(row)

@@ -1,0 +1,352 @@
+"""History as files: nothing is lost or doubled whenever a run ends, and what is removed is known to be there."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+from sqlalchemy import Engine, func, select, text
+from sqlalchemy.exc import DBAPIError
+
+import trninv
+from apart import killed_at
+from archives import at, happen, live, state
+from archives import run as archived
+from conftest import BACKENDS, Databases, Run
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import BusyError, FileError, MomentError, NotReachableError
+from trninv.history.archive.removing import Removed, remove
+from trninv.history.archive.store import MANIFEST, opened, read
+from trninv.history.archive.writing import archive
+from trninv.inventory import chain, stamp
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.schema import TABLES
+from trninv.inventory.transfer import transfer
+from trninv.inventory.verify import kept
+
+EVENT = TABLES["state_event"]
+U = "u-trn2x64/d0"
+
+
+@pytest.fixture(params=BACKENDS)
+def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    with connect(databases.seeded(request.param)) as engine:
+        live(engine)
+        yield engine
+
+
+@pytest.fixture
+def small(databases: Databases) -> Iterator[Engine]:
+    """The same of one server; files do not depend on the kind of database."""
+    with connect(databases.migrated("sqlite")) as engine:
+        with writing(engine) as connection:
+            stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
+        live(engine)
+        yield engine
+
+
+def _tree(directory: Path) -> dict[str, bytes]:
+    files = (file for file in directory.rglob("*") if file.is_file() and file.name != ".lock")
+    return {str(file.relative_to(directory)): file.read_bytes() for file in files}
+
+
+def _asked(directory: Path, sql: str) -> list[tuple[object, ...]]:
+    return duckdb.connect().execute(sql.replace("FROM ", f"FROM '{directory}/", 1)).fetchall()
+
+
+def _ids(directory: Path) -> list[tuple[object, ...]]:
+    return _asked(directory, "SELECT day, id FROM events/*/*.parquet' ORDER BY id")
+
+
+def _numbers(engine: Engine) -> list[int]:
+    with reading(engine) as connection:
+        return list(connection.scalars(select(EVENT.c.id).order_by(EVENT.c.id)))
+
+
+def test_every_event_is_under_its_day_once_and_a_second_run_changes_nothing(lived: Engine, tmp_path: Path) -> None:
+    made = archived(lived, tmp_path)
+    assert made.rows["events"] == 6
+    assert [(str(day)[-2:], number) for day, number in _ids(tmp_path)] == [
+        *(("01", 1), ("01", 2), ("02", 3), ("02", 4), ("04", 5), ("04", 6))
+    ]
+    before = _tree(tmp_path)
+    assert archived(lived, tmp_path).rows == {}
+    assert _tree(tmp_path) == before
+    assert list(read(tmp_path).faults()) == []
+    row = _asked(
+        tmp_path, 'SELECT "at", time, kind, part_id, before, state, clock_went_back FROM events/*/*.parquet\' LIMIT 1'
+    )
+    assert row == [(at(1, 8), datetime(2026, 1, 1, 8), "chip", 1, "up", "down", False)]  # noqa: DTZ001 # UTC without zone
+
+
+def test_days_have_their_states_parts_their_places_and_observations_what_they_said(
+    lived: Engine, tmp_path: Path
+) -> None:
+    made = archived(lived, tmp_path)
+    lost = _asked(tmp_path, "SELECT day(day), kind, part_id, state FROM states/*/*.parquet' ORDER BY ALL")
+    two, server = [("chip", 3, "down"), ("nic", 2, "down")], ("server", 1, "maintenance")
+    assert lost == [
+        (day, *each) for day, of in ((2, two), (3, two), (4, [two[0], server]), (5, [two[0], server])) for each in of
+    ]
+    with reading(lived) as connection:
+        sizes = [
+            connection.scalar(select(func.count()).select_from(TABLES[name])) or 0
+            for name in ("server", "node", "link")
+        ]
+    assert made.rows["parts"] == sum(sizes)
+    chip = _asked(
+        tmp_path, f"SELECT kind, cluster, rack, model, state, since FROM parts/*/*.parquet' WHERE address = '{U}/s1/c5'"
+    )
+    assert chip == [("chip", "u-trn2x64", "u-trn2x64/r0", "trainium2", "up", datetime(2026, 1, 1, 6))]  # noqa: DTZ001
+    said = f"FROM observation/*/*.parquet' AS o JOIN '{tmp_path}/observed_server/*/*.parquet' AS s "
+    said += f"ON s.observation_id = o.id JOIN '{tmp_path}/observed_chip/*/*.parquet' AS c "
+    said += "ON c.observed_server_id = s.id"
+    assert _asked(tmp_path, f"SELECT o.name, s.instance, c.ordinal, day(o.day) {said}") == [("a.json", "i-a", 0, 1)]
+
+
+def test_an_event_that_comes_late_becomes_a_further_file_of_its_day(small: Engine, tmp_path: Path) -> None:
+    """The clock went back: event 8 is of a day that is archived. No file that is there is touched."""
+    archived(small, tmp_path)
+    before = _tree(tmp_path)
+    happen(small, at(2, 23), state("down", 9))
+    assert archived(small, tmp_path).rows == {"events": 1}
+    after = _tree(tmp_path)
+    assert {name: after[name] for name in before if name != MANIFEST} | {MANIFEST: before[MANIFEST]} == before
+    assert after[MANIFEST].startswith(before[MANIFEST])
+    (new,) = after.keys() - before.keys()
+    assert new == "events/day=2026-01-02/part-000000000008-000000000008.parquet"
+    assert [number for _, number in _ids(tmp_path)] == [1, 2, 3, 4, 5, 6, 8]
+
+
+class _KilledError(BaseException):
+    """As if by kill -9: nothing is done after it."""
+
+
+class _Left:
+    """Steps until then."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps, self._unlink = steps, Path.unlink
+
+    def last(self, _number: int) -> None:
+        self.steps -= 1
+        if self.steps <= 0:
+            raise _KilledError
+
+    def unlink(self) -> Callable[..., None]:
+        def unlink(path: Path, *, missing_ok: bool = False) -> None:
+            if self.steps > 0:
+                self._unlink(path, missing_ok=missing_ok)
+
+        return unlink
+
+
+@pytest.mark.slow
+def test_whenever_a_run_ends_the_next_one_leaves_what_one_run_would_have(
+    small: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every moment at which a file, a name or a line of the manifest begins to last."""
+    monkeypatch.setattr(os, "fsync", lambda _number: None)
+    archived(small, tmp_path / "whole", at(2, 0))
+    wanted, step = _tree(tmp_path / "whole"), 0
+    while True:
+        step += 1
+        directory, left = tmp_path / str(step), _Left(step)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", left.last)
+            patched.setattr(Path, "unlink", left.unlink())
+            try:
+                archived(small, directory, at(2, 0))
+            except _KilledError:
+                pass
+            else:
+                break
+        archived(small, directory, at(2, 0))
+        assert _tree(directory) == wanted, step
+    assert step > 25
+
+
+@pytest.mark.slow
+def test_kill_9_loses_nothing_and_doubles_nothing(small: Engine, tmp_path: Path) -> None:
+    """Again and again in the same directory, in processes that are killed."""
+    url, kills = small.url.render_as_string(hide_password=False), 0
+    for step in (9, 10, 12):
+        kills += killed_at(step, url, str(tmp_path / "killed"))
+    assert kills == 3
+    for directory in ("killed", "whole"):
+        with opened(tmp_path / directory) as store:
+            archive(small, store, at(3, 0))
+    assert [number for _, number in _ids(tmp_path / "killed")][:4] == [1, 2, 3, 4]
+    assert list(read(tmp_path / "killed").faults()) == []
+
+
+def test_what_has_no_line_in_the_manifest_goes(small: Engine, tmp_path: Path) -> None:
+    """A run that was killed before its line, and after which more events came, left a file of fewer."""
+    archived(small, tmp_path)
+    before, day = _tree(tmp_path), tmp_path / "events/day=2026-01-01"
+    for name in ("part-000000000001-000000000001.parquet", ".part-000000000001-000000000001.parquet.7"):
+        (day / name).write_bytes(b"half")
+    archived(small, tmp_path)
+    assert _tree(tmp_path) == before
+
+
+def test_a_line_that_was_not_written_to_its_end_is_none(small: Engine, tmp_path: Path) -> None:
+    archived(small, tmp_path)
+    before, manifest = _tree(tmp_path), tmp_path / MANIFEST
+    manifest.write_bytes(before[MANIFEST] + b'{"dataset":"ev')
+    archived(small, tmp_path)
+    assert _tree(tmp_path) == before
+    manifest.write_bytes(b"no\n" + before[MANIFEST])
+    with pytest.raises(FileError, match="line 1: not as trninv wrote it"):
+        archived(small, tmp_path)
+
+
+def test_a_file_that_changed_went_or_came_is_told(small: Engine, tmp_path: Path, run: Run) -> None:
+    url = small.url.render_as_string(hide_password=False)
+    assert run("archive", str(tmp_path), "--before", at(6, 0), database=url)[0] == 0
+    assert run("archive", str(tmp_path), "--check", database=url)[1].startswith("all as written: ")
+    one, two = sorted((tmp_path / "events").rglob("*.parquet"))[:2]
+    one.write_bytes(one.read_bytes()[:-1])
+    two.rename(two.with_name("part-000000000009-000000000009.parquet"))
+    status, out, _ = run("archive", str(tmp_path), "--check", "--format", "json", database=url)
+    told = [fault.rpartition("parquet ")[2] for fault in json.loads(out)["faults"]]
+    assert (status, told) == (
+        1,
+        ["is not as it was written", "is gone", "is not in the manifest: another run ends or removes it"],
+    )
+    with opened(tmp_path) as store, pytest.raises(FileError, match="is not as it was written: nothing was removed"):
+        remove(small, store, "tester")
+    assert run("archive", str(tmp_path), "--check", "--delete", database=url)[0] == 2
+    assert run("archive", str(tmp_path / "none"), "--check", database=url)[2].endswith("trninv archive makes one\n")
+
+
+def test_two_runs_at_once_or_of_two_databases_are_refused(small: Engine, tmp_path: Path, databases: Databases) -> None:
+    with opened(tmp_path) as store:
+        archive(small, store, at(6, 0))
+        with pytest.raises(BusyError), opened(tmp_path):
+            pass
+    with connect(databases.seeded("sqlite")) as other, pytest.raises(FileError, match="of another database"):
+        archived(other, tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(NotReachableError, match="can't write"):
+        archived(small, tmp_path / "file" / "below")
+
+
+def test_a_time_that_is_none_becomes_no_directory(small: Engine, tmp_path: Path) -> None:
+    happen(small, "../../../etc/x", state("down", 9))
+    with pytest.raises(FileError, match="which is none"):
+        archived(small, tmp_path)
+
+
+def _remove(engine: Engine, directory: Path) -> Removed:
+    with opened(directory) as store:
+        archive(engine, store, at(6, 0))
+        return remove(engine, store, "tester")
+
+
+def test_what_is_archived_may_go_and_what_is_left_is_as_it_was(lived: Engine, tmp_path: Path) -> None:
+    with trninv.open(lived.url.render_as_string(hide_password=False)) as fleet:
+        then = fleet.at(6).memory_pool(f"{U}/s0/c0")
+        assert _remove(lived, tmp_path) == Removed(6, 6, _at_of(lived, 7))
+        assert _numbers(lived) == [7]
+        with reading(lived) as connection:
+            found = chain.check(connection)
+            assert (found.events, found.sealed, found.unsealed, found.broken, found.archived) == (1, 7, 0, None, 6)
+            assert list(kept(connection, found)) == []
+        assert fleet.at(6).memory_pool(f"{U}/s0/c0") == then
+        for asked in (5, at(4, 12)):
+            with pytest.raises(MomentError, match=f"is known .*; events up to 6 are in the archive {tmp_path}$"):
+                fleet.at(asked)
+    assert _remove(lived, tmp_path) == Removed(0)
+    happen(lived, at(5, 0), state("down", 9))
+    assert _numbers(lived) == [7, 8]
+    assert archived(lived, tmp_path).rows == {"events": 1}
+    with reading(lived) as connection:
+        assert chain.check(connection).broken is None
+
+
+def _at_of(engine: Engine, number: int) -> str:
+    with reading(engine) as connection:
+        return str(connection.scalar(select(EVENT.c.at).where(EVENT.c.id == number)))
+
+
+def test_only_what_is_archived_may_go(lived: Engine, tmp_path: Path) -> None:
+    """Whoever says DELETE, and up to a seal: what plain SQL left unsealed stays with what comes after it."""
+    _remove(lived, tmp_path)
+    for statement in ("DELETE FROM state_event", "DELETE FROM event_seal", "DELETE FROM history_archive"):
+        with pytest.raises(DBAPIError, match="append only"), lived.begin() as connection:
+            connection.execute(text(statement))
+    with pytest.raises(DBAPIError, match="append only"), lived.begin() as connection:
+        connection.execute(text("UPDATE state_event SET who = 'me'"))
+
+
+def test_a_day_that_was_left_out_and_all_after_it_stay(lived: Engine, tmp_path: Path) -> None:
+    happen(lived, at(2, 5), state("down", 9), sealed=False)
+    happen(lived, at(2, 6), state("up", 9))
+    with opened(tmp_path) as store:
+        archive(lived, store, at(3, 0))
+        assert remove(lived, store, "tester").upto == 4
+    assert _numbers(lived) == [5, 6, 7, 8, 9]
+
+
+def test_an_archive_that_has_other_events_than_were_sealed_removes_nothing(lived: Engine, tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        archive(lived, store, at(6, 0))
+        verbs = {
+            "sqlite": "DROP TRIGGER event_seal_no_update",
+            "postgresql": "ALTER TABLE event_seal DISABLE TRIGGER ALL",
+        }
+        with lived.begin() as connection:
+            connection.execute(text(verbs[lived.dialect.name]))
+            connection.execute(text("UPDATE event_seal SET sha256 = 'no' WHERE id = 2"))
+        with pytest.raises(FileError, match="has other events up to 2 than were sealed"):
+            remove(lived, store, "tester")
+    assert len(_numbers(lived)) == 7
+
+
+def test_a_beginning_that_was_edited_is_noticed(lived: Engine, tmp_path: Path) -> None:
+    _remove(lived, tmp_path)
+    with lived.begin() as connection:
+        connection.execute(text("INSERT INTO history_archive VALUES (7, 'x', 'x', 'x', 'x', 'x')"))
+    with reading(lived) as connection:
+        assert chain.check(connection).broken == "the seal of event 7, with which the history begins, is not as it was"
+
+
+def test_a_copy_of_what_is_left_can_be_verified(lived: Engine, tmp_path: Path, databases: Databases) -> None:
+    _remove(lived, tmp_path)
+    with connect(databases.migrated("sqlite")) as other:
+        with reading(lived) as ours, writing(other) as theirs:
+            transfer(ours, theirs, replace=True)
+        with reading(other) as connection:
+            assert (chain.check(connection).broken, chain.check(connection).archived) == (None, 6)
+
+
+def test_parts_are_written_anew_where_the_fleet_is_another_and_keep_since_when_they_are_known(
+    lived: Engine, tmp_path: Path, run: Run
+) -> None:
+    _remove(lived, tmp_path)
+    assert run("unseed", "trn3-gen1", "--yes", database=lived.url.render_as_string(hide_password=False))[0] == 0
+    assert archived(lived, tmp_path).rows["parts"] > 0
+    known = "SELECT version, since, cluster FROM parts/*/*.parquet' WHERE cluster IN ('trn3-gen1', 'u-trn2x64')"
+    since = datetime(2026, 1, 1, 6)  # noqa: DTZ001 # UTC without zone
+    found = set(_asked(tmp_path, known))
+    assert found == {(1, since, "trn3-gen1"), (1, since, "u-trn2x64"), (2, since, "u-trn2x64")}
+    assert archived(lived, tmp_path).rows == {}
+
+
+def test_the_command_says_what_it_did(small: Engine, tmp_path: Path, run: Run) -> None:
+    url = small.url.render_as_string(hide_password=False)
+    status, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", "--who", "me", database=url)
+    assert (status, out.splitlines()[0]) == (0, "events: 6 rows")
+    assert out.splitlines()[-1].startswith("removed 6 events up to 6: history is known since ")
+    assert "history: 1 event after 6, which an archive has, sealed up to 7 by " in run("verify", database=url)[1]
+    _, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", database=url)
+    assert out.splitlines() == [
+        "nothing new before 2026-01-06",
+        "removed nothing: events go up to a seal before which all are archived",
+    ]
+    assert run("archive", str(tmp_path), "--before", "2999-01-01T00:00:00Z", database=url)[0] == 2

@@ -1,0 +1,130 @@
+"""Availability from an archive: what intervals add up to, in DuckDB and in Spark alike; and the page on history."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from tabulate import tabulate
+
+from archives import at, live, run
+from bench.generated import generate
+from conftest import Databases
+from examples import ROOT
+from trninv.errors import FileError, MomentError
+from trninv.history.archive.availability import BY, COLUMNS, main, query
+from trninv.history.archive.engines import in_duckdb
+from trninv.inventory.database import connect
+
+PAGE = ROOT / "docs/history.md"
+HOUR = 3_600_000
+
+
+@pytest.fixture(scope="module")
+def written(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("archive")
+    with connect(databases.seeded("sqlite")) as engine:
+        live(engine)
+        run(engine, directory)
+    return directory
+
+
+def _found(directory: Path, *more: str) -> dict[tuple[str, str], dict[str, Any]]:
+    rows = map(json.loads, main([str(directory), *more]))
+    return {(row["kind"], row["name"]): row for row in rows}
+
+
+def test_intervals_add_up(written: Path) -> None:
+    """Chips 1 (a part of the time on day 1) and 3 (from day 2 on), a NIC for two days, a server: over five days."""
+    found = _found(written, "--by", "cluster")
+    observed = 5 * 24 - 6
+    chip = found["chip", "trn1.2xlarge"]
+    assert (chip["parts"], chip["observed_ms"], chip["lost_ms"], chip["failures"]) == (1, observed * HOUR, 12 * HOUR, 1)
+    assert (chip["share_up"], chip["mtbf_hours"], chip["mttr_hours"]) == (102 / 114, 102, 12)
+    assert [found["nic", "trn1.2xlarge"][name] for name in ("lost_ms", "failures")] == [47 * HOUR, 1]
+    assert found["server", "trn1.2xlarge"]["lost_ms"] == 47 * HOUR
+    calm = found["chip", "u-trn2x64"]
+    assert (calm["parts"], calm["lost_ms"], calm["share_up"], calm["mtbf_hours"]) == (64, 0, 1, None)
+    within = _found(written, "--by", "cluster", "--since", at(1, 12), "--until", at(1, 18))["chip", "trn1.2xlarge"]
+    assert (within["observed_ms"], within["lost_ms"], within["failures"]) == (6 * HOUR, 6 * HOUR, 0)
+    assert sum(row["parts"] for row in _found(written, "--by", "model").values()) == sum(
+        row["parts"] for row in _found(written).values()
+    )
+
+
+def test_what_never_had_an_event_is_in_the_state_it_was_in(written: Path, tmp_path: Path) -> None:
+    """And an event that a clock wrote too early counts when the one before it does."""
+    shutil.copytree(written / "parts", tmp_path / "parts")
+    (tmp_path / "events/day=2026-01-05").mkdir(parents=True)
+    rows = [(1, 4, "down", "up"), (2, 2, "up", "down")]  # hours of day 5
+    values = ", ".join(
+        f"({id_}, 'chip', 1, '{before}', '{after}', TIMESTAMP '2026-01-05 0{hour}:00:00')"
+        for id_, hour, before, after in rows
+    )
+    named = f"(VALUES {values}) AS of_event (id, kind, part_id, before, state, time)"
+    duckdb.execute(f"COPY (SELECT * FROM {named}) TO '{tmp_path}/events/day=2026-01-05/part-1.parquet'")
+    chip = _found(tmp_path, "--by", "cluster")["chip", "trn1.2xlarge"]
+    assert (chip["lost_ms"], chip["failures"]) == (chip["observed_ms"], 1)
+
+
+def test_bad_requests_are_refused(written: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="has no archive"):
+        query(tmp_path)
+    for time in ("2026-01-01T00:00:00", "noon"):
+        with pytest.raises(MomentError, match="with its zone"):
+            query(written, since=time)
+
+
+def test_generated_histories_are_of_the_shape_of_an_archive(written: Path, tmp_path: Path) -> None:
+    parts = generate(tmp_path, 2_000)
+    assert sum(row["parts"] for row in _found(tmp_path).values()) == parts
+    assert sum(row["failures"] for row in _found(tmp_path).values()) == 1_000
+    for name in ("events", "parts"):
+        asked = "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM '{}/{}/*/*.parquet')"
+        made, have = (dict(duckdb.execute(asked.format(of, name)).fetchall()) for of in (tmp_path, written))
+        assert made.items() <= have.items()
+
+
+@pytest.mark.slow
+def test_spark_says_what_duckdb_says(written: Path) -> None:
+    """Row for row; `./run bench` compares a million events."""
+    python = os.environ.get("TRNINV_TEST_SPARK")
+    if not (python and shutil.which("java")):
+        pytest.skip("no Spark: set TRNINV_TEST_SPARK to a Python with requirements-spark.txt, and install Java 17")
+    command = [python, "-m", "trninv.history.archive.availability", str(written)]
+    command += ["--by", "rack", "--engine", "spark", "--master", "local[2]"]
+    quick = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | quick, capture_output=True, text=True, check=True)
+    told = [tuple(json.loads(row).values()) for row in done.stdout.splitlines()]
+    assert told == in_duckdb(written, query(written, "rack"))
+
+
+def shown(source: str, directory: Path) -> str:
+    """The page, with what DuckDB prints beneath each statement."""
+    with duckdb.connect() as found:
+
+        def answered(block: re.Match[str]) -> str:
+            result = found.execute(block[1].replace("'/srv/history/", f"'{directory}/"))
+            told = f"```sql\n{block[1]}```\n"
+            if block[1].startswith("CREATE"):
+                return told
+            rows = [["" if cell is None else str(cell) for cell in row] for row in result.fetchall()]
+            names = [column[0] for column in result.description]
+            table = tabulate(rows, headers=names, tablefmt="simple", disable_numparse=True)
+            return told + "\n```text\n" + "".join(f"{line.rstrip()}\n" for line in table.splitlines()) + "```\n"
+
+        return re.sub(r"```sql\n(.*?)```\n(?:\n```text\n.*?```\n)?", answered, source, flags=re.DOTALL)
+
+
+def test_every_statement_of_the_page_runs_in_duckdb_and_prints_what_stands_there(written: Path) -> None:
+    assert shown(PAGE.read_text(), written) == PAGE.read_text()
+
+
+def test_the_report_has_the_columns_that_it_names() -> None:
+    assert set(BY) == {"kind", "model", "rack", "cluster"}
+    assert [name for name in COLUMNS if name in PAGE.read_text()] == list(COLUMNS)

@@ -1,0 +1,89 @@
+"""The two engines that read an archive: DuckDB in this process, and Spark.
+
+Neither needs the database, nor anything of trninv that does: an environment with one of them alone is enough. Both run
+the same SQL over the same two views, which each of them makes in its own words.
+"""
+
+from pathlib import Path
+from typing import Any, Final
+
+from trninv.errors import UsageError
+
+_SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # or it runs a task a day only to list files
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # tasks of a size, not one a core at least
+}
+_SCHEMAS: Final = {  # or Spark reads footers to learn them
+    "parts": "kind STRING, part_id BIGINT, cluster STRING, rack STRING, model STRING, state STRING, known_from BIGINT, "
+    "since TIMESTAMP_NTZ, version INT",
+    "events": "id BIGINT, kind STRING, part_id BIGINT, before STRING, state STRING, time TIMESTAMP_NTZ, day DATE",
+}
+_NEWEST: Final = "version = (SELECT max(version) FROM part_of_any_version)"
+_PART: Final = "kind, part_id, cluster, rack, model, known_from, state"
+_EVENT: Final = "kind, part_id, id, before, state"
+
+
+def in_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tuple[Any, ...]]:
+    """Rows of a query over `part` and `event`.
+
+    Raises
+    ------
+    UsageError
+        DuckDB is not installed.
+
+    """
+    try:
+        import duckdb  # noqa: PLC0415 # an extra
+    except ImportError:
+        raise UsageError("this needs DuckDB: pip install 'trninv[duckdb]'") from None
+    with duckdb.connect() as found:
+        if threads:
+            found.execute(f"SET threads = {threads}")
+        for name in ("parts", "events"):
+            files = str(directory / name / "*" / "*.parquet").replace("'", "''")
+            view = f"CREATE VIEW {_VIEWS[name]} AS SELECT * FROM read_parquet('{files}', hive_partitioning = true)"  # noqa: S608
+            found.execute(view)
+        for view in _views("epoch_ms({})"):
+            found.execute(view)
+        rows: list[tuple[Any, ...]] = found.execute(sql).fetchall()
+        return rows
+
+
+def in_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple[Any, ...]]:
+    """The same; without a master, the one that spark-submit or Spark's settings name, or this machine.
+
+    Raises
+    ------
+    UsageError
+        PySpark is not installed.
+
+    """
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 # an extra
+    except ImportError:
+        raise UsageError("this needs PySpark and Java 17: pip install 'trninv[spark]'") from None
+    builder = SparkSession.builder.appName("trninv availability").config("spark.sql.session.timeZone", "UTC")
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    session = (builder.master(master) if master else builder).getOrCreate()
+    try:
+        for name, view in _VIEWS.items():
+            session.read.schema(_SCHEMAS[name]).parquet(str(directory / name)).createOrReplaceTempView(view)
+        for view in _views("unix_millis(CAST({} AS TIMESTAMP))"):
+            session.sql(view.replace("CREATE VIEW", "CREATE OR REPLACE TEMP VIEW", 1))
+        return [tuple(row) for row in session.sql(sql).collect()]
+    finally:
+        session.stop()
+
+
+_VIEWS: Final = {"parts": "part_of_any_version", "events": "event_of_file"}
+
+
+def _views(milliseconds: str) -> list[str]:
+    since, at = milliseconds.format("since"), milliseconds.format("time")
+    return [
+        f"CREATE VIEW part AS SELECT {_PART}, {since} AS since_ms FROM part_of_any_version WHERE {_NEWEST}",  # noqa: S608
+        f"CREATE VIEW event AS SELECT {_EVENT}, {at} AS ms FROM event_of_file",  # noqa: S608 # of ours
+    ]

@@ -1,0 +1,79 @@
+"""Rows of a query as a Parquet file and back, some at a time, so that any number fits any memory."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from sqlalchemy import Boolean, ColumnElement, Integer
+
+from trninv.errors import UsageError
+
+TIMES: Final = {"at": "time", "known_since": "since"}
+"""Columns of text that have another beside them which engines can calculate with: UTC, in microseconds."""
+_CHUNK: Final = 20_000
+
+
+def arrow() -> tuple[ModuleType, ModuleType]:
+    """PyArrow, and what it has for Parquet.
+
+    Raises
+    ------
+    UsageError
+        It is not installed.
+
+    """
+    try:
+        import pyarrow as pa  # noqa: PLC0415 # an extra
+        import pyarrow.parquet as files  # noqa: PLC0415
+    except ImportError:
+        raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]'") from None
+    return pa, files
+
+
+def write(to: Path, columns: Sequence[ColumnElement[Any]], rows: Iterable[Sequence[Any]]) -> int:
+    """Write rows of these columns, and of `TIMES` beside them; returns how many there were."""
+    pa, files = arrow()
+    names = [column.key or "" for column in columns]
+    timed = [name for name in names if name in TIMES]
+    kinds = [(name, _kind(pa, column)) for name, column in zip(names, columns, strict=True)]
+    schema = pa.schema([*kinds, *((TIMES[name], pa.timestamp("us")) for name in timed)])
+    number, left = 0, iter(rows)
+    with files.ParquetWriter(to, schema, compression="zstd") as writer:
+        while some := list(islice(left, _CHUNK)):
+            values = list(zip(*some, strict=True))
+            values += [tuple(map(_time, values[names.index(name)])) for name in timed]
+            arrays = [pa.array(each, field.type) for each, field in zip(values, schema, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            number += len(some)
+    return number
+
+
+def rows(of: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows of a file, in these columns."""
+    _, files = arrow()
+    with files.ParquetFile(of) as file:
+        for batch in file.iter_batches(_CHUNK, columns=list(columns)):
+            found = batch.to_pydict()
+            yield from zip(*(found[name] for name in columns), strict=True)
+
+
+def size(of: Path) -> int:
+    """How many rows a file says that it has."""
+    _, files = arrow()
+    number: int = files.read_metadata(of).num_rows
+    return number
+
+
+def _kind(pa: ModuleType, column: ColumnElement[Any]) -> Any:
+    if isinstance(column.type, Boolean):
+        return pa.bool_()
+    return pa.int64() if isinstance(column.type, Integer) else pa.string()
+
+
+def _time(at: str) -> datetime:
+    """A recorded time without its zone, which is UTC."""
+    time = datetime.fromisoformat(at)
+    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time

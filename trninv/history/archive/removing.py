@@ -1,0 +1,127 @@
+"""Removes from the database the events that an archive has: no others, and only if it has just what was sealed."""
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Connection, Engine, case, delete, func, insert, select, text, update
+
+from trninv.errors import FileError
+from trninv.history.archive import parquet
+from trninv.history.archive.store import Entry, Store
+from trninv.inventory.chain import SEALED, following, line, removed
+from trninv.inventory.database import reading, writing
+from trninv.inventory.schema import TABLES
+from trninv.inventory.triggers import LOCK
+
+_EVENT, _SEAL, _ARCHIVE, _CLUSTER = (
+    TABLES[name] for name in ("state_event", "event_seal", "history_archive", "cluster")
+)
+_NAMES = [column.name for column in SEALED]
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What was removed.
+
+    Attributes
+    ----------
+    events
+        How many; 0 where nothing could be.
+    upto, since
+        The last of them, and since when history is known in the database now.
+
+    """
+
+    events: int
+    upto: int = 0
+    since: str = ""
+
+
+def remove(engine: Engine, store: Store, who: str) -> Removed:
+    """Remove the events up to the last seal before which the archive has all of them; the newest event stays.
+
+    Raises
+    ------
+    FileError
+        The archive has not what was sealed; nothing is removed.
+
+    """
+    with reading(engine) as connection:
+        upto, digest = _archived(connection, store)
+    if not upto:
+        return Removed(0)
+    with writing(engine) as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+        since = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == upto + 1)) or ""
+        now, where = datetime.now(UTC).isoformat(timespec="microseconds"), str(store.directory.absolute())
+        connection.execute(
+            insert(_ARCHIVE).values(id=upto, sha256=digest, at=now, since=since, directory=where, who=who)
+        )
+        gone = connection.execute(delete(_EVENT).where(_EVENT.c.id <= upto)).rowcount
+        connection.execute(delete(_SEAL).where(_SEAL.c.id < upto))
+        earlier = _CLUSTER.c.known_from < upto
+        moved = {"known_since": case((_CLUSTER.c.known_since < since, since), else_=_CLUSTER.c.known_since)}
+        connection.execute(update(_CLUSTER).where(earlier).values(known_from=upto, **moved))
+    return Removed(gone, upto, since)
+
+
+def _archived(connection: Connection, store: Store) -> tuple[int, str]:
+    """The last event that may go, and its seal, computed anew from what the archive has; 0 where none may."""
+    gone = removed(connection)
+    last, digest = (gone.id, gone.sha256) if gone else (0, "")
+    newest = connection.scalar(select(func.max(_EVENT.c.id))) or 0
+    seals = connection.execute(
+        select(_SEAL.c.id, _SEAL.c.sha256).where(_SEAL.c.id > last, _SEAL.c.id < newest).order_by(_SEAL.c.id),
+        execution_options={"yield_per": 10_000},
+    )
+    found = 0, ""
+    with seals:
+        wanted = next(seals, None)
+        for row in _rows(store, last):
+            if wanted is None or row[0] != last + 1:
+                break
+            last, digest = row[0], following(digest, line(row))
+            if last == wanted.id:
+                if digest != wanted.sha256:
+                    raise FileError(
+                        f"{store.directory} has other events up to {last} than were sealed: nothing was removed"
+                    )
+                found, wanted = (last, digest), next(seals, None)
+    return found
+
+
+def _rows(store: Store, after: int) -> Iterator[tuple[Any, ...]]:
+    """Events of an archive after one, in their order; files are read together only where their numbers overlap.
+
+    Raises
+    ------
+    FileError
+        A file is not as it was written.
+
+    """
+    together, end = list[Entry](), 0
+    for entry in sorted(store.of("events"), key=lambda entry: entry.first):
+        if entry.last <= after:
+            continue
+        if together and entry.first > end:
+            yield from _merged(store, together, after)
+            together = []
+        together.append(entry)
+        end = max(end, entry.last)
+    yield from _merged(store, together, after)
+
+
+def _merged(store: Store, entries: list[Entry], after: int) -> Iterator[tuple[Any, ...]]:
+    files = [file for entry in entries for file in entry.files]
+    for file in files:
+        if fault := store.fault(file):
+            raise FileError(f"{store.directory}: {file.path} {fault}: nothing was removed")
+    each = (parquet.rows(store.directory / file.path, _NAMES) for file in files)
+    for row in heapq.merge(*each, key=itemgetter(0)):
+        if row[0] > after:
+            yield row

@@ -1,0 +1,192 @@
+"""The directory of an archive: files under datasets and days, and the manifest, whose lines alone make them part of it.
+
+A file gets its name once it is whole and on the disk; then a line of the manifest is added, and lasts before anything
+is said to be archived. What has a name and no line is left of a run that ended between both: the next one removes it
+and writes it again. No file and no line is ever changed.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any, Final
+
+from trninv.errors import BusyError, FileError, NotReachableError
+from trninv.files import keep, whole
+from trninv.history.archive import parquet
+
+DATASETS: Final = (
+    *("events", "states", "parts"),
+    *("observation", "observed_server", "observed_chip", "observed_link"),
+)
+MANIFEST: Final = "manifest.ndjson"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of an archive: its path in it, and what must be in it."""
+
+    path: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the manifest: files that became part of the archive at once.
+
+    Attributes
+    ----------
+    dataset
+        Which: observations have one line for all of their tables.
+    day
+        What the files are of; for parts, their version.
+    first, last
+        The numbers of the first and the last event or observation; 0 where there are none.
+    said
+        What else is to be remembered of them.
+
+    """
+
+    dataset: str
+    day: str
+    first: int
+    last: int
+    files: tuple[File, ...]
+    said: dict[str, Any] = field(default_factory=dict)
+
+
+class Store:
+    """An archive's directory, opened by nobody else that writes to it."""
+
+    def __init__(self, directory: Path, entries: list[Entry]) -> None:
+        self.directory, self.entries = directory, entries
+
+    def of(self, dataset: str) -> list[Entry]:
+        """The entries of a dataset, in the order in which they were written."""
+        return [entry for entry in self.entries if entry.dataset == dataset]
+
+    def write(self, path: str, fill: Callable[[Path], int]) -> File:
+        """A file that lasts under its name once it is whole."""
+        file = self.directory / path
+        _make(file.parent)
+        with whole(file, lasting=True) as part:
+            number = fill(part)
+            return File(path, number, part.stat().st_size, _digest(part))
+
+    def add(self, entry: Entry) -> None:
+        """Make files part of the archive."""
+        line = json.dumps(asdict(entry), ensure_ascii=False, separators=(",", ":"))
+        with (self.directory / MANIFEST).open("ab") as out:
+            out.write(f"{line}\n".encode())
+            out.flush()
+            os.fsync(out.fileno())
+        self.entries.append(entry)
+
+    def faults(self) -> Iterator[str]:
+        """What is not as the manifest says, file by file."""
+        known = {file.path: file for entry in self.entries for file in entry.files}
+        for path in sorted(known.keys() | set(_paths(self.directory))):
+            fault = (
+                self.fault(known[path]) if path in known else "is not in the manifest: another run ends or removes it"
+            )
+            if fault:
+                yield f"{path} {fault}"
+
+    def fault(self, file: File) -> str | None:
+        """What is wrong with a file, in a few words."""
+        path = self.directory / file.path
+        if not path.exists():
+            return "is gone"
+        if (path.stat().st_size, _digest(path)) != (file.bytes, file.sha256):
+            return "is not as it was written"
+        return None if parquet.size(path) == file.rows else "has another number of rows"
+
+
+def read(directory: Path) -> Store:
+    """An archive as it is, without a right to write to it.
+
+    Raises
+    ------
+    FileError
+        There is none, or its manifest is damaged.
+
+    """
+    manifest = directory / MANIFEST
+    if not manifest.exists():
+        raise FileError(f"{directory} has no archive: trninv archive makes one")
+    return Store(directory, list(_entries(manifest)))
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[Store]:
+    """An archive to write to, without what a run that was killed left.
+
+    Raises
+    ------
+    BusyError
+        Another run writes to it.
+    NotReachableError
+        The directory can't be written.
+
+    """
+    try:
+        _make(directory)
+        with (directory / ".lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BusyError(f"another trninv archive writes to {directory}: wait for its end") from None
+            yield _mended(directory)
+    except OSError as error:
+        raise NotReachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
+
+
+def _mended(directory: Path) -> Store:
+    manifest = directory / MANIFEST
+    if not manifest.exists():
+        manifest.touch()
+        keep(directory)
+    content = manifest.read_bytes()
+    if not content.endswith(b"\n") and content:  # a line that was being written
+        os.truncate(manifest, content.rfind(b"\n") + 1)
+    store = Store(directory, list(_entries(manifest)))
+    known = {file.path for entry in store.entries for file in entry.files}
+    for path in _paths(directory):
+        if path not in known:
+            (directory / path).unlink()
+    return store
+
+
+def _entries(manifest: Path) -> Iterator[Entry]:
+    for number, line in enumerate(manifest.read_bytes().split(b"\n")[:-1], 1):
+        try:
+            told = json.loads(line)
+            yield Entry(**told | {"files": tuple(File(**each) for each in told["files"])})
+        except (ValueError, TypeError, KeyError):
+            raise FileError(f"{manifest}, line {number}: not as trninv wrote it: restore it from a copy") from None
+
+
+def _paths(directory: Path) -> Iterator[str]:
+    """Files of datasets that trninv made, those that are not whole among them."""
+    for dataset in DATASETS:
+        for name in ("part-*.parquet", ".part-*.parquet.*"):
+            for file in (directory / dataset).glob(f"*/{name}"):
+                yield str(file.relative_to(directory))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as content:
+        return file_digest(content, "sha256").hexdigest()
+
+
+def _make(directory: Path) -> None:
+    if not directory.exists():
+        _make(directory.parent)
+        directory.mkdir(exist_ok=True)
+        keep(directory.parent)

@@ -1,0 +1,245 @@
+"""Writes what the database has and the archive has not: of days that have ended, in UTC, by the time that is recorded.
+
+What is recorded later with a time of a day that is in the archive already (a clock went back, a transaction waited)
+becomes a further file of that day. The states at the end of a day are those that held when it was archived.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from typing import Any, Final
+
+from sqlalchemy import Column, Connection, Engine, Integer, Select, Table, Text, func, select
+
+from trninv.errors import FileError
+from trninv.history.archive import parquet
+from trninv.history.archive.parts import not_up, parts, selects
+from trninv.history.archive.store import Entry, File, Store
+from trninv.history.moment import instant, last_by
+from trninv.inventory.chain import SEALED, removed
+from trninv.inventory.database import reading
+from trninv.inventory.past import past
+from trninv.inventory.schema import TABLES
+
+Progress = Callable[[str, int], None]
+"""Called with what is being written and the number of its rows so far."""
+
+_OBSERVED: Final = ("observed_server", "observed_chip", "observed_link")
+_OBSERVATION: Final = tuple(column for column in TABLES["observation"].c if column.name != "seen_at")
+"""What never changes of an observation."""
+_PART: Final = tuple(next(selects())[1].selected_columns)
+_KNOWN: Final = (Column("known_since", Text), Column("known_from", Integer))
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """What a run added to an archive.
+
+    Attributes
+    ----------
+    before
+        The day that it does not reach.
+    rows
+        How many of each dataset.
+
+    """
+
+    before: str
+    rows: dict[str, int]
+
+
+def archive(
+    engine: Engine, store: Store, before: str | datetime | None = None, progress: Progress | None = None
+) -> Archived:
+    """Write what an archive lacks of the days that had ended at a time, or now.
+
+    Raises
+    ------
+    MomentError
+        The time has no zone, or is yet to come.
+    FileError
+        The archive is of another database.
+
+    """
+    end = instant(datetime.now(UTC) if before is None else before).date()
+    had, told = len(store.entries), progress or (lambda _what, _rows: None)
+    with reading(engine) as connection:
+        for name, columns in (("state_event", SEALED), ("observation", _OBSERVATION)):
+            _check_same(store, connection, name, columns)
+        for day, after in _pending(store, connection, "state_event", end):
+            _add_events(store, connection, day, after, told)
+        for day, after in _pending(store, connection, "observation", end):
+            _add_observations(store, connection, day, after, told)
+        known = _known(store, connection)
+        version = _version(connection, known)
+    _add_states(store, engine, end, known, told)
+    _add_parts(store, engine, end, known, version, told)
+    files = [file for entry in store.entries[had:] for file in entry.files]
+    rows = {name: sum(file.rows for file in files if file.path.startswith(f"{name}/")) for name in map(_dataset, files)}
+    return Archived(end.isoformat(), rows)
+
+
+def _dataset(file: File) -> str:
+    return file.path.partition("/")[0]
+
+
+def _check_same(store: Store, connection: Connection, name: str, columns: Sequence[Column[Any]]) -> None:
+    """The last row that the archive has must be in the database too, or have been removed from it."""
+    newest = max(store.of(_NAMES[name]), key=lambda entry: entry.last, default=None)
+    if newest is None:
+        return
+    row = connection.execute(select(*columns).where(TABLES[name].c.id == newest.last)).first()
+    gone = removed(connection) if name == "state_event" else None
+    if _digest(row) != newest.said["last_row"] if row else (gone is None or gone.id < newest.last):
+        says = "is the archive of another database, or of a later state of this one: name another directory"
+        raise FileError(f"{store.directory} {says}")
+
+
+_NAMES: Final = {"state_event": "events", "observation": "observation"}
+
+
+def _pending(store: Store, connection: Connection, name: str, end: date) -> Iterator[tuple[str, int]]:
+    """Days before one that have more than the archive, and the last row of each that it has."""
+    table, last = TABLES[name], dict[str, int]()
+    for entry in store.of(_NAMES[name]):
+        last[entry.day] = max(entry.last, last.get(entry.day, 0))
+    day = func.substr(table.c.at, 1, 10)
+    query = select(day.label("day"), func.max(table.c.id).label("newest")).where(table.c.at < end.isoformat())
+    for row in connection.execute(query.group_by(day).order_by(day)).all():
+        if row.newest > last.get(row.day, 0):
+            yield _day(name, row.day), last.get(row.day, 0)
+
+
+def _day(name: str, text: str) -> str:
+    """A day that is one: it becomes the name of a directory."""
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise FileError(f"a row of {name} has the time {text!r}, which is none: it can't be archived") from None
+
+
+def _of_day(table: Table, day: str, after: int) -> tuple[Any, ...]:
+    return table.c.at >= day, table.c.at < f"{day}~", table.c.id > after  # ~ comes after what a time has
+
+
+def _add_events(store: Store, connection: Connection, day: str, after: int, told: Progress) -> None:
+    event = TABLES["state_event"]
+    wanted = _of_day(event, day, after)
+    first, last = connection.execute(select(func.min(event.c.id), func.max(event.c.id)).where(*wanted)).one()
+    rows = _rows(connection, select(*SEALED).where(*wanted).order_by(event.c.id))
+    file = _write(store, f"events/day={day}/{_named(first, last)}", SEALED, rows, partial(told, f"events of {day}"))
+    row = connection.execute(select(*SEALED).where(event.c.id == last)).one()
+    store.add(Entry("events", day, first, last, (file,), {"last_row": _digest(row)}))
+
+
+def _add_observations(store: Store, connection: Connection, day: str, after: int, told: Progress) -> None:
+    """Observations with what they say; one line of the manifest for all of it."""
+    observation, server = TABLES["observation"], TABLES["observed_server"]
+    wanted = _of_day(observation, day, after)
+    first, last = connection.execute(
+        select(func.min(observation.c.id), func.max(observation.c.id)).where(*wanted)
+    ).one()
+    files = []
+    for name in ("observation", *_OBSERVED):
+        table = TABLES[name]
+        columns = _OBSERVATION if name == "observation" else tuple(table.c)
+        query = select(*columns).where(*wanted).order_by(table.c.id)
+        if name == "observed_chip":
+            query = query.join(server, server.c.id == table.c.observed_server_id)
+            query = query.join(observation, observation.c.id == server.c.observation_id)
+        elif name != "observation":
+            query = query.join(observation, observation.c.id == table.c.observation_id)
+        path, rows = f"{name}/day={day}/{_named(first, last)}", _rows(connection, query)
+        files.append(_write(store, path, columns, rows, partial(told, f"{name} of {day}")))
+    row = connection.execute(select(*_OBSERVATION).where(observation.c.id == last)).one()
+    store.add(Entry("observation", day, first, last, tuple(files), {"last_row": _digest(row)}))
+
+
+def _add_states(store: Store, engine: Engine, end: date, known: dict[str, Any], told: Progress) -> None:
+    """What was not up at the end of each day since history is known."""
+    done = {entry.day for entry in store.of("states")}
+    at = date.fromisoformat(min((since for since, _ in known.values()), default=end.isoformat())[:10])
+    while at < end:
+        day, at = at.isoformat(), at + timedelta(days=1)
+        if day not in done:
+            _add_states_of(store, engine, day, partial(told, f"states of {day}"))
+
+
+def _add_states_of(store: Store, engine: Engine, day: str, told: Callable[[int], None]) -> None:
+    ends = datetime.fromisoformat(f"{day}T23:59:59.999999+00:00")
+    with reading(engine) as connection:
+        event = last_by(connection, ends)
+    with reading(past(engine, event, ends)) as connection:
+        rows = not_up(connection, ends.isoformat())
+        file = _write(store, f"states/day={day}/{_named(event, event)}", _PART, rows, told)
+    store.add(Entry("states", day, event, event, (file,)))
+
+
+def _add_parts(store: Store, engine: Engine, end: date, known: dict[str, Any], version: str, told: Progress) -> None:
+    """All parts, where the fleet has others than when they were written last."""
+    wanted = {slug: since for slug, since in known.items() if since[0] < end.isoformat()}
+    written, said = store.of("parts"), {"known": wanted, "version": version}
+    if not wanted or (written and written[-1].said == said):
+        return
+    ends = datetime.combine(end, datetime.min.time(), UTC) - timedelta(microseconds=1)
+    with reading(engine) as connection:
+        event = last_by(connection, ends)
+    with reading(past(engine, event, ends)) as connection:
+        rows = ((*row, *wanted[row.cluster]) for row in parts(connection) if row.cluster in wanted)
+        number, columns = str(len(written) + 1), (*_PART, *_KNOWN)
+        path = f"parts/version={number}/{_named(event, event)}"
+        file = _write(store, path, columns, rows, partial(told, "parts"))
+    store.add(Entry("parts", number, event, event, (file,), said))
+
+
+def _known(store: Store, connection: Connection) -> dict[str, Any]:
+    """Since when, and from which event on, the history of each cluster is known, in the archive too."""
+    gone, cluster = removed(connection), TABLES["cluster"]
+    before = {slug: since for entry in store.of("parts") for slug, since in entry.said["known"].items()}
+    query = select(cluster.c.slug, cluster.c.known_since, cluster.c.known_from).where(
+        cluster.c.known_since.is_not(None)
+    )
+    found = {}
+    for slug, *since in connection.execute(query.order_by(cluster.c.slug)):
+        is_moved = gone is not None and since == [gone.since, gone.id]
+        found[slug] = before.get(slug, since) if is_moved else since
+    return found
+
+
+def _version(connection: Connection, known: dict[str, Any]) -> str:
+    """Another one where clusters or their parts are others."""
+    cluster = TABLES["cluster"]
+    clusters = connection.execute(select(cluster.c.id, cluster.c.slug, cluster.c.system).order_by(cluster.c.id))
+    tables = (TABLES[name] for name in ("rack", "server", "node", "link"))
+    sizes = [
+        connection.execute(select(func.count(), func.max(table.c.id)).select_from(table)).one() for table in tables
+    ]
+    return _digest([[*map(list, clusters)], [*map(list, sizes)], known])
+
+
+def _rows(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+    with connection.execute(query, execution_options={"yield_per": 10_000}) as found:
+        yield from found
+
+
+def _write(store: Store, path: str, columns: Sequence[Any], rows: Iterable[Any], told: Callable[[int], None]) -> File:
+    return store.write(path, lambda part: parquet.write(part, columns, _counted(rows, told)))
+
+
+def _counted(rows: Iterable[Any], told: Callable[[int], None]) -> Iterator[Any]:
+    for number, row in enumerate(rows):
+        if number % 10_000 == 0:
+            told(number)
+        yield row
+
+
+def _named(first: int, last: int) -> str:
+    return f"part-{first:012}-{last:012}.parquet"
+
+
+def _digest(row: Any) -> str:
+    told = row if isinstance(row, list) else list(row)
+    return sha256(json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
