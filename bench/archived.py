@@ -24,7 +24,6 @@ from trninv.history.archive.writing import archive
 from trninv.inventory.database import reading
 from trninv.inventory.schema import TABLES
 
-EVENTS = 1_000_000
 _NO_SPARK = "no Spark: TRNINV_TEST_SPARK names no Python with tests/history/requirements-spark.txt"
 
 
@@ -40,7 +39,7 @@ def written_rows(name: str, engine: Engine, directory: Path) -> Iterator[Row]:
     yield Row(f"archive, with nothing new, {name}", seconds(write, 1), took, "the first time")
 
 
-def availability_rows(directory: Path, events: int = EVENTS) -> Iterator[Row]:
+def availability_rows(directory: Path, events: int) -> Iterator[Row]:
     parts, by = generate(directory, events), "rack"
     start = time.perf_counter()
     ours = in_duckdb(directory, query(directory, by))

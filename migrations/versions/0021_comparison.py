@@ -16,7 +16,7 @@ def upgrade() -> None:
     op.create_table(
         "comparison",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("at", sa.Text(), nullable=False),
+        sa.Column("at", sa.Text().with_variant(sa.Text(collation="C"), "postgresql"), nullable=False),
         sa.CheckConstraint("id = 1", name="one"),
         sa.PrimaryKeyConstraint("id", name="pk_comparison"),
     )

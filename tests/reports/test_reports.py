@@ -464,7 +464,7 @@ SAME = {
     ],
     "SELECT 0.1 + 0.2 AS a, ceil(7 / 2.0) AS b, power(2, 3) AS c, 1.5 * 2 AS d": [(0.3, 4.0, 8.0, 3.0)],
     "SELECT count(*) AS n FROM v_event WHERE at < now() - INTERVAL '7 days' AND state = 'down' AND until IS NULL": [
-        (3,)
+        (4,)
     ],
     "SELECT (epoch('2026-01-09') - epoch('2026-01-02T12:00:00+00:00')) / 86400.0 AS days": [(6.5,)],
     "SELECT CAST(at AS DATE) AS day FROM v_event WHERE at < current_date LIMIT 1": [("2026-01-02",)],

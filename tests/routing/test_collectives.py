@@ -19,7 +19,7 @@ from graphs import chips_in, domain, graphs, seed_clusters, torus_domain, whole
 from trninv import deadline
 from trninv.routing.fleet import Fleet
 from trninv.routing.via import Via
-from trninv.solvers import collectives, ports
+from trninv.solvers import collectives, ports, tree_program
 from trninv.solvers.collectives import concurrent, gather
 from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.rings import most, ring_rate, rings
@@ -330,7 +330,7 @@ def test_a_linear_program_stops_at_the_deadline(monkeypatch: pytest.MonkeyPatch)
         given.append(options["time_limit"])
         return linprog(*args, options=options, **named)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(collectives, "linprog", noted)
+    monkeypatch.setattr(tree_program, "linprog", noted)
     graph, weights, _ = _worn_island()
     with deadline.limit(500):
         concurrent(graph, weights, columns=1)

@@ -112,6 +112,7 @@ def probes(database: str) -> tuple[Probe, ...]:
         Probe("/graphql", "/graphql", "text/html", (_WEB / "graphiql.html").read_bytes()),
         Probe("/", "/", "text/html", (_WEB / "index.html").read_bytes()),
         Probe("/assets", "/assets/index.css", "text/css", (_WEB / "assets" / "index.css").read_bytes()),
+        Probe("/changes", "/changes?lastEventId=x", _JSON, b"Last-Event-ID", None, HTTPStatus.BAD_REQUEST),
         Probe("/chips/{cluster}", f"/chips/{own.cluster}", "application/octet-stream", own.packed()),
         Probe("/reports", "/reports", _JSON, b'"name":"capacity"'),
         Probe("/reports/{name}", "/reports/capacity.json", _JSON, b'"cluster":' + _json(own.cluster)),

@@ -93,7 +93,7 @@ class Fleet(fleet.Fleet):
     def capacity(
         self,
         of: str,
-        rates: str,
+        rates: str | None = None,
         mission: int | None = None,
         start: str = "now",
         gang: int | None = None,

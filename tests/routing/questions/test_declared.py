@@ -65,8 +65,9 @@ def test_the_field_takes_what_is_asked_and_costs_the_price(asked: Question) -> N
     assert [each.description for each in field.args.values()] == [each.says for each in asked.parameters]
     required = [(name, each) for name, each in zip(field.args, asked.parameters, strict=True) if each.required]
     given = ", ".join(f"{name}: " + ('"x"' if each.form is str else "1") for name, each in required)
-    assert _cost(f"{{ {asked.field}({given}) {{ definition }} }}") == asked.price + 1
-    down = f'{{ whatIf(down: ["x"]) {{ {asked.field}({given}) {{ definition }} }} }}'
+    given = given and f"({given})"
+    assert _cost(f"{{ {asked.field}{given} {{ definition }} }}") == asked.price + 1
+    down = f'{{ whatIf(down: ["x"]) {{ {asked.field}{given} {{ definition }} }} }}'
     assert _cost(down) == 2 * asked.price + 2
 
 

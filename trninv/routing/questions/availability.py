@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
-from scipy.special import gammaincinv
 from sqlalchemy import select
 
 from trninv.errors import LimitError, MomentError
@@ -40,6 +39,8 @@ class MeanTime:
     @classmethod
     def of(cls, micros: int, events: int) -> "MeanTime":
         """Of so many events in a time that was observed."""
+        from scipy.special import gammaincinv  # noqa: PLC0415 # slow to import, and the service starts with questions
+
         total, tail = micros / _SECOND, (1 - _SURE) / 2
         return cls(
             total / events if events else None,
