@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from sqlalchemy import Connection, Engine, text
 from conftest import BACKENDS, Databases, Run
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.errors import AddressError, AdoptionError, ClusterExistsError
+from trninv.errors import AddressError, AdoptionError, ClusterExistsError, LimitError
 from trninv.importers.observation import File, observe
 from trninv.inventory import stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.binding import Standing, put
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.verify import verify
+from trninv.jobs.fleet import Fleet
 from trninv.live.adopt import Adopted, adopt
 
 
@@ -77,6 +79,17 @@ def test_a_mixed_fleet_is_one_import_and_one_cluster(databases: Databases, backe
             vendor_id = text("SELECT vendor_id FROM network_node WHERE id = :node")
             assert connection.scalar(vendor_id, {"node": node}) == TOP
         assert [tuple(row) for row in down] == [("prod/d8/s3", "down", "no instance")]
+
+
+def test_jobs_of_a_mixed_fleet_are_held_and_not_placed(engine: Engine) -> None:
+    with writing(engine) as connection:
+        keep(connection, "ec2", *fleet())
+        adopt(connection, catalog(), systems(), "prod")
+    placing = Fleet(engine)
+    assert placing.hold("a", ["prod/d2"], who="me").chips == 16
+    for ask in (placing.free, placing.fragmentation, placing.drain, partial(placing.fits, chips=4)):
+        with pytest.raises(LimitError, match="prod has domains of several models"):
+            ask("prod/d2")
 
 
 def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:
