@@ -3,20 +3,17 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from trninv.importers.observation import File
-from trninv.incidents.impact import impact
-from trninv.incidents.listing import incidents
-from trninv.incidents.model import Impact, Incident
 from trninv.inventory.database import writing
 from trninv.jobs import holding
-from trninv.jobs.imported import JobsImported, import_jobs, read_jobs
 from trninv.jobs.questions import find
-from trninv.jobs.relocation import relocate
 from trninv.routing import fleet
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from trninv.importers.observation import File
+    from trninv.incidents.model import Impact, Incident
+    from trninv.jobs.imported import JobsImported
     from trninv.jobs.questions.capacity import CapacityAnswer
     from trninv.jobs.questions.drain import DrainAnswer
     from trninv.jobs.questions.fits import FitsAnswer
@@ -62,13 +59,17 @@ class Fleet(fleet.Fleet):
         answer: FragmentationAnswer = self.ask(find("fragmentation"), of)
         return answer
 
-    def incidents(self, scope: str | None = None) -> list[Incident]:
+    def incidents(self, scope: str | None = None) -> "list[Incident]":
         """What is not up, grouped by what brought it about: of a place, or of all; the worst first."""
+        from trninv.incidents.listing import incidents  # noqa: PLC0415 # only where it is asked
+
         with self.reading() as connection:
             return incidents(connection, scope)
 
-    def impact(self, of: Incident) -> Impact:
+    def impact(self, of: "Incident") -> "Impact":
         """What an incident costs: chips, memory and jobs, and what its domains could do with its parts up."""
+        from trninv.incidents.impact import impact  # noqa: PLC0415 # only where it is asked
+
         with self.wirings() as reader:
             return impact(reader, of)
 
@@ -112,6 +113,8 @@ class Fleet(fleet.Fleet):
 
     def relocate(self, plan: "RoomAnswer") -> list[holding.Job]:
         """Move jobs as `make_room` planned, all or none; refused where the fleet is not as it was then."""
+        from trninv.jobs.relocation import relocate  # noqa: PLC0415 # only where it is asked
+
         with writing(self.engine) as connection:
             return relocate(connection, plan.of, plan.moves, plan.revision)
 
@@ -147,14 +150,16 @@ class Fleet(fleet.Fleet):
     def import_jobs(
         self,
         kind: str,
-        files: Iterable[File],
+        files: "Iterable[File]",
         system: str | None = None,
         *,
         partial: bool = False,
         allow_empty: bool = False,
         keep_going: bool = False,
-    ) -> JobsImported:
+    ) -> "JobsImported":
         """Hold what a scheduler's jobs hold ("slurm", "kubernetes"); as `trninv.jobs.imported.import_jobs`."""
+        from trninv.jobs.imported import import_jobs, read_jobs  # noqa: PLC0415 # only where it is asked
+
         jobs = read_jobs(kind, files)
         with writing(self.engine) as connection:
             return import_jobs(
