@@ -56,10 +56,10 @@ def test_what_slurmctld_only_warns_of_is_a_failure_here(run: Run, lab: str, work
 
 
 def test_a_job_runs_where_it_fits_and_is_held_as_slurm_says(run: Run, lab: str, work: Path) -> None:
-    files = [exported(run, lab, "lab", name) for name in ("slurm-tree", "slurm-nodes")]
+    tree, nodes = (exported(run, lab, "lab", name) for name in ("slurm-tree", "slurm-nodes"))
     for device in range(16):
         (work / f"neuron{device}").touch()
-    with slurm(work, *files, gres=f"File={work}/neuron[0-15]") as srun:
+    with slurm(work, tree, nodes, gres=f"File={work}/neuron[0-15]") as srun:
         fits = json.loads(
             run("fits", "lab", "--servers", "2", "--avoid", "lab/d0", "--format", "json", database=lab)[1]
         )

@@ -20,7 +20,11 @@ U = "u-trn2x64/d0"
 @contextmanager
 def _following(url: str, *options: str) -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-m", "trninv", "--database", url, "events", "--follow", "--format", "ndjson", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell started in the background ignores it
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, ours)
     try:
         yield process
     finally:
