@@ -186,13 +186,16 @@ def test_three_servers_of_a_rack_are_one_and_keep_their_number(databases: Databa
 
 def test_what_was_broken_before_its_server_stays_so_when_it_is_back(databases: Databases) -> None:
     with trninv.open(databases.seeded("sqlite")) as fleet:
-        first = change(fleet, NOON, "down", f"{U}/s1/c5")
+        first = change(fleet, NOON, "down", f"{U}/s1/c5", why="HBM")
         change(fleet, NOON + timedelta(hours=1), "maintenance", f"{U}/s1")
         (one,) = fleet.incidents()
         assert (one.causes, one.rule.name, one.severity.name, one.staying) == ((f"{U}/s1",), "CONTAINMENT", "HIGH", 1)
         change(fleet, NOON + timedelta(hours=2), "up", f"{U}/s1")
         (chip,) = fleet.incidents()
         assert (chip.id, chip.rule.name, chip.since) == (str(first), "SINGLE", "2026-01-01T12:00:00.000000+00:00")
+        assert chip.why == "HBM"
+        with fleet.reading() as connection:
+            assert connection.execute(text("SELECT address, why FROM v_incident")).all() == [(f"{U}/s1/c5", "HBM")]
 
 
 def test_a_whole_cluster_is_one_change_and_its_work_is_bounded(databases: Databases) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, text
 from conftest import Databases, Run
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.errors import FileError, LimitError
+from trninv.errors import FileError, LimitError, UnknownJobError
 from trninv.importers.observation import File
 from trninv.inventory.binding import put
 from trninv.inventory.database import connect, writing
@@ -115,6 +115,8 @@ def test_a_system_owns_its_jobs_and_conflicts_are_named(engine: Engine) -> None:
         assert "job2 of slurm holds" in refused.value.faults[1]
         holding.release(connection, "mine")
         assert counts(told(connection, listing)) == (1, 0, 1, 0)
+        with pytest.raises(UnknownJobError, match="no job job2: did you mean slurm:2, which is called so"):
+            holding.release(connection, "job2")
         assert holding.release(connection, "slurm:2").ended
         with pytest.raises(LimitError, match="give it a name"):
             told(connection, listing, system="trninv")
@@ -130,7 +132,7 @@ def test_what_is_not_said_of_chips_is_not_guessed(engine: Engine) -> None:
         assert len(refused.value.faults) == 2
         assert "give each a File= in gres.conf" in refused.value.faults[0]
         no_devices = told(connection, {"jobs": [slurm(1, HOSTS[0]), slurm(2, HOSTS[1], "gpu:4(IDX:0-3)")]})
-        assert (counts(no_devices), no_devices.whole) == ((0, 0, 1, 1), 1)
+        assert (counts(no_devices), no_devices.whole, no_devices.without) == ((0, 0, 1, 1), 1, 1)
         assert counts(told(connection, {"jobs": [slurm(1, HOSTS[0], "neuron(CNT:16)"), slurm(9, HOSTS[2])]})) == (
             0,
             0,

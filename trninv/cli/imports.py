@@ -196,6 +196,8 @@ def _tell(found: JobsImported, *, dry_run: bool) -> None:
         click.echo(f"left out: {plain(each)}", err=True)
     said = f"{found.system}: {found.held} held, {found.moved} moved, {found.unchanged} unchanged, {found.ended} ended"
     click.echo(said + (" (dry run: nothing was kept)" if dry_run else ""))
+    if found.without:
+        click.echo(f"hold no chips by the listing: {counted(found.without, 'job')}")
     if found.whole:
         click.echo(f"held as whole servers, since their chips are not named: {counted(found.whole, 'job')}")
 

@@ -48,7 +48,7 @@ def jobs(  # one parameter an option
             return
         found = holding.jobs(connection, scope, most, ended=ended)
     headers = ["job", "system", "chips", "at", "wounded", "began", "ended", "who"]
-    cells = ([_name(j), j.system, j.chips, _at(j), j.wounded, j.began, j.ended, j.who] for j in found)
+    cells = ([_name(j), _system(j), j.chips, _at(j), j.wounded, j.began, j.ended, j.who] for j in found)
     show(style, found, lambda: rows(headers, cells))
 
 
@@ -134,6 +134,11 @@ def open_(database: str, servers: tuple[str, ...], style: str) -> None:
 
 def _name(job: Job) -> str:
     return f"{job.name} (pinned)" if job.pinned else job.name
+
+
+def _system(job: Job) -> str:
+    """What runs it, and what that calls it, as `release` takes it."""
+    return job.system if job.system == holding.OURS else f"{job.system}:{job.external_id}"
 
 
 def _at(job: Job) -> str:

@@ -109,6 +109,17 @@ def _failed() -> ColumnElement[bool]:
     return and_(before == _UP, after != _UP)
 
 
+def _turned() -> ColumnElement[bool]:
+    """Whether an event changed what a part is by itself, and not only what its server is."""
+    before, after = (func.coalesce(_EVENT.c[own], _EVENT.c[all_in_all]) for own, all_in_all in _STATES)
+    return or_(before != after, and_(_EVENT.c.own_before.is_(None), _EVENT.c.own_state.is_(None)))
+
+
+def _moved() -> ColumnElement[bool]:
+    """Whether an event changed a part's state, its server's included."""
+    return _EVENT.c.before != _EVENT.c.state
+
+
 _STATES: Final = (("own_before", "before"), ("own_state", "state"))
 
 
@@ -163,8 +174,10 @@ def _nodes(*, events: bool = False) -> Select[Any]:
         return query
     with_server = and_(_EVENT.c.before == _UP, _EVENT.c.state != _UP)
     own, along = (_latest(_NODE.c.kind, _NODE.c.id, condition) for condition in (_failed(), with_server))
-    fault = case((func.coalesce(_NODE.c.own_state, _NODE.c.state) != _UP, own), else_=along)
-    return query.add_columns(fault.label("fault"), _latest(_NODE.c.kind, _NODE.c.id).label("last"))
+    turned, moved = (_latest(_NODE.c.kind, _NODE.c.id, condition) for condition in (_turned(), _moved()))
+    is_own = func.coalesce(_NODE.c.own_state, _NODE.c.state) != _UP
+    fault, last = case((is_own, own), else_=along), case((is_own, turned), else_=moved)
+    return query.add_columns(fault.label("fault"), last.label("last"))
 
 
 def _part(row: Any) -> Part:

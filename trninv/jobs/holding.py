@@ -136,14 +136,27 @@ def release(connection: Connection, name: str) -> Job:
         known = select(job.c.id).where(job.c.system == system, job.c.external_id == identity)
         last = connection.scalar(known.order_by(job.c.id.desc()).limit(1))
         if last is None:
-            live = connection.scalars(select(job.c.name).where(job.c.ended.is_(None)).limit(_BATCH)).all()
-            raise UnknownJobError(f"no job {name[:MAX_TEXT]}: {nearest(identity, live)} (trninv jobs lists them)")
+            raise UnknownJobError(
+                f"no job {name[:MAX_TEXT]}: {_instead(connection, identity)} (trninv jobs lists them)"
+            )
         return _one(connection, last)
     time = now()
     ours = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
     connection.execute(update(allocation).where(ours).values(ended=time))
     connection.execute(update(job).where(job.c.id == key).values(ended=time))
     return _one(connection, key)
+
+
+def _instead(connection: Connection, name: str) -> str:
+    """What a job may be called instead, as it is released."""
+    job = _T["job"]
+    query = select(job.c.name, job.c.system, job.c.external_id).where(job.c.ended.is_(None)).limit(_BATCH)
+    called = {
+        row.external_id if row.system == OURS else f"{row.system}:{row.external_id}": row.name
+        for row in connection.execute(query)
+    }
+    named = [identity for identity, each in called.items() if each == name]
+    return f"did you mean {named[0]}, which is called so?" if named else nearest(name, list(called))
 
 
 def close(connection: Connection, places: Sequence[str], *, who: str, why: str) -> list[Closing]:

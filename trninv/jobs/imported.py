@@ -41,6 +41,8 @@ class JobsImported:
         Jobs that are new, hold other chips than before, hold the same, and are listed no more.
     whole
         Jobs that hold whole servers because the scheduler does not say which chips of them.
+    without
+        Jobs that hold no chip by the listing, and so none here.
     left_out
         What was left out, and why; empty unless it was asked to keep going.
 
@@ -52,6 +54,7 @@ class JobsImported:
     unchanged: int
     ended: int
     whole: int
+    without: int
     left_out: tuple[str, ...]
 
 
@@ -138,6 +141,7 @@ def import_jobs(
         unchanged=len(listed) - len(changed),
         ended=len(gone),
         whole=len(wanted.unsaid & listed.keys()),
+        without=wanted.without,
         left_out=tuple(wanted.faults.told),
     )
 
@@ -242,6 +246,7 @@ class _Wanted:
     taken: dict[int, str]
     chips: dict[str, frozenset[int]] = field(default_factory=dict)
     clusters: dict[str, int] = field(default_factory=dict)
+    without: int = 0
     unsaid: set[str] = field(default_factory=set)
     faults: Faults = field(default_factory=Faults)
 
@@ -260,7 +265,10 @@ class _Wanted:
             self.faults.add(
                 job.where, f"job {job.name} is on {counted(len(taken), 'chip')} that {who} holds: release one of them"
             )
-        if self.faults.count > before or not found:
+        if self.faults.count > before:
+            return
+        if not found:
+            self.without += 1
             return
         self.chips[job.identity] = frozenset(found)
         self.clusters[job.identity] = clusters.pop()

@@ -52,6 +52,9 @@ part AS (
         (
             SELECT max(event.id + 0) FROM state_event AS event
             WHERE event.kind = lost.kind AND event.part_id = lost.id AND event.id > coalesce(cluster.known_from, 0)
+            AND (lost.own = 'up' AND event.before <> event.state
+                OR lost.own <> 'up' AND (event.own_before IS NULL AND event.own_state IS NULL
+                    OR coalesce(event.own_before, event.before) <> coalesce(event.own_state, event.state)))
         ) AS latest
     FROM lost
     JOIN cluster ON cluster.id = lost.cluster_id

@@ -146,7 +146,9 @@ def availability(
     begins, ends = datetime.fromisoformat(known.known_since), now if until is None else instant(until)
     wanted = begins if since is None else instant(since)
     start = max(begins, wanted)
-    if wanted >= ends or start >= ends or ends > now:
+    if ends <= begins:
+        raise MomentError(f"the history of {known.slug} is known since {known.known_since}: name a later --until")
+    if wanted >= ends or ends > now:
         raise MomentError(
             f"from {start.isoformat()} to {ends.isoformat()} there is no history: name an earlier time first"
         )
