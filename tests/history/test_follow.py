@@ -79,3 +79,9 @@ def test_the_filters_of_the_command(engine: Engine, run: Run) -> None:
     assert told("--kind", "chip", "--source", "command", "--why", "so it") == [f"{U}/s0/c0"]
     assert told("--batch", "1") == [f"{U}/s1"]
     assert told("--who", "nobody") == told("--why", "so%goes") == []
+
+
+@pytest.mark.parametrize("options", [[], ["--follow"]])
+def test_a_place_that_never_was_has_no_silence(run: Run, options: list[str]) -> None:
+    status, _, error = run("events", "nowhere/d0", *options)
+    assert (status, "nowhere" in error) == (1, True)

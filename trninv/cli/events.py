@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import click
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from trninv.characters import plain
 from trninv.cli.output import MOST, rows, show
 from trninv.errors import LimitError, NotReachableError, UsageError
 from trninv.history.events import Event, last
 from trninv.history.events import events as listed
+from trninv.inventory.address import locate
 from trninv.inventory.database import connect, reading
 from trninv.inventory.revision import Revision
 from trninv.inventory.schema import EVENT_SOURCES, PART_KINDS
@@ -61,11 +62,19 @@ def events(database: str, /, most: int, style: str, *, follow: bool, **tests: An
             _follow(engine, most, style, tests)
             return
         with reading(engine) as connection:
-            found = list(listed(connection, most=most, **tests))
+            found = _found(connection, most, tests)
     if style == "ndjson":
         _lines(found, style)
     else:
         show(style, [each.fields() for each in found], lambda: _table(found))
+
+
+def _found(connection: Connection, most: int, tests: dict[str, Any]) -> list[Event]:
+    """Events; where there is none, a place that never was is told."""
+    found = list(listed(connection, most=most, **tests))
+    if not found and tests["scope"] is not None:
+        locate(connection, tests["scope"])
+    return found
 
 
 def _table(found: list[Event]) -> None:
@@ -91,7 +100,7 @@ def _follow(engine: Engine, most: int, style: str, tests: dict[str, Any]) -> Non
     try:
         with reading(engine) as connection:
             after = last(connection)
-            _lines(list(listed(connection, most=most, **tests))[::-1], style)
+            _lines(_found(connection, most, tests)[::-1], style)
         for found in _new(engine, after, tests):
             _lines(found, style)
     except KeyboardInterrupt:
