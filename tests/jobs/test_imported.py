@@ -141,6 +141,39 @@ def test_what_is_not_said_of_chips_is_not_guessed(engine: Engine) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("detail", "chips"),
+    [
+        ("neuron:trn2-ultra:2(IDX:3-4)", [3, 4]),
+        ("neuron:trn2.48xlarge:1(IDX:7)", [7]),
+        ("gpu:a100:2(IDX:0-1),gres/neuron:2(IDX:5,9)", [5, 9]),
+        ("neuron:a:2(IDX:0,2),craynetwork:1,neuron:b:1(IDX:15)", [0, 2, 15]),
+        ("neuron:a:4(IDX:0-3),neuron:trn2-ultra(CNT:12)", range(16)),
+        ("neuron:trn2-ultra:16", range(16)),
+        ("neuron:a:0(IDX:N/A),gpu:1", []),
+    ],
+)
+def test_all_that_a_host_gives_of_every_type_is_held(engine: Engine, detail: str, chips: Sequence[int]) -> None:
+    with writing(engine) as connection:
+        told(connection, {"jobs": [slurm(1, HOSTS[0], detail)]})
+        assert sorted(held(connection).get("job1", [])) == sorted(f"s0/c{chip}" for chip in chips)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("neuron", "neuron:trn2-ultra", "neuron:a:b:4(IDX:0-3)", "neuron:4(IDX:0-3", "neuron:4(IDX:0-x)"),
+        *("neuron:4(IDX:3-0)", "neuron:4(SOCK:1)", "neuron(CNT:many)", "neuron:a:12345"),
+    ],
+)
+def test_what_is_not_read_of_an_entry_is_a_fault(entry: str) -> None:
+    listing = json.dumps({"jobs": [slurm(8, "h[0-1]", "gpu:1", f"gpu:1,{entry}")]}).encode()
+    with pytest.raises(FileError) as refused:
+        read_jobs("slurm", [File("jobs.json", io.BytesIO(listing))])
+    (fault,) = refused.value.faults
+    assert fault.startswith(f"jobs.json:1.jobs[0].gres_detail[1]: '{entry}' does not say which chips")
+
+
 def test_hosts_are_those_that_are_bound(engine: Engine) -> None:
     with writing(engine) as connection:
         put(connection, [pin(connection, f"{ULTRA}/s3", "ip-10-0-0-7.ec2.internal")], who="me")
