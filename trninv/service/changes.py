@@ -1,5 +1,6 @@
 """/changes: the history as server-sent events, as it comes."""
 
+import asyncio
 import re
 import secrets
 import time
@@ -25,6 +26,8 @@ from trninv.service.shared import Shared, shared
 
 MEDIA: Final = "text/event-stream"
 _HEADERS: Final = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+_AT_ONCE: Final = 32
+"""Events that are told before others have their turn: half of those that a subscription remembers for all."""
 _NUMBER: Final = re.compile("[0-9]{1,18}")
 
 Tell = Callable[[Change], bytes]
@@ -99,10 +102,15 @@ async def _told(request: Request, position: int, within: Within | None, tell: Te
     beat = time.monotonic() + seconds
     while not at.news.has_ended:
         found = await at.news.after(position, beat - time.monotonic())
-        if found:
-            position = found[-1].number
-        if told := b"".join(tell(each) for each in found if within is None or within.has(each.event.address)):
-            yield told
+        if found and found[0].number > position + 1:
+            yield b": events before %d are not kept any more\n\n" % found[0].number
+            return  # who comes again is refused, and told so
+        for begin in range(0, len(found), _AT_ONCE):
+            some = found[begin : begin + _AT_ONCE]
+            if told := b"".join(tell(each) for each in some if within is None or within.has(each.event.address)):
+                yield told
+            position = some[-1].number
+            await asyncio.sleep(0)  # others have their turn
         if time.monotonic() >= beat:
             beat = time.monotonic() + seconds
             if not await _may_listen(request):

@@ -69,7 +69,7 @@ class Shared:
             self.readers.logins = {each.engine: self._login(each.engine) for each in self.readers.fleets}
         self.exports = Semaphore(settings.exports, max_value=settings.exports)
         self.listeners = Semaphore(settings.listeners, max_value=settings.listeners)
-        self.news = News(self.watch, self.read, self.fleet.watched)
+        self.news = News(self.watch, self.read, self.fleet.watched, self.log)
         self.process = secrets.token_hex(8)
         for each in self.readers.fleets:
             count_statements(each.engine)
