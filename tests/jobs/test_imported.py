@@ -189,6 +189,37 @@ def test_hosts_are_those_that_are_bound(engine: Engine) -> None:
         assert held(connection) == {"job1": ["s3/c3"]}
 
 
+def test_a_name_of_the_template_is_no_slot_that_another_host_is_bound_to(engine: Engine) -> None:
+    with writing(engine) as connection:
+        put(connection, [pin(connection, f"{ULTRA}/s0", "elsewhere")], who="me")
+        put(connection, [pin(connection, f"{ULTRA}/s1", "i-0123456789abcdef0")], who="me")
+        chip = "neuron:1(IDX:0)"
+        for name in (HOSTS[0], "u-trn2x64-d00-s2", "u-trn2x64-d0-s02"):
+            with pytest.raises(FileError) as refused:
+                told(connection, {"jobs": [slurm(1, name, chip)]})
+            assert f"job job1 is on {name}, which stands in no slot" in refused.value.faults[0]
+        assert counts(told(connection, {"jobs": [slurm(1, HOSTS[1], chip), slurm(2, HOSTS[2], chip)]})) == (2, 0, 0, 0)
+
+
+def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
+    """A listing comes late: the one before a job's own ended, by what was known, after the job had begun."""
+    listing = {"jobs": [slurm(1, HOSTS[0], "neuron:2(IDX:0-1)")]}
+    with writing(engine) as connection:
+        holding.hold(connection, "mine", [f"{ULTRA}/s0/c0"], who="me")
+        holding.release(connection, "mine")
+        found = told(connection, listing)
+        assert (found.held, found.later) == (1, 1)
+        query = "SELECT chip_id, began, ended FROM allocation ORDER BY chip_id, id"
+        before, after, other = connection.execute(text(query)).all()
+        assert after.began == before.ended
+        assert other.began == holding.jobs(connection, None, 10)[-1].began == "2026-09-21T14:13:20+00:00"
+        told(connection, {"jobs": []}, allow_empty=True)
+        again = told(connection, {"jobs": [slurm(2, HOSTS[0], "neuron:3(IDX:0-2)", start_time=1_790_000_900)]})
+        assert again.later == 1
+        twice = "SELECT count(*) FROM allocation AS a JOIN allocation AS b USING (chip_id) WHERE a.id < b.id"
+        assert connection.scalar(text(f"{twice} AND b.began < a.ended")) == 0
+
+
 def test_claims_name_devices(engine: Engine) -> None:
     devices = [
         {
