@@ -23,8 +23,8 @@ from trninv.service.access import holder
 from trninv.service.connections import ENDING
 from trninv.service.news import Change
 from trninv.service.shared import Shared, shared
+from trninv.service.wire import EVENTS
 
-MEDIA: Final = "text/event-stream"
 _HEADERS: Final = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
 _AT_ONCE: Final = 32
 """Events that are told before others have their turn: half of those that a subscription remembers for all."""
@@ -38,7 +38,7 @@ async def changes(request: Request) -> Response:
     """Every change of a state, of a scope or of everything, from now on or after an event (Last-Event-ID)."""
     await holder(request, "read")
     if request.method == "HEAD":
-        return Response(headers=_HEADERS, media_type=MEDIA)
+        return Response(headers=_HEADERS, media_type=EVENTS)
     return await listening(request, request.query_params.get("scope"), lambda change: change.frame)
 
 
@@ -133,7 +133,7 @@ class _Listening(StreamingResponse):
     """What a listener is told; its place is free however that ends."""
 
     def __init__(self, at: Shared, told: AsyncIterator[bytes]) -> None:
-        super().__init__(told, headers=_HEADERS, media_type=MEDIA)
+        super().__init__(told, headers=_HEADERS, media_type=EVENTS)
         self._at = at
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
