@@ -119,6 +119,9 @@ def test_a_clock_that_went_back_counts_however_many_events_later(written: Path, 
 def test_bad_requests_are_refused(written: Path, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="has no archive"):
         query(tmp_path)
+    (tmp_path / "manifest.ndjson").touch()
+    with pytest.raises(FileError, match="has no day yet: a day is archived once it has ended"):
+        query(tmp_path)
     for time in ("2026-01-01T00:00:00", "noon"):
         with pytest.raises(MomentError, match="with its zone"):
             query(written, since=time)

@@ -46,6 +46,8 @@ def _end(directory: Path) -> int:
     days = [
         each.name.removeprefix("day=") for name in ("events", "states") for each in (directory / name).glob("day=*")
     ]
+    if not days and (directory / "manifest.ndjson").exists():
+        raise FileError(f"{directory} has no day yet: a day is archived once it has ended, in UTC")
     if not days:
         raise FileError(f"{directory} has no archive: trninv archive makes one")
     return _milliseconds(f"{date.fromisoformat(max(days)) + timedelta(days=1)}T00:00:00Z")
