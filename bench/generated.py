@@ -24,7 +24,7 @@ _PARTS = """
     FROM (SELECT unnest(range({parts})) AS p)"""
 _EVENTS = """
     SELECT
-        2 * c + up + 1 AS id, time, 'chip' AS kind, c % {failing} AS part_id,
+        row_number() OVER (ORDER BY time, c, up) AS id, time, 'chip' AS kind, c % {failing} AS part_id,
         CASE up WHEN 1 THEN lost ELSE 'up' END AS before, CASE up WHEN 1 THEN 'up' ELSE lost END AS state,
         strftime(time, '%Y-%m-%d') AS day
     FROM (

@@ -23,7 +23,7 @@ from trninv.catalog.models import systems
 from trninv.errors import FileError, MomentError
 from trninv.history.archive.availability import BY, COLUMNS, main, query
 from trninv.history.archive.engines import in_duckdb
-from trninv.history.availability import sums
+from trninv.history.availability import Sums, sums
 from trninv.inventory import stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
@@ -79,8 +79,10 @@ def test_what_never_had_an_event_is_in_the_state_it_was_in(written: Path, tmp_pa
     assert (chip["lost_ms"], chip["failures"]) == (chip["observed_ms"], 1)
 
 
-def test_where_a_clock_went_back_it_is_what_the_database_says(databases: Databases, tmp_path: Path) -> None:
-    """For hours, within a part's changes and between those of others, and once within a file of many events."""
+@pytest.fixture(scope="module")
+def went_back(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Sums]:
+    """A clock went back for hours, within a part's changes and between those of others; what is said of chips."""
+    directory = tmp_path_factory.mktemp("went_back")
     with connect(databases.migrated("sqlite")) as engine:
         with writing(engine) as connection:
             stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
@@ -91,14 +93,19 @@ def test_where_a_clock_went_back_it_is_what_the_database_says(databases: Databas
             *((3, 5, state("down", 4)), (4, 1, state("down", 1)), (5, 1, state("up", 4)), (4, 12, state("up", 1))),
         ):
             happen(engine, at(day, hour), what)
-        run(engine, tmp_path)
+        run(engine, directory)
         with reading(engine) as connection:
             since, until = (datetime.fromisoformat(each) for each in (KNOWN, at(6, 0)))
             place = resolve(connection, "trn1.32xlarge")
             (chips,) = (each for each in sums(connection, place, 0, since, until) if each.kind == "chip")
+    return directory, chips
+
+
+def test_where_a_clock_went_back_it_is_what_the_database_says(went_back: tuple[Path, Sums]) -> None:
+    directory, chips = went_back
     wanted = (chips.parts, chips.spent["down"] // 1_000, chips.failures)
     for more in ((), ("--until", "2999-01-01T00:00:00Z")):
-        found = _found(tmp_path, *more)["chip", "chip"]
+        found = _found(directory, *more)["chip", "chip"]
         assert (found["parts"], found["lost_ms"], found["failures"]) == wanted
         assert found["observed_ms"] == chips.parts * 114 * HOUR
 
@@ -138,17 +145,18 @@ def test_generated_histories_are_of_the_shape_of_an_archive(written: Path, tmp_p
 
 
 @pytest.mark.slow
-def test_spark_says_what_duckdb_says(written: Path) -> None:
+def test_spark_says_what_duckdb_says(went_back: tuple[Path, Sums]) -> None:
     """Row for row; `./run bench` compares a million events."""
+    directory, _ = went_back
     python = os.environ.get("TRNINV_TEST_SPARK")
     if not (python and shutil.which("java")):
         pytest.skip("no Spark: set TRNINV_TEST_SPARK to a Python with requirements-spark.txt, and install Java 17")
-    command = [python, "-m", "trninv.history.archive.availability", str(written)]
+    command = [python, "-m", "trninv.history.archive.availability", str(directory)]
     command += ["--by", "rack", "--engine", "spark", "--master", "local[2]"]
     quick = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
     done = subprocess.run(command, cwd=ROOT, env=os.environ | quick, capture_output=True, text=True, check=True)
     told = [tuple(json.loads(row).values()) for row in done.stdout.splitlines()]
-    assert told == in_duckdb(written, query(written, "rack"))
+    assert told == in_duckdb(directory, query(directory, "rack"))
 
 
 def shown(source: str, directory: Path) -> str:

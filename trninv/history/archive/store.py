@@ -73,7 +73,8 @@ class Store:
         manifest = self.directory / MANIFEST
         content = manifest.read_bytes()
         if len(self.entries) > content.count(b"\n"):
-            manifest.write_bytes(content + b"\n")
+            with manifest.open("ab") as out:
+                out.write(b"\n")
         else:
             os.truncate(manifest, content.rfind(b"\n") + 1)
         known = {file.path for entry in self.entries for file in entry.files}
