@@ -69,7 +69,7 @@ def describe(connection: Connection, catalog: Catalog, place: Place) -> Descript
         place.address,
         place.level,
         {name: str(value) for name, value in attributes.items() if value is not None},
-        tuple(_parts(connection, place)),
+        tuple(parts(connection, place)),
         tuple(_links(connection, place)) if place.level in NODE_KINDS else (),
         tuple(islice(_not_up(connection, place), MAX_NOT_UP)),
         tuple(catalog.of(*key)[0] for key in dict.fromkeys(f.key for f in catalog.facts if f.subject in subjects)),
@@ -236,7 +236,7 @@ _DESCRIBERS = {
 }
 
 
-def _parts(connection: Connection, place: Place) -> Iterator[str]:
+def parts(connection: Connection, place: Place) -> Iterator[str]:
     """Addresses of what a place directly contains."""
     server, domain = TABLES["server"], TABLES["domain"]
     if place.level == "rack":
