@@ -7,6 +7,7 @@ import click
 
 from trninv.cli.moment import at_option, looking
 from trninv.cli.output import format_option, rows, show
+from trninv.cli.places import PLACE
 from trninv.cli.state import you
 from trninv.errors import UsageError, WrongLevelError
 from trninv.inventory.address import Place, resolve
@@ -22,7 +23,7 @@ _HOUR = timedelta(hours=1)
 
 
 @click.command()
-@click.argument("slot", required=False)
+@click.argument("slot", required=False, type=PLACE)
 @click.argument("instance", required=False)
 @click.option("--infer", is_flag=True, help="Find slots by what was imported; SLOT is the cluster, or none for all.")
 @click.option("--in-order", is_flag=True, help="Take places that nothing tells apart in their order.")
@@ -84,7 +85,7 @@ def bind(  # one parameter an option
 
 
 @click.command()
-@click.argument("slot")
+@click.argument("slot", type=PLACE)
 @click.option("--who", default=you, show_default="you", help="Who says so.")
 @format_option
 @click.pass_obj
@@ -101,7 +102,7 @@ def unbind(database: str, slot: str, who: str, style: str) -> None:
 
 
 @click.command()
-@click.argument("scope", required=False)
+@click.argument("scope", required=False, type=PLACE)
 @click.option("--ended", is_flag=True, help="Those that are over, too.")
 @at_option
 @format_option

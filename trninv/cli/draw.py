@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from trninv.cli.places import PLACE
 from trninv.cli.supposing import asking, supposing
 from trninv.drawing import fabric, fleet, rack, wiring
 from trninv.drawing.wiring import Marks
@@ -20,7 +21,7 @@ _FABRIC = "/fabric"
 
 @supposing
 @click.command()
-@click.argument("scope")
+@click.argument("scope", type=PLACE)
 @click.option("-o", "--output", required=True, metavar="FILE.svg", help="Where to write; - for stdout.")
 @click.option("--path", "ends", nargs=2, metavar="A B", help="Mark the shortest path from A to B.")
 @click.option("--widest", nargs=2, metavar="A B", help="Mark the widest path from A to B.")

@@ -5,6 +5,7 @@ from datetime import timedelta
 import click
 
 from trninv.cli.output import format_option, rows, show
+from trninv.cli.places import PLACE
 from trninv.inventory.database import connect, writing
 from trninv.inventory.rules import SEVERITIES
 from trninv.live.drift import Drift
@@ -16,7 +17,7 @@ _MOST_MINUTES = 60 * 24 * 366
 
 
 @click.command()
-@click.argument("scope", required=False, metavar="[SCOPE]")
+@click.argument("scope", required=False, metavar="[SCOPE]", type=PLACE)
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit status 1 where something as bad is found.")
 @click.option("--apply", "is_applied", is_flag=True, help="Set what does not work down, by what was found.")
 @click.option("--all", "with_cleared", is_flag=True, help="List what is over too.")

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine
 
 from trninv.characters import plain
 from trninv.cli.output import MOST, rows, show
+from trninv.cli.places import PLACE
 from trninv.errors import LimitError, NotReachableError, UsageError
 from trninv.history.events import Event, last
 from trninv.history.events import events as listed
@@ -24,7 +25,7 @@ _PAGE: Final = 1_000
 
 
 @click.command()
-@click.argument("scope", required=False)
+@click.argument("scope", required=False, type=PLACE)
 @click.option("--since", metavar="TIME", help="None before: an ISO time with its zone.")
 @click.option("--until", metavar="TIME", help="None after.")
 @click.option("--kind", type=click.Choice(PART_KINDS), help="Only of parts of this kind.")

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from trninv.cli.moment import at_option, looking
+from trninv.cli.places import PLACE
 from trninv.errors import UsageError
 from trninv.exporters.format import Format
 from trninv.exporters.register import format_of, names
@@ -15,7 +16,7 @@ from trninv.inventory.hostnames import TEMPLATE
 
 
 @click.command("topology")
-@click.argument("scope")
+@click.argument("scope", type=PLACE)
 @click.option("--as", "name", required=True, type=click.Choice(names()), help="The format.")
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; - for stdout.  [default: -]")
 @click.option(

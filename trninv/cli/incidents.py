@@ -8,14 +8,16 @@ import click
 import trninv
 from trninv.cli.moment import at_option
 from trninv.cli.output import encode, format_option, rows, show
+from trninv.cli.places import PLACE
 from trninv.incidents.model import DomainImpact, Impact, Incident
 from trninv.units import counted
 
-_KINDS: Final = {"nic": "NIC", "network_node": "network node"}
+HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
+KINDS: Final = {"nic": "NIC", "network_node": "network node"}
 
 
 @click.command()
-@click.argument("scope", required=False, metavar="[SCOPE]")
+@click.argument("scope", required=False, metavar="[SCOPE]", type=PLACE)
 @click.option(
     "--impact", "with_impact", is_flag=True, help="What each costs: chips, memory, jobs, what domains can do."
 )
@@ -48,16 +50,16 @@ def _tell(found: list[Incident], costs: list[Impact], scope: str | None) -> None
     if not found:
         click.echo("everything is up" if scope is None else f"{scope}: everything is up")
         return
-    headers = ["incident", "severity", "place", "what", "rule", "since", "who", "why"]
-    rows(headers, (_cells(each) for each in found))
+    rows(HEADERS, (cells(each) for each in found))
     for each, cost in zip(found, costs, strict=False):
         click.echo()
         for line in _costs(each, cost):
             click.echo(line)
 
 
-def _cells(of: Incident) -> list[object]:
-    what = ", ".join(f"{counted(part.count, _KINDS.get(part.kind, part.kind))} {_in(part.state)}" for part in of.parts)
+def cells(of: Incident) -> list[object]:
+    """An incident as a line below `HEADERS`."""
+    what = ", ".join(f"{counted(part.count, KINDS.get(part.kind, part.kind))} {_in(part.state)}" for part in of.parts)
     standing = [each.instance or each.host for each in of.standing]
     place = f"{of.place or 'several clusters'}{f' ({standing[0]})' if len(standing) == 1 else ''}"
     return [of.id, of.severity.lower(), place, what, of.rule.lower(), of.since, of.who, of.why]

@@ -6,6 +6,7 @@ import click
 
 from trninv.cli.moment import at_option, looking
 from trninv.cli.output import MOST, format_option, rows, show
+from trninv.cli.places import PLACE
 from trninv.cli.state import you
 from trninv.errors import LimitError
 from trninv.inventory.database import connect, writing
@@ -17,7 +18,7 @@ _who = click.option("--who", default=you, show_default="you", help="Who says so.
 
 
 @click.command()
-@click.argument("scope", required=False)
+@click.argument("scope", required=False, type=PLACE)
 @click.option("--ended", is_flag=True, help="Those as well that have ended.")
 @click.option("--closed", is_flag=True, help="The servers that take no new jobs instead.")
 @click.option("--most", default=1_000, show_default=True, metavar="N", help="How many at most.")
@@ -54,7 +55,7 @@ def jobs(  # one parameter an option
 
 @click.command()
 @click.argument("job")
-@click.argument("places", nargs=-1, required=True, metavar="PLACE…")
+@click.argument("places", nargs=-1, required=True, metavar="PLACE…", type=PLACE)
 @click.option("--spare", "spares", multiple=True, metavar="PLACE", help="Held in reserve for it; repeatable.")
 @click.option("--pinned", is_flag=True, help="Plans leave it where it is.")
 @click.option("--revision", metavar="REVISION", help="Of a plan: refused where the fleet is not as it was then.")
@@ -101,7 +102,7 @@ def release(database: str, job: str, style: str) -> None:
 
 
 @click.command()
-@click.argument("servers", nargs=-1, required=True, metavar="SERVER…")
+@click.argument("servers", nargs=-1, required=True, metavar="SERVER…", type=PLACE)
 @click.option("--why", required=True, help="The reason, kept with it.")
 @_who
 @format_option
@@ -118,7 +119,7 @@ def close(database: str, servers: tuple[str, ...], why: str, who: str, style: st
 
 
 @click.command("open")
-@click.argument("servers", nargs=-1, required=True, metavar="SERVER…")
+@click.argument("servers", nargs=-1, required=True, metavar="SERVER…", type=PLACE)
 @format_option
 @click.pass_obj
 def open_(database: str, servers: tuple[str, ...], style: str) -> None:

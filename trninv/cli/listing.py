@@ -13,12 +13,12 @@ def commands_in(module: str) -> dict[str, str]:
     return dict(_declared(_HERE / f"{module}.py"))
 
 
-def questions(first: str = "") -> Iterator[tuple[str, str, str]]:
+def questions(first: str = "") -> Iterator[tuple[str, Path, str]]:
     """Command and file of each question and what it asks, by file; one file may be read before the others."""
     found = (file for folder in _QUESTIONS for file in folder.glob("[!_]*.py"))
     for file in sorted(found, key=lambda file: (file.stem != first, file.name)):
         for name, says in _declared(file):
-            yield name, file.stem, says
+            yield name, file, says
 
 
 def _declared(file: Path) -> Iterator[tuple[str, str]]:

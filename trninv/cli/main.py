@@ -4,7 +4,7 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -18,49 +18,66 @@ from trninv.cli.importing import importing
 from trninv.errors import TrninvError, UsageError
 from trninv.settings import Settings
 
-_COMMANDS = {
-    "up": "admin",
-    "status": "status",
-    "migrate": "admin",
-    "systems": "admin",
-    "seed": "admin",
-    "unseed": "admin",
-    "verify": "admin",
-    "copy": "transfer",
-    "import": "imports",
-    "collect": "imports",
-    "bind": "binding",
-    "unbind": "binding",
-    "bindings": "binding",
-    "drift": "drift",
-    "adopt": "adopt",
-    "set": "state",
-    "events": "events",
-    "incidents": "incidents",
-    "archive": "archive",
-    "show": "show",
-    "facts": "show",
-    "audit": "show",
-    "sweep": "sweep",
-    "fits": "fits",
-    "make-room": "make_room",
-    "capacity": "capacity",
-    "jobs": "jobs",
-    "hold": "jobs",
-    "release": "jobs",
-    "close": "jobs",
-    "open": "jobs",
-    "report": "report",
-    "sql": "report",
-    "export": "report",
-    "draw": "draw",
-    "topology": "exporting",
-    "query": "serve",
-    "schema": "serve",
-    "serve": "serve",
-    "token": "access",
+_GROUPS = {
+    "Look": {
+        "incidents": "incidents",
+        "watch": "watch",
+        "show": "show",
+        "events": "events",
+        "draw": "draw",
+        "facts": "show",
+        "status": "status",
+        "systems": "admin",
+    },
+    "Ask": {"sweep": "sweep"},
+    "Live fleet": {
+        "set": "state",
+        "import": "imports",
+        "collect": "imports",
+        "adopt": "adopt",
+        "bindings": "binding",
+        "bind": "binding",
+        "unbind": "binding",
+        "drift": "drift",
+    },
+    "Jobs": {
+        "jobs": "jobs",
+        "hold": "jobs",
+        "release": "jobs",
+        "fits": "fits",
+        "make-room": "make_room",
+        "capacity": "capacity",
+        "close": "jobs",
+        "open": "jobs",
+    },
+    "Report": {
+        "report": "report",
+        "sql": "report",
+        "query": "serve",
+        "schema": "serve",
+        "export": "report",
+        "topology": "exporting",
+        "audit": "show",
+    },
+    "Run it": {
+        "up": "admin",
+        "serve": "serve",
+        "token": "access",
+        "completion": "completion",
+    },
+    "Administer": {
+        "migrate": "admin",
+        "seed": "admin",
+        "unseed": "admin",
+        "verify": "admin",
+        "copy": "transfer",
+        "archive": "archive",
+    },
 }
-"""Command and the module of `trninv.cli` that has it; a question's is made from its declaration."""
+"""What people want, and the commands for it with the module of `trninv.cli` that has each."""
+_QUESTIONS = {"routing": "Ask", "jobs": "Jobs"}
+"""The group of a question's command, which is made from its declaration, by the room that declares it."""
+_COMMANDS = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
 
 class _ReaderLeftError(Exception):
@@ -89,7 +106,7 @@ class _Lazy(click.Group):
             return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 # click's signature
-        return [*_COMMANDS, *(name for name, *_ in listing.questions() if name not in _COMMANDS)]
+        return list(_listed().commands)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name in _COMMANDS:
@@ -99,11 +116,15 @@ class _Lazy(click.Group):
         files = (file for command, file, _ in listing.questions(first=name) if command == name)
         if (file := next(files, None)) is None:
             return None
-        found: click.Command = import_module("trninv.cli.questions").command_of(file)
+        found: click.Command = import_module("trninv.cli.questions").command_of(file.stem)
         return found
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _listed().format_commands(ctx, formatter)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        listed = _listed()
+        limit = formatter.width - 6 - max(map(len, listed.commands))
+        for group, names in listed.groups.items():
+            with formatter.section(group):
+                formatter.write_dl([(name, listed.commands[name].get_short_help_str(limit)) for name in names])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         listed = _listed()
@@ -112,18 +133,27 @@ class _Lazy(click.Group):
         )
 
 
-class _InOrder(click.Group):
+class _Listed(click.Group):
+    """The commands as help and completion show them: their names by group, in that order."""
+
+    def __init__(self, groups: Mapping[str, Sequence[str]], says: Mapping[str, str]) -> None:
+        self.groups = groups
+        names = [name for group in groups.values() for name in group]
+        super().__init__(commands=[click.Command(name, help=says[name]) for name in names])
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 # click's signature
         return list(self.commands)
 
 
-def _listed() -> click.Group:
-    """The commands as help and completion show them."""
-    says = {name: what for name, _, what in listing.questions()}
+def _listed() -> _Listed:
+    says, groups = dict[str, str](), {group: list(commands) for group, commands in _GROUPS.items()}
+    for name, file, what in listing.questions():
+        says[name] = what
+        if name not in _COMMANDS:
+            groups[_QUESTIONS[file.parent.parent.name]].append(name)
     for module in dict.fromkeys(_COMMANDS.values()):
         says |= listing.commands_in(module)
-    names = [*_COMMANDS, *(name for name in says if name not in _COMMANDS)]
-    return _InOrder(commands=[click.Command(name, help=says[name]) for name in names])
+    return _Listed(groups, says)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,6 +11,7 @@ import click
 
 from trninv.characters import plain
 from trninv.choice import Choice
+from trninv.cli.importing import importing
 from trninv.errors import UsageError
 from trninv.inventory.pinned import AsOf
 from trninv.routing.answer import Answer, Basis, CitedFact, Form, LinkRef, Table, size_of
@@ -62,11 +63,21 @@ def json_text(value: Any) -> str:
 
 def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
     """Print a table; cells are printed as `str` gives them, without what a terminal would obey."""
-    shown = [["" if cell is None else plain(str(cell).strip()) for cell in line] for line in lines]
+    shown = [cells_of(line) for line in lines]
     named = [plain(header) for header in headers]
+    if sys.stdout.isatty():
+        with importing():
+            from trninv.cli import terminal  # noqa: PLC0415 # a pipe does without
+        terminal.table(named, shown)
+        return
     widths = [max([len(header) + 2, *map(len, cells)]) for header, *cells in zip(named, *shown, strict=True)]
     for line in (named, ["-" * width for width in widths], *shown):
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def cells_of(line: Iterable[object]) -> list[str]:
+    """What a line of a table shows."""
+    return ["" if cell is None else plain(str(cell).strip()) for cell in line]
 
 
 class Progress:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from trninv.cli.output import format_option, servers_in, show, tell, tell_state
+from trninv.cli.places import PLACE
 from trninv.cli.supposing import asking, supposing
 from trninv.jobs import questions as of_jobs
 from trninv.routing import questions as of_routing
@@ -59,7 +60,8 @@ def _options(of: Parameter) -> list[click.Parameter]:
     """The argument or option of a parameter; a switch for each word but the default, of words that are switches."""
     argument = of.argument
     if of.required or argument.positional:
-        return [click.Argument([of.name], metavar=argument.metavar or None, required=of.required)]
+        taken = PLACE if of.form is str else None
+        return [click.Argument([of.name], metavar=argument.metavar or None, required=of.required, type=taken)]
     if argument.option == "":
         return [
             click.Option([_dashed(word.name), of.name], flag_value=word.name.lower(), help=word.says)
@@ -78,7 +80,7 @@ def _options(of: Parameter) -> list[click.Parameter]:
     return [
         click.Option(
             [written, of.name],
-            type=int if of.form is int else str,
+            type=int if of.form is int else PLACE if of.form in (str, tuple) else str,
             multiple=many,
             show_default=of.form is int and of.default is not None,
             default=of.default if of.form is int else None,

@@ -12,6 +12,7 @@ from trninv.catalog.models import systems
 from trninv.cli.moment import at_option, looking
 from trninv.cli.output import format_option, rows
 from trninv.cli.output import show as put
+from trninv.cli.places import PLACE
 from trninv.errors import UnknownFactError, nearest
 from trninv.inventory.address import locate
 from trninv.inventory.describe import Description, describe
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 
 @click.command()
-@click.argument("address")
+@click.argument("address", type=PLACE)
 @at_option
 @format_option
 @click.pass_obj

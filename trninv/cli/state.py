@@ -5,6 +5,7 @@ import getpass
 import click
 
 from trninv.cli.output import format_option, show
+from trninv.cli.places import PLACE
 from trninv.errors import UsageError
 from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import STATES
@@ -27,7 +28,7 @@ def you() -> str:
 
 
 @click.command("set")
-@click.argument("addresses", nargs=-1, required=True, metavar="ADDRESS…")
+@click.argument("addresses", nargs=-1, required=True, metavar="ADDRESS…", type=PLACE)
 @click.argument("state", type=click.Choice(STATES))
 @click.option("--why", required=True, help="The reason, recorded with the change.")
 @click.option("--factor", type=float, metavar="F", help="For degraded: the fraction that still works, such as 0.5.")

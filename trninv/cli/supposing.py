@@ -7,11 +7,14 @@ import click
 
 import trninv
 from trninv.cli.moment import AT
+from trninv.cli.places import PLACE
 from trninv.errors import LimitError
 from trninv.routing.fleet import Fleet
 
 _OPTIONS = (
-    click.Option(["--down"], multiple=True, metavar="ADDRESS", help="Suppose that it carries nothing; repeatable."),
+    click.Option(
+        ["--down"], multiple=True, type=PLACE, metavar="ADDRESS", help="Suppose that it carries nothing; repeatable."
+    ),
     click.Option(
         ["--derate"],
         multiple=True,

@@ -73,7 +73,7 @@ def describe(connection: Connection, catalog: Catalog, place: Place) -> Descript
         place.address,
         place.level,
         {name: str(value) for name, value in attributes.items() if value is not None},
-        tuple(_parts(connection, place)),
+        tuple(parts(connection, place)),
         tuple(_links(connection, place)) if place.level in NODE_KINDS else (),
         not_up[:MAX_NOT_UP],
         len(not_up) > MAX_NOT_UP,
@@ -241,7 +241,7 @@ _DESCRIBERS = {
 }
 
 
-def _parts(connection: Connection, place: Place) -> Iterator[str]:
+def parts(connection: Connection, place: Place) -> Iterator[str]:
     """Addresses of what a place directly contains."""
     server, domain = TABLES["server"], TABLES["domain"]
     if place.level == "rack":

@@ -1,0 +1,137 @@
+"""Tables on a terminal of its own width and height; a screen that follows what changes."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from pathlib import Path
+
+import pytest
+from hearing import change
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Engine
+
+from trninv.cli.terminal import widths
+
+CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]")
+
+
+def on_a_terminal(url: str, *words: str, size: tuple[int, int] = (80, 60), **environment: str) -> str:
+    """What a command prints on a terminal of so many columns and lines."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *reversed(size), 0, 0))
+    plain = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    command = [sys.executable, "-m", "trninv", "--database", url, *words]
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=plain | {"TERM": "xterm"} | environment
+    ) as process:
+        os.close(theirs)
+        found = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # Linux says so that the other side has closed
+                part = b""
+            if not part:
+                break
+            found += part
+        os.close(ours)
+    assert process.returncode == 0
+    return found.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def worn(engine: Engine) -> str:
+    """URL of a fleet of which a server is down."""
+    change(engine, "u-trn2x64/d0/s1")
+    return engine.url.render_as_string(hide_password=False)
+
+
+def test_a_list_fits_the_terminal_and_says_states_by_glyph(worn: str) -> None:
+    told = on_a_terminal(worn, "report", "not-up", PAGER="cat")
+    assert COLOUR.search(told)
+    lines = CODE.sub("", told).split("\n")
+    assert max(map(len, lines)) <= 80
+    (chip,) = (line for line in lines if "u-trn2x64/d0/s1/c0 " in line)
+    assert "✕ down" in chip
+
+
+def test_who_wants_no_colour_gets_none_and_a_pipe_neither(worn: str) -> None:
+    told = on_a_terminal(worn, "incidents", size=(132, 60), NO_COLOR="1")
+    assert not COLOUR.search(told)
+    assert "1 server down, 16 chips down, 16 NICs down" in told
+    command = [sys.executable, "-m", "trninv", "--database", worn, "incidents"]
+    assert "\x1b" not in subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_more_lines_than_the_terminal_has_go_to_the_pager(worn: str, tmp_path: Path) -> None:
+    pager = tmp_path / "pager"
+    pager.write_text(f"#!/bin/sh\ncat > {tmp_path / 'paged'}\n")
+    pager.chmod(0o755)
+    assert "✕ down" not in on_a_terminal(worn, "report", "not-up", size=(100, 20), PAGER=str(pager))
+    assert (tmp_path / "paged").read_text().count("✕ down") == 33
+
+
+@pytest.mark.parametrize("width", [40, 30])
+def test_where_words_would_be_broken_a_line_is_a_block(worn: str, width: int) -> None:
+    told = CODE.sub("", on_a_terminal(worn, "incidents", size=(width, 60)))
+    assert max(map(len, told.split("\n"))) <= width
+    assert re.search(r"^place +u-trn2x64/d0/s1 *$", told, re.MULTILINE)
+
+
+TEXT = st.text("ab ●", max_size=12)
+
+
+@given(st.lists(st.lists(TEXT, min_size=1, max_size=3), min_size=1, max_size=4), st.integers(10, 60))
+def test_columns_are_as_wide_as_the_terminal_allows(columns: list[list[str]], most: int) -> None:
+    found = widths(columns, most)
+    words = [max(len(word) for cell in cells for word in re.split(r"(?<!●)\s+", cell)) for cells in columns]
+    wanted = [max(map(len, cells)) for cells in columns]
+    left = most - 2 * (len(columns) - 1)
+    if sum(words) > left:
+        assert found == []
+        return
+    assert all(low <= width <= high for low, width, high in zip(words, found, wanted, strict=True))
+    assert sum(found) == min(left, sum(wanted))
+
+
+def test_watch_tells_what_is_not_up_after_each_change(worn: str, engine: Engine) -> None:
+    command = [sys.executable, "-m", "trninv", "--database", worn, "watch", "u-trn2x64"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        late = threading.Timer(60, process.kill)
+        late.start()
+        assert process.stdout
+        try:
+            assert process.stdout.readline().endswith(": 1 incident: 1 server, 16 chips, 16 NICs not up\n")
+            change(engine, "trn1.2xlarge/d0/s0/c0")  # not of the scope
+            change(engine, "u-trn2x64/d0/s0/c3")
+            headings = (line for line in process.stdout if "not up" in line)
+            assert next(headings).endswith(": 1 incident: 1 server, 17 chips, 16 NICs not up\n")
+        finally:
+            process.kill()
+            late.cancel()
+
+
+def test_watch_is_one_screen_of_a_terminal_and_ends_with_ctrl_c(worn: str) -> None:
+    code = (
+        "import threading, _thread, sys\nfrom trninv.cli.main import main\n"
+        f"threading.Timer(4, _thread.interrupt_main).start()\nmain(['--database', {worn!r}, 'watch'])"
+    )
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+    environment = os.environ | {"TERM": "xterm"}
+    with subprocess.Popen([sys.executable, "-c", code], stdin=theirs, stdout=theirs, env=environment) as process:
+        os.close(theirs)
+        found = b""
+        while b"\x1b[?1049l" not in found:  # the screen from before is back
+            found += os.read(ours, 65536)
+    assert process.returncode == 0
+    assert "✕" not in found.decode().split("\x1b[?1049h")[0]
+    assert "1 server down" in CODE.sub("", found.decode())

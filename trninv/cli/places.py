@@ -1,0 +1,39 @@
+"""Addresses as the shell completes them: ``trninv path rainier/d17/<TAB>``."""
+
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from trninv.errors import TrninvError
+from trninv.settings import Settings
+
+
+class Places(click.ParamType[str]):
+    """An address, which the command itself reads; only the shell asks here how it may go on."""
+
+    name = "address"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG002 # click's signature
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Addresses that begin so; a single one that contains others also with its /, so that no space follows."""
+        from trninv.inventory.completion import continued  # noqa: PLC0415 # only the shell asks
+        from trninv.inventory.database import connect, reading  # noqa: PLC0415
+
+        try:
+            url = ctx.find_root().params.get("database") or Settings.load().database_url
+            with connect(url) as engine, reading(engine) as connection:
+                found = continued(connection, incomplete)
+                if len(found) == 1 and continued(connection, f"{found[0]}/"):
+                    found.append(f"{found[0]}/")
+        except TrninvError:
+            return []  # the command, not the shell, says what is wrong
+        return [CompletionItem(each) for each in found]
+
+
+PLACE: Any = Places()
+"""The type of an argument or option that takes an address."""
