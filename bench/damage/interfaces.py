@@ -5,13 +5,14 @@ import json
 import random
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from bench.damage.states import State
 from trninv.cli.main import main
 from trninv.cli.output import encode
+from trninv.errors import TrninvError
 from trninv.routing.fleet import Fleet
 from trninv.routing.questions import find
 
@@ -65,14 +66,17 @@ class Interfaces:
         for _ in range(number):
             asked = self._chosen(state, chance)
             numbers = {name: int(value) for name, value in asked.given.items() if value.isdecimal()}
-            told = encode(self._fleet.ask(find(asked.question), **{**asked.given, **numbers}))
+            try:
+                told = encode(self._fleet.ask(find(asked.question), **{**asked.given, **numbers}))
+            except TrninvError as refused:
+                told = {"refused": str(refused)}
             found = self._sent("/graphql", {"query": asked.document, "variables": asked.given})
             ways = {
-                "GraphQL": found["data"]["it"] if found.get("data") else found,
+                "GraphQL": found["data"]["it"] if found.get("data") else {"refused": found["errors"][0]["message"]},
                 "command line": _printed(["--database", self._url, *asked.words]),
             }
             wrong = [name for name, way in ways.items() if not _agrees(way, told)]
-            wrong += ["SQL"] if not self._agrees_in_sql(asked, told) else []
+            wrong += ["SQL"] if "refused" not in told and not self._agrees_in_sql(asked, told) else []
             yield f"{' '.join(asked.words)}: {', '.join(wrong)} and Python differ" if wrong else ""
 
     def _chosen(self, state: State, chance: random.Random) -> Asked:
@@ -120,14 +124,12 @@ _LISTED = 200
 
 
 def _printed(words: Sequence[str]) -> Any:
-    """What a command prints, run in this process."""
-    out = io.StringIO()
-    try:
-        with redirect_stdout(out), redirect_stderr(io.StringIO()):
-            main(words)
-    except SystemExit:
-        pass
-    return json.loads(out.getvalue() or "null")
+    """What a command prints, run in this process, or why it refuses."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), suppress(SystemExit):
+        main(words)
+    told = out.getvalue()
+    return json.loads(told) if told else {"refused": err.getvalue().removeprefix("trninv: ").strip()}
 
 
 def _agrees(found: Any, told: Any) -> bool:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         graph,
         hypercube,
         integer_program,
+        layers,
         packing,
         paths,
         ports,

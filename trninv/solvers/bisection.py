@@ -5,7 +5,8 @@ in `Split.method` why its bounds hold:
 
 1. the closed form of an undamaged torus of even sides;
 2. enumeration (`trninv.solvers.enumeration`): exact for switched domains in any state and for up to sixteen chips;
-3. a packing of trees below and a search by swaps above (`trninv.solvers.packing`), exact where they meet;
+3. a search by swaps above, and below what the layers of a torus cut (`trninv.solvers.layers`) or a packing of trees
+   (`trninv.solvers.packing`): exact where they meet;
 4. an integer program (`trninv.solvers.integer_program`), which ends with proven bounds after so many nodes.
 """
 
@@ -97,7 +98,7 @@ def search(
     if known := _KNOWN.get(key):
         upper, side, method = known
         return Split(upper, upper, frozenset(problem.nodes[at] for at in side), method)
-    found = _search(graph, ends, problem, low, high, nodes, enough)
+    found = _search(graph, ends, problem, low, high, apart, nodes, enough)
     if found.lower == found.upper:
         while len(_KNOWN) >= MOST_KNOWN:
             _KNOWN.pop(next(iter(_KNOWN)), None)
@@ -107,16 +108,28 @@ def search(
 
 
 def _search(
-    graph: Graph, ends: Sequence[int], problem: "Problem", low: int, high: int, nodes: int, enough: int
+    graph: Graph,
+    ends: Sequence[int],
+    problem: "Problem",
+    low: int,
+    high: int,
+    apart: int | None,
+    nodes: int,
+    enough: int,
 ) -> Split:
     side = min(_candidates(graph, ends, problem, range(low, high + 1)), key=lambda found: capacity(graph, found))
     inner = Graph(graph.subgraph(ends))
     cube = hypercube.Cube.of(inner, ends) if np.all(problem.weight) else None
     least = int(cube.least()[low : high + 1].min()) if cube else 0
+    least = ceil(least / problem.unit) * problem.unit
     wanted = min(capacity(graph, side), enough)
+    if least < wanted and (layered := solvers.layers.least(graph, ends, apart)) is not None:
+        least = max(least, int(layered[low : high + 1].min()))
+        if least >= wanted:
+            return Split.of(graph, side, "search by swaps above, every subset of every layer of the torus below", least)
     packed = solvers.packing.pack(problem, problem.need(low, high), wanted)
     method = "search by swaps above, a packing of trees below, checked in integers"
-    found = Split.of(graph, side, method, max(packed.bound, ceil(least / problem.unit) * problem.unit))
+    found = Split.of(graph, side, method, max(packed.bound, least))
     if found.lower >= wanted or (nodes < MOST_NODES and found.lower < _NEAR * wanted):
         return found
     return solvers.integer_program.bisect(problem, (low, high), found, packed.trees, nodes, enough)

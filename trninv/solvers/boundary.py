@@ -1,7 +1,8 @@
 """The boundary profile of a domain: what k of its chips must cut at least, from its others and from the fabric.
 
 Exact at once where all splits can be enumerated. Else bounded below by the cube that is left of the domain's torus
-(`trninv.solvers.hypercube`) and above by cheap orders of the chips, until `refine` solves one k.
+(`trninv.solvers.hypercube`) and above by cheap orders of the chips, until `refine` solves one k: it looks at the layers
+of the torus first (`trninv.solvers.layers`), which bound all k at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trninv.solvers import enumeration, ports
+from trninv.solvers import enumeration, layers, ports
 from trninv.solvers.bisection import MOST_NODES, orders, search
 from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.hypercube import Cube
@@ -18,6 +19,7 @@ from trninv.solvers.split import EVERY
 
 Ints = NDArray[np.int64]
 _BOUNDED = "cheap orders above; below, what is left of the torus, chip by chip and as a whole"
+_LAYERED = "cheap orders above; below, every subset of every layer of the torus"
 
 
 class Profile:
@@ -39,6 +41,7 @@ class Profile:
         self._sides, self._given_up = dict[int, frozenset[int]](), set[int]()
         self._cheapest: dict[int, Sequence[int]] = {}
         self._cube: Cube | None = None
+        self._is_layered = False
         if self._hubs is not None:
             self.lower = np.array(enumeration.profile(self._graph, self.chips, self._hubs, self._apart))
             self.upper, self.method = self.lower, "enumeration of all splits"
@@ -109,6 +112,12 @@ class Profile:
         With p the most that a chip carries out, k chips carry p·k less what they lack of it. So what the others lack
         counts for them, and where all carry p it is a matter of the inner links alone.
         """
+        if not self._is_layered:
+            self._is_layered = True
+            if (layered := layers.least(self._graph, self.chips, self._apart)) is not None:
+                self.lower, self.method = np.maximum(self.lower, layered), _LAYERED
+            if self.lower[size] >= min(self.upper[size], enough):
+                return
         if not self._leave_alone:
             found, more = search(self._graph, self.chips, size, size, apart=self._apart, nodes=nodes, enough=enough), 0
             side = found.side.intersection(self.chips)
