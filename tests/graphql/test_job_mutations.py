@@ -89,6 +89,8 @@ def test_a_plan_is_carried_out(seeded: str, way: str) -> None:
             more = plan | {"moves": [plan["moves"][0], {"job": "a1", "to": to}]}
             refused = _asked(api, MOVE, i=more)["errors"][0]
             assert (refused["extensions"]["code"], "keeps its 4 chips" in refused["message"]) == ("CONFLICT", True)
+        twice = [plan["moves"][0], {"job": "a0", "to": [f"{ULTRA}/s3/c{chip}" for chip in range(8, 12)]}]
+        assert "moves twice" in _asked(api, MOVE, i=plan | {"moves": twice})["errors"][0]["message"]
         moved = _asked(api, MOVE, i=plan | {"clientMutationId": "9"})["data"]["moveJobs"]
         assert [(job["name"], job["chips"]) for job in moved["jobs"]] == [("a0", 4), ("a1", 4)]
         assert {job["first"] for job in moved["jobs"]} <= {f"{ULTRA}/s2", f"{ULTRA}/s3"}

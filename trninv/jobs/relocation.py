@@ -43,8 +43,8 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
     StalePlanError
         The fleet is not as it was planned for.
     ConflictError
-        A job is run by another system, which has to move it; or the moves are no plan: a job would have other chips
-        than before, as many elsewhere.
+        A job is run by another system, which has to move it; or the moves are no plan: one moves twice, to more or
+        fewer chips, or to another cluster.
 
     """
     cluster = resolve(connection, scope).cluster_id
@@ -52,6 +52,8 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
     allocation, time = TABLES["allocation"], now()
     keys = [_ours(connection, move.job) for move in moves]
     had = {job.key: job for job in listed(connection, keys)}
+    if len(had) < len(keys):
+        raise ConflictError("a job moves twice, which no plan says: ask for a new plan")
     for part in batches(keys):
         held = allocation.c.job_id.in_(part), allocation.c.ended.is_(None)
         connection.execute(update(allocation).where(*held).values(ended=time))
