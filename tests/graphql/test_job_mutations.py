@@ -68,3 +68,48 @@ def test_a_token_speaks_for_its_holder_alone(seeded: str) -> None:
         given = {"job": "a", "places": [f"{ULTRA}/s0"], "who": "somebody"}
         answer = _asked(services(fleet)["compiled"], HOLD, who="ci", i=given)
         assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
+
+
+MOVE = "mutation ($i: MoveJobsInput!) { moveJobs(input: $i) { jobs { name first chips } clientMutationId } }"
+
+
+@pytest.mark.parametrize("way", ["compiled", "executed"])
+def test_a_plan_is_carried_out(seeded: str, way: str) -> None:
+    with trninv.open(seeded) as fleet:
+        api = services(fleet)[way]
+        for at in range(4):
+            fleet.hold(f"a{at}", [f"{ULTRA}/s{at}/c{chip}" for chip in range(4)], who="me")
+        asked = f'{{ makeRoom(of: "{ULTRA}", servers: 2) {{ of revision moves {{ job to }} }} }}'
+        plan = _asked(api, asked)["data"]["makeRoom"]
+        assert [move["job"] for move in plan["moves"]] == ["a0", "a1"]
+        assert _asked(api, MOVE, i=plan, scope="read")["errors"][0]["extensions"]["code"] == "FORBIDDEN"
+        stale = _asked(api, MOVE, i=plan | {"revision": "0"})["errors"][0]
+        assert stale["extensions"]["code"] == "STALE_PLAN"
+        for to in ([f"{ULTRA}/s3/c8"], [f"trn1.32xlarge/d0/s0/c{chip}" for chip in range(4)]):
+            more = plan | {"moves": [plan["moves"][0], {"job": "a1", "to": to}]}
+            refused = _asked(api, MOVE, i=more)["errors"][0]
+            assert (refused["extensions"]["code"], "keeps its 4 chips" in refused["message"]) == ("CONFLICT", True)
+        twice = [plan["moves"][0], {"job": "a0", "to": [f"{ULTRA}/s3/c{chip}" for chip in range(8, 12)]}]
+        assert "moves twice" in _asked(api, MOVE, i=plan | {"moves": twice})["errors"][0]["message"]
+        moved = _asked(api, MOVE, i=plan | {"clientMutationId": "9"})["data"]["moveJobs"]
+        assert [(job["name"], job["chips"]) for job in moved["jobs"]] == [("a0", 4), ("a1", 4)]
+        assert {job["first"] for job in moved["jobs"]} <= {f"{ULTRA}/s2", f"{ULTRA}/s3"}
+        assert moved["clientMutationId"] == "9"
+        again = _asked(api, MOVE, i=plan)["errors"][0]
+        assert again["extensions"]["code"] == "STALE_PLAN"
+
+
+@pytest.mark.parametrize("way", ["compiled", "executed"])
+def test_a_chip_says_which_job_holds_it(seeded: str, way: str) -> None:
+    with trninv.open(seeded) as fleet:
+        api = services(fleet)[way]
+        for at, name in enumerate(["gone", "a", "b"]):
+            fleet.hold(name, [f"{ULTRA}/s0/c{at}"], who="me")
+        fleet.release("gone")
+        with fleet.engine.begin() as connection:
+            connection.execute(text("UPDATE job SET system = 'slurm', external_id = '7' WHERE name = 'b'"))
+        of = f'{{ chips(filter: {{server: {{eq: "{ULTRA}/s0"}}}}, first: 4) {{ nodes {{ job }} }} }}'
+        found = _asked(api, of)["data"]["chips"]["nodes"]
+        assert [chip["job"] for chip in found] == [None, "a", "slurm:7", None]
+        where = '{ chips(filter: {job: {eq: "slurm:7"}}) { totalCount nodes { address } } }'
+        assert _asked(api, where)["data"]["chips"] == {"totalCount": 1, "nodes": [{"address": f"{ULTRA}/s0/c2"}]}

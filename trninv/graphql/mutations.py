@@ -30,6 +30,7 @@ from trninv.graphql.things import Located, at_addresses
 from trninv.inventory.database import writing
 from trninv.inventory.state import PPM, Change, Condition, set_state
 from trninv.jobs import holding
+from trninv.jobs.relocation import relocate
 from trninv.routing.question import ROUTED, SCAN
 from trninv.routing.questions import find
 
@@ -113,6 +114,29 @@ class HoldInput:
 class ReleaseInput:
     job: str = strawberry.field(description="Its name, or SYSTEM:ID of one that another system runs.")
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+
+
+@strawberry.input(description="A job that moves, as makeRoom planned it.")
+class MoveInput:
+    job: str = strawberry.field(description="Its name.")
+    to: list[Address] = strawberry.field(description="Where it goes: domains, servers or chips.")
+
+
+@strawberry.input(description="A plan of makeRoom, to be carried out.")
+class MoveJobsInput:
+    of: Address = strawberry.field(description="The plan's scope.")
+    moves: list[MoveInput] = strawberry.field(description="The plan's moves, in its order.")
+    revision: str = strawberry.field(description="The plan's: refused with STALE_PLAN where the fleet is not as then.")
+    client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
+
+
+@strawberry.type(description="What moveJobs did.")
+class MoveJobsPayload:
+    jobs: list[Any] = strawberry.field(
+        description="Those that moved, as they are now, the oldest first.",
+        graphql_type=list_of(object_type(holding.Job)),
+    )
+    client_mutation_id: str | None = strawberry.field(description=SAME_ID)
 
 
 @strawberry.type(description="What hold or release did.")
@@ -210,6 +234,15 @@ class Mutation:
     ) -> JobPayload:
         job = await _written(info, holding.release, input.job)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
+
+    @_change("Carry out a plan of makeRoom: all of its moves, or none.")
+    async def move_jobs(
+        self,
+        info: AppInfo,
+        input: Annotated[MoveJobsInput, strawberry.argument(description="The plan.")],  # noqa: A002 # Relay's name
+    ) -> MoveJobsPayload:
+        jobs = await _written(info, relocate, input.of, input.moves, input.revision)
+        return MoveJobsPayload(jobs=jobs, client_mutation_id=input.client_mutation_id)
 
     @_change("Let servers take no new jobs; what runs there goes on.")
     async def close_server(

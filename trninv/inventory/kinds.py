@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from sqlalchemy import FromClause, Integer, func, literal_column, select, union_all
+from sqlalchemy import FromClause, Integer, case, func, literal_column, select, union_all
 
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import COMPUTE, systems
@@ -119,6 +119,17 @@ def _bound(column: str) -> Sql:
     open_ = _binding.alias("open_binding")
     said = select(open_.c[column]).where(open_.c.server_id == _server.c.id, open_.c.until.is_(None))
     return said.correlate_except(open_).scalar_subquery()
+
+
+def _holder() -> Sql:
+    """The job that holds a chip, as it is released."""
+    held, job = _T["allocation"].alias("held_now"), _T["job"].alias("holder")
+    named = job.c.system + literal_column("':'") + job.c.external_id
+    name = case((job.c.system == literal_column("'trninv'"), job.c.external_id), else_=named)
+    said = select(name).join(held, held.c.job_id == job.c.id)
+    return (
+        said.where(held.c.chip_id == _chip.c.id, held.c.ended.is_(None)).correlate_except(held, job).scalar_subquery()
+    )
 
 
 def _links_of(table: FromClause) -> Many:
@@ -301,6 +312,7 @@ KINDS: Final[Mapping[str, Kind]] = {
                     "Number of its tray within the server, null where no document says.",
                     null=True,
                 ),
+                Field("job", Form.TEXT, _holder(), "The job that holds it: its name, or SYSTEM:ID.", null=True),
             ),
             (*_IN_SERVER, One("model", ("chip_model",), _chips.c.id, "Its model."), _LAST["chip"]),
             (

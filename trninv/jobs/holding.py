@@ -6,10 +6,11 @@ The database itself allows a chip one holder (a unique index over what has not e
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from itertools import islice
 from typing import Annotated, Any, Final
 
-from sqlalchemy import Connection, Select, and_, distinct, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, distinct, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from trninv.characters import SAYS, refused
@@ -232,27 +233,7 @@ def jobs(connection: Connection, scope: str | None, most: int, *, ended: bool = 
 
 def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
     """Jobs by their keys."""
-    job, allocation, chip, node = (_T[name] for name in ("job", "allocation", "chip", "node"))
-    ours = allocation.c.job_id == job.c.id
-    last = or_(allocation.c.ended.is_(None), allocation.c.ended == job.c.ended)
-    lost = and_(allocation.c.ended.is_(None), node.c.state.not_in(CARRYING))
-    query = (
-        select(
-            job,
-            _T["cluster"].c.slug,
-            func.count(chip.c.id).label("chips"),
-            func.count(distinct(chip.c.server_id)).label("servers"),
-            func.min(chip.c.server_id).label("first"),
-            func.count(node.c.id).filter(lost).label("wounded"),
-        )
-        .join(_T["cluster"], _T["cluster"].c.id == job.c.cluster_id)
-        .outerjoin(allocation, and_(ours, last))
-        .outerjoin(chip, chip.c.id == allocation.c.chip_id)
-        .outerjoin(node, node.c.id == chip.c.id)
-        .group_by(*job.c, _T["cluster"].c.slug)
-        .order_by(job.c.id)
-    )
-    rows = [row for part in batches(keys) for row in connection.execute(query.where(job.c.id.in_(part)))]
+    rows = [row for part in batches(keys) for row in connection.execute(_listing(), {"keys": part})]
     names = _server_names(connection, {row.first for row in rows if row.first})
     return [
         Job(
@@ -272,6 +253,32 @@ def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
         )
         for row in rows
     ]
+
+
+@cache  # building it takes longer than running it
+def _listing() -> Select[Any]:
+    """Jobs of some keys, with what they hold."""
+    job, allocation, chip, node = (_T[name] for name in ("job", "allocation", "chip", "node"))
+    ours = allocation.c.job_id == job.c.id
+    last = or_(allocation.c.ended.is_(None), allocation.c.ended == job.c.ended)
+    lost = and_(allocation.c.ended.is_(None), node.c.state.not_in(CARRYING))
+    return (
+        select(
+            job,
+            _T["cluster"].c.slug,
+            func.count(chip.c.id).label("chips"),
+            func.count(distinct(chip.c.server_id)).label("servers"),
+            func.min(chip.c.server_id).label("first"),
+            func.count(node.c.id).filter(lost).label("wounded"),
+        )
+        .join(_T["cluster"], _T["cluster"].c.id == job.c.cluster_id)
+        .outerjoin(allocation, and_(ours, last))
+        .outerjoin(chip, chip.c.id == allocation.c.chip_id)
+        .outerjoin(node, node.c.id == chip.c.id)
+        .where(job.c.id.in_(bindparam("keys", expanding=True)))
+        .group_by(*job.c, _T["cluster"].c.slug)
+        .order_by(job.c.id)
+    )
 
 
 def _one(connection: Connection, key: int) -> Job:

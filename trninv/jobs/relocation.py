@@ -1,6 +1,6 @@
 """Carry out a plan: jobs leave their chips for others, all of them or none."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection, insert, update
 from sqlalchemy.exc import IntegrityError
@@ -15,10 +15,20 @@ from trninv.jobs.revision import require
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trninv.jobs.questions.make_room import JobMove
+
+class Going(Protocol):
+    """A job that moves, and where to."""
+
+    @property
+    def job(self) -> str:
+        """As it is released."""
+
+    @property
+    def to(self) -> "Sequence[str]":
+        """Addresses of domains, servers or chips."""
 
 
-def relocate(connection: Connection, scope: str, moves: "Sequence[JobMove]", revision: str) -> list[Job]:
+def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revision: str) -> list[Job]:
     """Move jobs as planned.
 
     Parameters
@@ -33,17 +43,24 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[JobMove]", rev
     StalePlanError
         The fleet is not as it was planned for.
     ConflictError
-        A job is run by another system, which has to move it.
+        A job is run by another system, which has to move it; or the moves are no plan: one moves twice, to more or
+        fewer chips, or to another cluster.
 
     """
-    require(connection, resolve(connection, scope).cluster_id, revision)
+    cluster = resolve(connection, scope).cluster_id
+    require(connection, cluster, revision)
     allocation, time = TABLES["allocation"], now()
     keys = [_ours(connection, move.job) for move in moves]
+    had = {job.key: job for job in listed(connection, keys)}
+    if len(had) < len(keys):
+        raise ConflictError("a job moves twice, which no plan says: ask for a new plan")
     for part in batches(keys):
         held = allocation.c.job_id.in_(part), allocation.c.ended.is_(None)
         connection.execute(update(allocation).where(*held).values(ended=time))
     for key, move in zip(keys, moves, strict=True):
         chips = sorted(chips_at(connection, move.to, ()))
+        if len(chips) != had[key].chips or resolve(connection, move.to[0]).cluster_id != cluster:
+            raise ConflictError(f"job {move.job} keeps its {had[key].chips} chips, in its cluster: ask for a new plan")
         refuse_taken(connection, chips)
         first = next_id(connection, allocation)
         rows = [

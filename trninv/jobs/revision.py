@@ -5,6 +5,7 @@ from hashlib import sha256
 from sqlalchemy import Connection, select
 
 from trninv.errors import StalePlanError
+from trninv.inventory.past import among_lost
 from trninv.inventory.schema import TABLES, is_not_up
 
 _T = TABLES
@@ -15,6 +16,7 @@ def revision(connection: Connection, cluster: int) -> str:
     job, allocation, closing, server, domain, node, link = (
         _T[name] for name in ("job", "allocation", "closing", "server", "domain", "node", "link")
     )
+    here = node.c.cluster_id + 0 == cluster  # the few that are not up go first, not the cluster's millions
     live = job.c.ended.is_(None), job.c.cluster_id == cluster
     held = select(allocation.c.chip_id, allocation.c.job_id, allocation.c.role).join(
         job, job.c.id == allocation.c.job_id
@@ -27,11 +29,11 @@ def revision(connection: Connection, cluster: int) -> str:
         .where(closing.c.until.is_(None), domain.c.cluster_id == cluster)
         .order_by(closing.c.server_id),
         select(node.c.id, node.c.state, node.c.factor_ppm)
-        .where(is_not_up(node), node.c.cluster_id == cluster)
+        .where(is_not_up(node), among_lost(connection, node), here)
         .order_by(node.c.id),
         select(link.c.id, link.c.state, link.c.factor_ppm)
         .join(node, node.c.id == link.c.a_id)
-        .where(is_not_up(link), node.c.cluster_id == cluster)
+        .where(is_not_up(link), among_lost(connection, link), here)
         .order_by(link.c.id),
     )
     digest = sha256()

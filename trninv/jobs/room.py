@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -27,9 +28,8 @@ def largest(stock: Stock, legal: Legal) -> list[Largest]:
     if stock.model.torus is None:
         return _largest_set(stock, legal)
     order = _order(stock.model)
-    return [
-        Largest(prod(order[rank]), order[rank]) if rank < len(order) else Largest(0) for rank in _ranks(stock, order)
-    ]
+    of_rank = [*(Largest(prod(shape), shape) for shape in order), Largest(0)]
+    return [of_rank[rank] for rank in _ranks(stock, order)]
 
 
 def most_at_once(stock: Stock, legal: Legal) -> int:
@@ -52,6 +52,7 @@ def _ranks(stock: Stock, order: Sequence[Shape]) -> list[int]:
     return at
 
 
+@lru_cache(maxsize=64)
 def _order(model: Model) -> Sequence[Shape]:
     """Every shape of a torus, the best first."""
     torus = model.torus
@@ -96,8 +97,8 @@ def _together(stock: Stock, legal: Legal, size: int, free: Words) -> int:
     """Exact: a count; of any servers of a rack, how often that many of its free ones go into all."""
     model = stock.model
     if (any_of := legal.any_of.get(size)) is None:
-        fit = holding(free, words(legal.sets[size], model.chips))
-        return int(fit.sum())
+        every = words(legal.sets[size], model.chips)
+        return sum(int(((free & each) == each).all(axis=1).sum()) for each in every)
     servers = holding(free, words(model.whole_server, model.chips))
     return sum(int((servers[:, list(rack)].sum(axis=1) // any_of.servers).sum()) for rack in model.racks)
 

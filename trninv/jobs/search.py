@@ -63,13 +63,8 @@ class Search:
 
     def __init__(self, stock: Stock, legal: Legal, wanted: Sequence[int] | AnyOf) -> None:
         self.stock, self._legal = stock, legal
-        free, damaged = stock.free, sorted(stock.lost)
-        marked = np.zeros((len(free), 1), np.uint64)
-        marked[damaged, 0] = np.array(damaged, np.uint64) + 1
-        keys = np.hstack([free, marked])
-        _, self._first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        self._class = inverse.reshape(-1)
-        self._free = free[self._first]
+        self._first, self._class = stock.kinds
+        self._free = stock.free[self._first]
         self._any_of = wanted if isinstance(wanted, AnyOf) else None
         listed = list(self._racks()) if isinstance(wanted, AnyOf) else [(-1, mask) for mask in wanted]
         self._of = np.array([of for of, _ in listed], np.intp)
@@ -168,10 +163,13 @@ class Search:
         grade = np.array([grades.index((-each.all_gather, -each.bisection)) for each in self.limits], np.intp)
         parts = [grade == rank for rank in range(len(grades))] if policy is Policy.QUALITY else [grade >= 0]
         for part in parts:
-            of, at = np.nonzero(fit & part[None, :])
+            columns = np.flatnonzero(part)
+            of, at = np.nonzero(fit[:, columns])
             if not len(of) or k <= 0:
                 continue
-            harm, left = self._harm[of, at], self._left[of]
+            kinds, which = np.unique(of, return_inverse=True)
+            harm, left = self._harm(kinds, columns)[which, at], self._left[of]
+            at = columns[at]
             order = np.lexsort((at, self._first[of], grade[at], left, harm))[:k]
             pairs = [(harm[i], left[i], grade[at[i]], int(of[i]), int(at[i])) for i in order]
             rows = {kind: np.flatnonzero(self._class == kind)[:k].tolist() for *_, kind, _ in pairs}
@@ -192,14 +190,12 @@ class Search:
         free: NDArray[np.int64] = np.bitwise_count(self._free).sum(axis=1, dtype=np.int64)
         return free - size
 
-    @cached_property
-    def _harm(self) -> NDArray[np.float64]:
+    def _harm(self, kinds: NDArray[np.intp], wanted: NDArray[np.intp]) -> NDArray[np.float32]:
         """Kinds of free sets × wanted sets: chips of the legal sets, all sizes together, that it breaks up."""
         masks = [(mask, size) for size, masks in self._legal.sets.items() if size > 1 for mask in masks]
         sets: Words = words([mask for mask, _ in masks], self.stock.model.chips)
-        chips = np.array([size for _, size in masks], float)  # whole numbers, so that equal sums are equal
-        alive: NDArray[np.float64] = holding(self._free, sets) * chips
-        lost: NDArray[np.float64] = alive @ meeting(sets, self._sets).astype(float)
+        chips = np.array([size for _, size in masks], np.float32)  # whole numbers, so that equal sums are equal
+        lost: NDArray[np.float32] = (holding(self._free[kinds], sets) * chips) @ meeting(sets, self._sets[wanted])
         return lost
 
 

@@ -7,6 +7,7 @@ closed  chips of servers that take no jobs    free    usable, not held, not clos
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -15,12 +16,12 @@ from sqlalchemy import Connection, select
 
 from trninv.errors import LimitError
 from trninv.inventory.address import Place, chips_of, resolve
-from trninv.inventory.held import WORDS
+from trninv.inventory.past import among_lost
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.inventory.state import PPM
 from trninv.jobs.model import Model, model_of
 from trninv.routing.wiring import Reader
-from trninv.solvers.blocks import Words, words
+from trninv.solvers.blocks import Words, distinct, words
 
 _T: Final = TABLES
 Part = int | tuple[int, int]
@@ -78,6 +79,14 @@ class Stock:
     def free(self) -> Words:
         """Chips that the next job may have."""
         return self.usable & ~self.held & ~self.closed
+
+    @cached_property
+    def kinds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Domains that are alike: the first row of each kind, and the kind of each row; a damaged one is like none."""
+        marks = np.zeros((len(self.free), 1), np.uint64)
+        damaged = sorted(self.lost)
+        marks[damaged, 0] = np.array(damaged, np.uint64) + 1
+        return distinct(np.hstack([self.free, marks]))
 
     @cached_property
     def lost(self) -> Mapping[int, Lost]:
@@ -217,7 +226,7 @@ def cluster_of(connection: Connection, key: int) -> Any:  # a row
 def _read(connection: Connection, cluster: Any) -> Stock:  # of a row
     model = model_of(cluster.model)
     whole = np.tile(words([model.full], model.chips), (cluster.domains, 1))
-    held = _held(connection, cluster)[:, : whole.shape[1]]
+    held = _held(connection, cluster, whole.shape[1])
     closed = np.zeros_like(whole)
     for ordinal, server in _closed(connection, cluster.id):
         closed[ordinal] |= words([model.whole_server[server]], model.chips)[0]
@@ -225,13 +234,15 @@ def _read(connection: Connection, cluster: Any) -> Stock:  # of a row
     return _damaged(made, _damage(connection, cluster, model))
 
 
-def _held(connection: Connection, cluster: Any) -> Words:  # of a row
+def _held(connection: Connection, cluster: Any, width: int) -> Words:  # of a row
+    """By domain, in so many words."""
     table, first = _T["domain_held"], cluster.first_domain_id
-    query = select(table).where(table.c.id >= first, table.c.id < first + cluster.domains)
-    found = np.zeros((cluster.domains, WORDS), np.int64)
-    if rows := [tuple(row) for row in connection.execute(query)]:
-        listed = np.array(rows, np.int64)
-        found[listed[:, 0] - first] = listed[:, 1:]
+    columns = list(table.c)[: 1 + width]
+    query = select(*columns).where(table.c.id >= first, table.c.id < first + cluster.domains)
+    rows = connection.execute(query).all()
+    listed = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, len(columns))
+    found = np.zeros((cluster.domains, width), np.int64)
+    found[listed[:, 0] - first] = listed[:, 1:]
     return found.view(np.uint64)
 
 
@@ -249,11 +260,12 @@ def _closed(connection: Connection, cluster: int) -> list[tuple[int, int]]:
 
 
 def _damage(connection: Connection, cluster: Any, model: Model) -> Damage:  # of a row
-    node, link, first = _T["node"], _T["link"], cluster.first_domain_id
+    node, link = _T["node"], _T["link"]
     parts: list[tuple[tuple[int, ...], Any]] = [
-        ((row.id,), row) for row in connection.execute(select(node).where(is_not_up(node)))
+        ((row.id,), row)
+        for row in connection.execute(select(node).where(is_not_up(node), among_lost(connection, node)))
     ]
-    worn = select(link).where(is_not_up(link), link.c.domain_id >= first, link.c.domain_id < first + cluster.domains)
+    worn = select(link).where(is_not_up(link), among_lost(connection, link))  # by its index: _local sorts out the rest
     parts += [((row.a_id, row.b_id), row) for row in connection.execute(worn)]
     left = ((ids, (row.factor_ppm or PPM) if row.state in CARRYING else 0) for ids, row in parts)
     return _local(cluster, model, left)

@@ -6,6 +6,7 @@ from math import prod
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trninv.jobs.asked import Asked, asked
 from trninv.jobs.gangs import free_domains, gang
@@ -210,19 +211,18 @@ def _one(there: Stock, legal: Legal, wanted: Asked, least: Limits, k: int, polic
 def _enough(there: Stock, chips: int) -> Iterator[Step]:
     yield Step("is in the scope", len(there.ordinals))
     for what, sets in (("usable", there.usable), ("free", there.free)):
-        sizes = _sizes(sets)
-        yield Step(f"has {counted(chips, 'chip')} {what}", sum(size >= chips for size in sizes))
+        yield Step(f"has {counted(chips, 'chip')} {what}", int((_sizes(sets) >= chips).sum()))
 
 
-def _sizes(sets: Words) -> list[int]:
-    sizes: list[int] = np.bitwise_count(sets).sum(axis=1, dtype=np.int64).tolist()
+def _sizes(sets: Words) -> NDArray[np.int64]:
+    sizes: NDArray[np.int64] = np.bitwise_count(sets).sum(axis=1, dtype=np.int64)
     return sizes
 
 
 def _several(there: Stock, wanted: Asked, *, healthy: bool) -> _Result:
     """Whole domains."""
     whole = free_domains(there, healthy=healthy)
-    usable = sum(size == there.model.chips for size in _sizes(there.usable))
+    usable = int((_sizes(there.usable) == there.model.chips).sum())
     steps = (
         Step("is in the scope", len(there.ordinals)),
         Step("is usable as a whole", usable),

@@ -73,9 +73,9 @@ def free(
     model = there.model
     legal = reader.remembered(("legal", model.slug), lambda: legal_of(reader.connection, model))
     found = largest(there, legal)
-    top = max(range(len(found)), key=lambda row: (found[row].chips, -row), default=None)
-    best = None if top is None or not found[top].chips else found[top]
     sizes = np.array([each.chips for each in found], int)
+    top = int(sizes.argmax()) if sizes.any() else None
+    best = None if top is None else found[top]
     return FreeAnswer(
         of=of.strip(),
         chips=count(there.inside),
@@ -86,7 +86,7 @@ def free(
         largest=best.chips if best else 0,
         shape=written(best.shape) if best and best.shape else None,
         where=there.domain_at(top) if best and top is not None else None,
-        histogram=tuple(BlockSize(int(n), int((sizes == n).sum())) for n in sorted(set(sizes.tolist()), reverse=True)),
+        histogram=tuple(BlockSize(int(n), int((sizes == n).sum())) for n in np.unique(sizes)[::-1]),
         together=tuple(JobSize(size, jobs) for size, jobs in together(there, legal).items()),
         definition=_DEFINED,
         facts=evidence.cite(reader, sorted({model.of.server.slug, model.slug}), ["chip_sets", "server_sets"]),
