@@ -1,6 +1,7 @@
 """The fleet as it was, beside the fleet as it is: in the middle of a history, with as much that is not up."""
 
 import asyncio
+import logging
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -84,7 +85,7 @@ async def _heard(fleet: Fleet, listeners: int) -> float:
     async def watch(find: Callable[[Engine], Any], /) -> Any:
         return await asyncio.to_thread(find, engine)
 
-    news = News(watch, asyncio.to_thread, fleet.watched)
+    news = News(watch, asyncio.to_thread, fleet.watched, logging.getLogger(__name__))
 
     def newest() -> int:
         with reading(engine) as connection:

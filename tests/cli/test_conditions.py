@@ -40,6 +40,27 @@ def test_a_state_is_set_heeded_told_and_taken_back(run: Run, own: str) -> None:
     assert run("verify", database=own)[0] == 0
 
 
+def test_a_part_of_a_server_that_is_down_stays_down_and_it_is_said(run: Run, own: str) -> None:
+    server, chip = f"{U}/s1", f"{U}/s1/c5"
+    stays = f"{chip} stays down as long as its server is\n"
+    assert run("set", server, "down", "--why", "x", database=own)[1] == f"{server}: up → down\n"
+    assert run("set", chip, "up", "--why", "x", database=own)[1] == f"it is up already\n{stays}"
+    assert run("set", chip, "down", "--why", "x", database=own)[1] == f"{chip}: up → down\n"
+    assert run("set", chip, "up", "--why", "x", database=own)[1] == f"{chip}: down → up\n{stays}"
+    assert run("set", server, chip, "up", "--why", "x", database=own)[1] == f"{server}: down → up\n"
+
+
+def test_show_says_when_it_names_not_all_that_is_not_up(run: Run, own: str) -> None:
+    chips = [f"{U}/s{server}/c{chip}" for server in (0, 1) for chip in range(16)]
+    others = " and others: trninv report not-up lists all\n"
+    run("set", *chips[:20], "down", "--why", "x", database=own)
+    assert f"{chips[19]} (down)\n" in run("show", U, database=own)[1]
+    run("set", chips[20], "down", "--why", "x", database=own)
+    assert f"{chips[19]} (down){others}" in run("show", U, database=own)[1]
+    found = json.loads(run("show", U, "--format", "json", database=own)[1])
+    assert (len(found["notUp"]), found["hasMoreNotUp"]) == (20, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
@@ -53,6 +74,7 @@ def test_a_state_is_set_heeded_told_and_taken_back(run: Run, own: str) -> None:
         (["events", "--last", "0"], 2, "ask for 1 to"),
         (["events", "--last", "9" * 30], 2, "ask for 1 to"),
         (["events", "?"], 2, "is not an address"),
+        (["events", "--since", "40"], 2, "'40': write a time with its zone, such as 2026-11-22T02:00:00Z\n"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--derate", f"{U}/s0/c0"], 2, "ADDRESS=FACTOR"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "--link-disjoint", "--by", "time"], 2, "by hops"),
         (["path", f"{U}/s0/c0", f"{U}/s0/c0", "--node-disjoint"], 2, "separate places"),

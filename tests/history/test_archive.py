@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from sqlalchemy import Engine, func, select, text
+from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 import trninv
@@ -19,8 +19,9 @@ from conftest import BACKENDS, Databases, Run
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import BusyError, FileError, MomentError, NotReachableError
+from trninv.history.archive import removing
 from trninv.history.archive.removing import Removed, remove
-from trninv.history.archive.store import MANIFEST, opened, read
+from trninv.history.archive.store import MANIFEST, Store, opened, read
 from trninv.history.archive.writing import archive
 from trninv.inventory import chain, stamp
 from trninv.inventory.database import connect, reading, writing
@@ -166,7 +167,7 @@ def test_whenever_a_run_ends_the_next_one_leaves_what_one_run_would_have(
             else:
                 break
         archived(small, directory, at(2, 0))
-        assert _tree(directory) == wanted, step
+        assert {name: content for name, content in _tree(directory).items() if ".unlisted-" not in name} == wanted, step
     assert step > 25
 
 
@@ -184,13 +185,54 @@ def test_kill_9_loses_nothing_and_doubles_nothing(small: Engine, tmp_path: Path)
     assert list(read(tmp_path / "killed").faults()) == []
 
 
-def test_what_has_no_line_in_the_manifest_goes(small: Engine, tmp_path: Path) -> None:
+def test_what_has_no_line_in_the_manifest_is_set_aside(small: Engine, tmp_path: Path) -> None:
     """A run that was killed before its line, and after which more events came, left a file of fewer."""
     archived(small, tmp_path)
     before, day = _tree(tmp_path), tmp_path / "events/day=2026-01-01"
-    for name in ("part-000000000001-000000000001.parquet", ".part-000000000001-000000000001.parquet.7"):
-        (day / name).write_bytes(b"half")
-    archived(small, tmp_path)
+    name = "part-000000000001-000000000001.parquet"
+    for content in (b"half", b"half", b"more"):
+        for each in (name, f".{name}.7"):
+            (day / each).write_bytes(content)
+        archived(small, tmp_path)
+    aside = _unlisted(tmp_path)
+    assert sorted(aside.values()) == [b"half", b"more"]
+    assert all(each.startswith(f"events/day=2026-01-01/{name}.unlisted-") for each in aside)
+    assert _tree(tmp_path) == before | aside
+
+
+def _unlisted(directory: Path) -> dict[str, bytes]:
+    return {name: content for name, content in _tree(directory).items() if ".parquet.unlisted-" in name}
+
+
+def test_a_manifest_that_is_lost_costs_no_file(small: Engine, tmp_path: Path) -> None:
+    """After --delete the files are the only copy of the events."""
+    with opened(tmp_path) as store:
+        archive(small, store, at(3, 0))
+        earlier = (tmp_path / MANIFEST).read_bytes()
+    _remove(small, tmp_path)
+    before, (line, *_) = _tree(tmp_path), earlier.splitlines(keepends=True)
+    (tmp_path / MANIFEST).unlink()
+    with pytest.raises(FileError, match=r"has files and no manifest\.ndjson: restore it from a copy"):
+        archived(small, tmp_path)
+    for older in (b"", line, earlier, line[:-1]):
+        (tmp_path / MANIFEST).write_bytes(older)
+        with pytest.raises(FileError, match=r"manifest\.ndjson lacks events up to 6, which the database no longer has"):
+            archived(small, tmp_path)
+        assert _tree(tmp_path) == before | {MANIFEST: older}
+    moved = tmp_path.with_name("moved")
+    tmp_path.rename(moved)
+    archived(small, moved)
+    kept = {name.partition(".unlisted")[0]: content for name, content in _tree(moved).items() if name != MANIFEST}
+    assert {name: kept[name] for name in before if name.startswith("events/")} == {
+        name: content for name, content in before.items() if name.startswith("events/")
+    }
+
+
+def test_a_last_line_without_its_end_of_line_is_one(small: Engine, tmp_path: Path) -> None:
+    _remove(small, tmp_path)
+    before = _tree(tmp_path)
+    (tmp_path / MANIFEST).write_bytes(before[MANIFEST][:-1])
+    assert archived(small, tmp_path).rows == {}
     assert _tree(tmp_path) == before
 
 
@@ -216,7 +258,7 @@ def test_a_file_that_changed_went_or_came_is_told(small: Engine, tmp_path: Path,
     told = [fault.rpartition("parquet ")[2] for fault in json.loads(out)["faults"]]
     assert (status, told) == (
         1,
-        ["is not as it was written", "is gone", "is not in the manifest: another run ends or removes it"],
+        ["is not as it was written", "is gone", "is not in the manifest: another run sets it aside"],
     )
     with opened(tmp_path) as store, pytest.raises(FileError, match="is not as it was written: nothing was removed"):
         remove(small, store, "tester")
@@ -308,6 +350,28 @@ def test_an_archive_that_has_other_events_than_were_sealed_removes_nothing(lived
     assert len(_numbers(lived)) == 7
 
 
+def test_of_two_that_remove_at_once_the_later_one_removes_nothing(
+    lived: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Into two directories, since one has a lock; the other's run comes between the look and the lock."""
+    with opened(tmp_path / "late") as store:
+        archive(lived, store, at(6, 0))
+        compared = removing._archived  # the moment between both
+
+        def overtaken(connection: Connection, store: Store) -> tuple[int, str]:
+            found = compared(connection, store)
+            monkeypatch.setattr(removing, "_archived", compared)
+            _remove(lived, tmp_path / "early")
+            return found
+
+        monkeypatch.setattr(removing, "_archived", overtaken)
+        with pytest.raises(BusyError, match="run this one again"):
+            remove(lived, store, "tester")
+        assert remove(lived, store, "tester") == Removed(0)
+    with reading(lived) as connection:
+        assert chain.check(connection).broken is None
+
+
 def test_a_beginning_that_was_edited_is_noticed(lived: Engine, tmp_path: Path) -> None:
     _remove(lived, tmp_path)
     with lived.begin() as connection:
@@ -346,7 +410,7 @@ def test_the_command_says_what_it_did(small: Engine, tmp_path: Path, run: Run) -
     assert "history: 1 event after 6, which an archive has, sealed up to 7 by " in run("verify", database=url)[1]
     _, out, _ = run("archive", str(tmp_path), "--before", at(6, 0), "--delete", database=url)
     assert out.splitlines() == [
-        "nothing new before 2026-01-06",
+        "nothing new before 2026-01-06: a day is archived once it has ended, in UTC",
         "removed nothing: events go up to a seal before which all are archived",
     ]
     assert run("archive", str(tmp_path), "--before", "2999-01-01T00:00:00Z", database=url)[0] == 2

@@ -5,21 +5,28 @@ import os
 import re
 import shutil
 import subprocess
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from sqlalchemy import text
 from tabulate import tabulate
 
-from archives import at, live, run
+from archives import KNOWN, at, happen, live, run, state
 from bench.generated import generate
 from conftest import Databases
 from examples import ROOT
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
 from trninv.errors import FileError, MomentError
 from trninv.history.archive.availability import BY, COLUMNS, main, query
 from trninv.history.archive.engines import in_duckdb
-from trninv.inventory.database import connect
+from trninv.history.availability import sums
+from trninv.inventory import stamp
+from trninv.inventory.address import resolve
+from trninv.inventory.database import connect, reading, writing
 
 PAGE = ROOT / "docs/history.md"
 HOUR = 3_600_000
@@ -72,8 +79,48 @@ def test_what_never_had_an_event_is_in_the_state_it_was_in(written: Path, tmp_pa
     assert (chip["lost_ms"], chip["failures"]) == (chip["observed_ms"], 1)
 
 
+def test_where_a_clock_went_back_it_is_what_the_database_says(databases: Databases, tmp_path: Path) -> None:
+    """For hours, within a part's changes and between those of others, and once within a file of many events."""
+    with connect(databases.migrated("sqlite")) as engine:
+        with writing(engine) as connection:
+            stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
+            connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
+        for day, hour, what in (
+            *((1, 8, state("down", 1)), (1, 20, state("up", 1)), (1, 12, state("down", 2)), (2, 9, state("down", 3))),
+            *((2, 3, state("down", 1)), (2, 1, state("up", 2)), (3, 9, state("up", 1)), (4, 7, state("up", 3))),
+            *((3, 5, state("down", 4)), (4, 1, state("down", 1)), (5, 1, state("up", 4)), (4, 12, state("up", 1))),
+        ):
+            happen(engine, at(day, hour), what)
+        run(engine, tmp_path)
+        with reading(engine) as connection:
+            since, until = (datetime.fromisoformat(each) for each in (KNOWN, at(6, 0)))
+            place = resolve(connection, "trn1.32xlarge")
+            (chips,) = (each for each in sums(connection, place, 0, since, until) if each.kind == "chip")
+    wanted = (chips.parts, chips.spent["down"] // 1_000, chips.failures)
+    for more in ((), ("--until", "2999-01-01T00:00:00Z")):
+        found = _found(tmp_path, *more)["chip", "chip"]
+        assert (found["parts"], found["lost_ms"], found["failures"]) == wanted
+        assert found["observed_ms"] == chips.parts * 114 * HOUR
+
+
+def test_a_clock_that_went_back_counts_however_many_events_later(written: Path, tmp_path: Path) -> None:
+    """Number 1 and number 70,000 are not compared in one go."""
+    shutil.copytree(written / "parts", tmp_path / "parts")
+    (tmp_path / "events/day=2026-01-05").mkdir(parents=True)
+    named = "(id, kind, part_id, before, state, time)"
+    rows = "(1, 'chip', 1, 'up', 'down', TIMESTAMP '2026-01-05 06:00'), "
+    rows += "(70000, 'nic', 2, 'up', 'down', TIMESTAMP '2026-01-05 03:00')"
+    file = tmp_path / "events/day=2026-01-05/part-1.parquet"
+    duckdb.execute(f"COPY (SELECT * FROM (VALUES {rows}) AS event {named}) TO '{file}'")
+    found = _found(tmp_path, "--by", "cluster")
+    assert [found[kind, "trn1.2xlarge"]["lost_ms"] for kind in ("chip", "nic")] == [21 * HOUR, 21 * HOUR]
+
+
 def test_bad_requests_are_refused(written: Path, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="has no archive"):
+        query(tmp_path)
+    (tmp_path / "manifest.ndjson").touch()
+    with pytest.raises(FileError, match="has no day yet: a day is archived once it has ended"):
         query(tmp_path)
     for time in ("2026-01-01T00:00:00", "noon"):
         with pytest.raises(MomentError, match="with its zone"):

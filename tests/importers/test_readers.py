@@ -199,14 +199,14 @@ def test_slurm_states(states: list[str], ours: str, old: bool) -> None:
 
 def test_slurm_as_text() -> None:
     lines = (
-        "NodeName=h0 Arch=x86_64 CPUTot=192 Gres=neuron:trainium2:16 State=IDLE+DRAIN ThreadsPerCore=2 "
+        "NodeName=h0 Arch=x86_64 CPUTot=192 Gres=neuron:trn2-ultra:16 State=IDLE+DRAIN ThreadsPerCore=2 "
         "InstanceId=i-0a Reason=bad HBM of c5 [root@2026-11-01T00:00:00]\n"
         "NodeName=h1 Gres=(null) State=ALLOCATED InstanceId=(null)"
     )
     first, second = read("slurm", lines)
     assert isinstance(first, Server)
     assert isinstance(second, Server)
-    assert (first.host, first.instance, first.state) == ("h0", "i-0a", "maintenance")
+    assert (first.host, first.instance, first.state, first.chip_count) == ("h0", "i-0a", "maintenance", 16)
     assert first.reason == "bad HBM of c5 [root@2026-11-01T00:00:00]"
     assert (second.host, second.instance, second.state, second.chip_count) == ("h1", None, "up", None)
 

@@ -141,6 +141,39 @@ def test_what_is_not_said_of_chips_is_not_guessed(engine: Engine) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("detail", "chips"),
+    [
+        ("neuron:trn2-ultra:2(IDX:3-4)", [3, 4]),
+        ("neuron:trn2.48xlarge:1(IDX:7)", [7]),
+        ("gpu:a100:2(IDX:0-1),gres/neuron:2(IDX:5,9)", [5, 9]),
+        ("neuron:a:2(IDX:0,2),craynetwork:1,neuron:b:1(IDX:15)", [0, 2, 15]),
+        ("neuron:a:4(IDX:0-3),neuron:trn2-ultra(CNT:12)", range(16)),
+        ("neuron:trn2-ultra:16", range(16)),
+        ("neuron:a:0(IDX:N/A),gpu:1", []),
+    ],
+)
+def test_all_that_a_host_gives_of_every_type_is_held(engine: Engine, detail: str, chips: Sequence[int]) -> None:
+    with writing(engine) as connection:
+        told(connection, {"jobs": [slurm(1, HOSTS[0], detail)]})
+        assert sorted(held(connection).get("job1", [])) == sorted(f"s0/c{chip}" for chip in chips)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("neuron", "neuron:trn2-ultra", "neuron:a:b:4(IDX:0-3)", "neuron:4(IDX:0-3", "neuron:4(IDX:0-x)"),
+        *("neuron:4(IDX:3-0)", "neuron:4(SOCK:1)", "neuron(CNT:many)", "neuron:a:12345"),
+    ],
+)
+def test_what_is_not_read_of_an_entry_is_a_fault(entry: str) -> None:
+    listing = json.dumps({"jobs": [slurm(8, "h[0-1]", "gpu:1", f"gpu:1,{entry}")]}).encode()
+    with pytest.raises(FileError) as refused:
+        read_jobs("slurm", [File("jobs.json", io.BytesIO(listing))])
+    (fault,) = refused.value.faults
+    assert fault.startswith(f"jobs.json:1.jobs[0].gres_detail[1]: '{entry}' does not say which chips")
+
+
 def test_hosts_are_those_that_are_bound(engine: Engine) -> None:
     with writing(engine) as connection:
         put(connection, [pin(connection, f"{ULTRA}/s3", "ip-10-0-0-7.ec2.internal")], who="me")
@@ -154,6 +187,37 @@ def test_hosts_are_those_that_are_bound(engine: Engine) -> None:
         ] + [f"jobs.json:1.jobs[2]: job job3: {HOSTS[0]} has no chip 77"]
         assert counts(told(connection, listing, keep_going=True)) == (1, 0, 0, 0)
         assert held(connection) == {"job1": ["s3/c3"]}
+
+
+def test_a_name_of_the_template_is_no_slot_that_another_host_is_bound_to(engine: Engine) -> None:
+    with writing(engine) as connection:
+        put(connection, [pin(connection, f"{ULTRA}/s0", "elsewhere")], who="me")
+        put(connection, [pin(connection, f"{ULTRA}/s1", "i-0123456789abcdef0")], who="me")
+        chip = "neuron:1(IDX:0)"
+        for name in (HOSTS[0], "u-trn2x64-d00-s2", "u-trn2x64-d0-s02"):
+            with pytest.raises(FileError) as refused:
+                told(connection, {"jobs": [slurm(1, name, chip)]})
+            assert f"job job1 is on {name}, which stands in no slot" in refused.value.faults[0]
+        assert counts(told(connection, {"jobs": [slurm(1, HOSTS[1], chip), slurm(2, HOSTS[2], chip)]})) == (2, 0, 0, 0)
+
+
+def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
+    """A listing comes late: the one before a job's own ended, by what was known, after the job had begun."""
+    listing = {"jobs": [slurm(1, HOSTS[0], "neuron:2(IDX:0-1)")]}
+    with writing(engine) as connection:
+        holding.hold(connection, "mine", [f"{ULTRA}/s0/c0"], who="me")
+        holding.release(connection, "mine")
+        found = told(connection, listing)
+        assert (found.held, found.later) == (1, 1)
+        query = "SELECT chip_id, began, ended FROM allocation ORDER BY chip_id, id"
+        before, after, other = connection.execute(text(query)).all()
+        assert after.began == before.ended
+        assert other.began == holding.jobs(connection, None, 10)[-1].began == "2026-09-21T14:13:20+00:00"
+        told(connection, {"jobs": []}, allow_empty=True)
+        again = told(connection, {"jobs": [slurm(2, HOSTS[0], "neuron:3(IDX:0-2)", start_time=1_790_000_900)]})
+        assert again.later == 1
+        twice = "SELECT count(*) FROM allocation AS a JOIN allocation AS b USING (chip_id) WHERE a.id < b.id"
+        assert connection.scalar(text(f"{twice} AND b.began < a.ended")) == 0
 
 
 def test_claims_name_devices(engine: Engine) -> None:

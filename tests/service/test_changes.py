@@ -2,28 +2,38 @@
 
 import asyncio
 import json
+import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hearing import Hearing, change, served
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from archives import at, happen
 from conftest import Databases
 from serving import serving
-from trninv.inventory import access
+from trninv.history.archive.removing import remove
+from trninv.history.archive.store import opened
+from trninv.history.archive.writing import archive
+from trninv.inventory import access, chain
 from trninv.inventory.database import connect, writing
 from trninv.inventory.revision import Revision
-from trninv.service import news
-from trninv.service.news import News
+from trninv.service import changes, news
+from trninv.service.news import Change, News
 
 if TYPE_CHECKING:
     import subprocess
 
 U = "u-trn2x64/d0"
+_QUIET = logging.getLogger("quiet")
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -186,7 +196,7 @@ def test_one_look_at_the_database_serves_all_who_listen(
         return heard, looks[0]
 
     async def run() -> None:
-        told = News(watch, read, Revision(engine))
+        told = News(watch, read, Revision(engine), _QUIET)
         listeners = [asyncio.create_task(listen(told)) for _ in range(50)]
         await asyncio.to_thread(_until, lambda: looks[0] >= 3)
         for address in (f"{U}/s0/c0", f"{U}/s0/c1"):
@@ -201,6 +211,107 @@ def test_one_look_at_the_database_serves_all_who_listen(
         assert looks[0] <= ended + 1, "nobody listens, nobody looks"
 
     asyncio.run(run())
+
+
+class _Noted:
+    """A log that only counts."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def exception(self, _event: str, /) -> None:
+        self.count += 1
+
+
+def test_a_look_that_fails_as_none_should_is_noted_and_not_the_last(
+    lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(news, "SECONDS", 0.01)
+    _, engine = lite_copy
+    log, looks = _Noted(), [0]
+
+    async def watch(find: Callable[[Engine], Any], /) -> Any:
+        looks[0] += 1
+        if looks[0] < 4:
+            raise PoolTimeoutError
+        return await asyncio.to_thread(find, engine)
+
+    async def run() -> None:
+        told = News(watch, asyncio.to_thread, Revision(engine), log)
+        change(engine, f"{U}/s0/c0")
+        told.begin(0)
+        assert [each.number for each in await told.after(0, 20)] == [1]
+        told.leave()
+
+    asyncio.run(run())
+    assert log.count == 1
+
+
+def _told(told: News, tell: Callable[[Change], bytes]) -> AsyncIterator[bytes]:
+    """What a listener is told who begins with the first event, without HTTP."""
+    shared = SimpleNamespace(news=told, settings=SimpleNamespace(heartbeat=60.0))
+    request: Any = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(shared=shared)))
+    return changes._told(request, 0, None, tell)
+
+
+def _news(engine: Engine) -> News:
+    async def watch(find: Callable[[Engine], Any], /) -> Any:
+        return await asyncio.to_thread(find, engine)
+
+    return News(watch, asyncio.to_thread, Revision(engine), _QUIET)
+
+
+def _down(engine: Engine, most: int) -> None:
+    with writing(engine) as connection:
+        connection.execute(text("UPDATE node SET state = 'down' WHERE id <= :most"), {"most": most})
+        chain.seal(connection)
+
+
+def test_who_hears_much_at_once_lets_others_hear_between(lite_copy: tuple[str, Engine]) -> None:
+    """One change of 100 parts: each is told once, and nobody keeps the loop for all of them."""
+    _, engine = lite_copy
+    _down(engine, 100)
+    order: list[tuple[str, int]] = []
+
+    async def listen(told: News, name: str) -> None:
+        def tell(each: Change) -> bytes:
+            order.append((name, each.number))
+            return each.frame
+
+        told.begin(100)
+        heard = b""
+        async for some in _told(told, tell):
+            heard += some
+            if heard.count(b"\ndata: ") == 100:
+                break
+        told.leave()
+
+    async def run() -> None:
+        told = _news(engine)
+        await asyncio.gather(*(listen(told, name) for name in "ab"))
+
+    asyncio.run(run())
+    assert [[number for name, number in order if name == each] for each in "ab"] == [list(range(1, 101))] * 2
+    runs = [len(list(group)) for _, group in groupby(order, key=itemgetter(0))]
+    assert max(runs) <= 64
+
+
+def test_events_that_are_archived_before_they_are_told_are_no_silent_gap(
+    lite_copy: tuple[str, Engine], tmp_path: Path
+) -> None:
+    _, engine = lite_copy
+    happen(engine, at(1, 8), "UPDATE node SET state = 'down' WHERE id <= 3")
+    change(engine, f"{U}/s0/c5")
+
+    async def run() -> list[bytes]:
+        told = _news(engine)
+        told.begin(4)
+        with opened(tmp_path) as store:
+            archive(engine, store)
+            assert remove(engine, store, "me").upto == 3
+        return [some async for some in _told(told, lambda each: each.frame) if not some.startswith(b"retry")]
+
+    assert asyncio.run(asyncio.wait_for(run(), 20)) == [b": events before 4 are not kept any more\n\n"]
 
 
 @pytest.mark.slow
@@ -242,6 +353,17 @@ def test_a_subscription_tells_what_its_document_selects(lite_copy: tuple[str, En
     event = {"event": 2, "address": f"{U}/s0/c0", "after": "DOWN", "factor": None, "lastly": "so it goes"}
     assert heard == {"data": {"changes": event | {"takenAlong": False}}, "id": "2", "named": "next"}
     assert (again["id"], again["data"]["changes"]["after"]) == ("4", "UP")
+
+
+def test_a_subscription_loses_nothing_of_a_change_of_many_parts(lite_copy: tuple[str, Engine]) -> None:
+    """More than it remembers for all who send the same document."""
+    url, engine = lite_copy
+    _down(engine, 100)
+    with served(url) as service:
+        both = [_subscribing(service, "subscription { changes { event } }", last_event_id="0") for _ in "ab"]
+        for hearing in both:
+            with hearing:
+                assert [each["data"]["changes"]["event"] for each in hearing.events(100)] == list(range(1, 101))
 
 
 @pytest.mark.parametrize(

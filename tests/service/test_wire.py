@@ -24,7 +24,7 @@ from trninv.inventory import access
 from trninv.inventory.database import connect, writing
 from trninv.routing.fleet import Fleet
 from trninv.service.app import app
-from trninv.service.wire import GRAPHQL
+from trninv.service.wire import EVENTS, GRAPHQL
 from trninv.settings import Settings
 
 Serve = Callable[..., AbstractContextManager[TestClient]]
@@ -92,6 +92,35 @@ def test_media_types(client: TestClient) -> None:
     utf8 = {"Content-Type": "application/json; charset=utf-8"}
     assert client.post("/graphql", content=json.dumps(ASK), headers=utf8).status_code == 200
     assert client.put("/graphql", json=ASK).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (f"{GRAPHQL};q=0, application/json", "application/json"),
+        (f"application/json;q=0.9, {GRAPHQL.upper()};q=0.5", "application/json"),
+        (f"application/json, {GRAPHQL}; charset=utf-8", GRAPHQL),
+        ("application/json;q=0, text/*", None),
+        ("application/*;q=0.1", "application/json"),
+        (f"{EVENTS};q=0, application/json", "application/json"),
+        (f"{GRAPHQL}, application/json, {EVENTS}, multipart/mixed", GRAPHQL),  # as urql asks for everything
+        (f"{EVENTS}x, application/json", "application/json"),
+        (f"*/*, {EVENTS};q=0.5", "application/json"),
+        ("application/json;q=much, application/xml", None),
+        ("", "application/json"),
+    ],
+)
+def test_of_media_the_client_gets_what_it_likes_best(client: TestClient, accept: str, kind: str | None) -> None:
+    answer = post(client, ASK, accept)
+    assert answer.status_code == (200 if kind else 406)
+    assert kind is None or answer.headers["content-type"].startswith(kind)
+
+
+@pytest.mark.parametrize(
+    "accept", [EVENTS, f"{EVENTS.upper()}; charset=utf-8", f"{EVENTS}, application/json", f"{EVENTS}, */*;q=0.1"]
+)
+def test_who_likes_a_stream_best_asks_for_one(client: TestClient, accept: str) -> None:
+    assert "is for subscriptions" in post(client, ASK, accept).json()["errors"][0]["message"]
 
 
 def test_get_reads_with_variables_and_does_not_write(client: TestClient) -> None:

@@ -53,7 +53,7 @@ def _tell(made: Archived, gone: Removed | None, *, delete: bool) -> None:
     for name, number in made.rows.items():
         click.echo(f"{name}: {counted(number, 'row')}")
     if not made.rows:
-        click.echo(f"nothing new before {made.before}")
+        click.echo(f"nothing new before {made.before}: a day is archived once it has ended, in UTC")
     if gone and gone.events:
         click.echo(f"removed {counted(gone.events, 'event')} up to {gone.upto}: history is known since {gone.since}")
     elif delete:

@@ -200,6 +200,9 @@ def _tell(found: JobsImported, *, dry_run: bool) -> None:
         click.echo(f"hold no chips by the listing: {counted(found.without, 'job')}")
     if found.whole:
         click.echo(f"held as whole servers, since their chips are not named: {counted(found.whole, 'job')}")
+    if found.later:
+        says = "hold chips since others gave them back, which is later than they began"
+        click.echo(f"{says}: {counted(found.later, 'job')}")
 
 
 def _time(given: str | None) -> datetime | None:

@@ -41,6 +41,7 @@ def show(database: str, address: str, at: str | None, style: str) -> None:
         "parts": found.parts,
         "links": found.links,
         "notUp": found.not_up,
+        "hasMoreNotUp": found.has_more_not_up,
         "facts": [_fact(fact) for fact in found.facts],
     }
     put(style, shown, lambda: _print(found))
@@ -183,7 +184,8 @@ def _print(found: Description) -> None:
     if found.parts:
         click.echo(f"\nparts: {', '.join(_spans(found.parts))}")
     if found.not_up:
-        click.echo(f"\nnot up: {', '.join(found.not_up)}")
+        more = " and others: trninv report not-up lists all" if found.has_more_not_up else ""
+        click.echo(f"\nnot up: {', '.join(found.not_up)}{more}")
     if found.links:
         click.echo()
         rows(

@@ -65,7 +65,7 @@ def moment(connection: Connection, given: Time) -> Moment:
     """
     if isinstance(given, int) or (isinstance(given, str) and _NUMBER.fullmatch(given.strip())):
         return _numbered(connection, int(given))
-    time = instant(given)
+    time = instant(given, ", or the number of an event")
     found = Moment(last_by(connection, time), time)
     for slug, since, event in _known(connection):
         if _text(time) < since or found.event < event:
@@ -75,8 +75,8 @@ def moment(connection: Connection, given: Time) -> Moment:
     return found
 
 
-def instant(given: str | datetime) -> datetime:
-    """A time in UTC; a leap second is the one after it.
+def instant(given: str | datetime, otherwise: str = "") -> datetime:
+    """A time in UTC; a leap second is the one after it. Otherwise: what else could be written, for the refusal.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def instant(given: str | datetime) -> datetime:
             raise MomentError(f"{said}: a time needs its zone, such as {said}Z or {said}-08:00")
         time = time.astimezone(UTC) + timedelta(seconds=leap)
     except (ValueError, OverflowError):
-        says = "write a time with its zone, such as 2026-11-22T02:00:00Z, or the number of an event"
+        says = f"write a time with its zone, such as 2026-11-22T02:00:00Z{otherwise}"
         raise MomentError(f"{str(given)[:60]!r}: {says}") from None
     if time > datetime.now(UTC):
         raise MomentError(f"{given!s:.60} is yet to come: nothing is known of it")

@@ -14,7 +14,7 @@ _AS_VALUES = b"{", b"---", b"%YAML", b"nodes:", b"meta:"
 """How JSON and YAML begin."""
 _DOWN = {"DOWN", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND", "POWERED_DOWN", "POWER_DOWN"}
 _OUT = {"DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE"}
-_CHIPS = re.compile(r"\bneuron(?::[a-z0-9_]+)?:(\d{1,4})\b")
+_CHIPS = re.compile(r"\bneuron(?::[^:,()]+)?:(\d{1,4})\b")
 _FIELD = re.compile(
     r"(?:^|\s)(NodeName|State|Gres|InstanceId|InstanceType|Reason|Comment)=(.*?)(?=\s+[A-Z][A-Za-z]+=|$)"
 )

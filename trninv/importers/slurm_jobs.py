@@ -12,10 +12,12 @@ from trninv.errors import UsageError
 from trninv.hostlist import expanded
 from trninv.importers.held import Held, Part, at, called
 from trninv.importers.reading import Source
-from trninv.importers.value import Value
+from trninv.importers.value import Value, shown
 
 _HOLDS: Final = {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED"}
-_NEURON = re.compile(r"(?:^|,|/)neuron(?::[A-Za-z_]\w*)?(?::(\d{1,4}))?(?:\(([^)]*)\))?")
+_COMMA = re.compile(r",(?![^(]*\))")
+"""One that is not in brackets."""
+_COUNT = re.compile(r"\d{1,4}", re.ASCII)
 _INDEX = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?", re.ASCII)
 _LAST = 2**33
 """A second of Unix that is far ahead: past the year 2200."""
@@ -64,27 +66,50 @@ def _job(job: Value) -> Iterator[Held]:
 
 def _parts(details: Value, hosts: list[str]) -> Iterator[Part]:
     """What it holds of each host: in ``gres_detail`` they come in the order of the nodes."""
-    given = details.of if isinstance(details.of, list) else []
-    for at_, host in enumerate(hosts):
-        text = given[at_] if at_ < len(given) and isinstance(given[at_], str) else ""
-        found = _NEURON.search(text)
-        if not found:
-            yield Part(host, count=0 if text else None)
+    given = details.of if details.of is not None and details.is_a(list, "a list") else []
+    for number, host in enumerate(hosts):
+        detail = Value(given[number] if number < len(given) else None, details.faults, details, number)
+        text = detail.as_text()
+        yield Part(host) if text is None else _part(host, detail, text)
+
+
+def _part(host: str, detail: Value, text: str) -> Part:
+    """All that it holds of a host; where not every type says which chips, only how many."""
+    chips, count, is_named = set[int](), 0, True
+    for entry in _COMMA.split(text):
+        name, _, amount = entry.removeprefix("gres/").partition("(")
+        if name.partition(":")[0] != "neuron":
             continue
-        count, chips = found[1], None
-        for each in (found[2] or "").split(" "):
-            kind, _, said = each.partition(":")
-            if kind == "IDX":
-                chips = _indices(said)
-            elif kind == "CNT":
-                count = said
-        yield Part(host, chips, int(count) if count and count.isdecimal() else None)
+        found = _amount(name.split(":")[1:], amount)
+        if found is None:
+            detail.fault(f"{shown(entry)} does not say which chips, or how many: neuron:4(IDX:0-3) or neuron(CNT:4)")
+        elif isinstance(found, int):
+            count, is_named = count + found, False
+        else:
+            chips |= found
+    return Part(host, tuple(sorted(chips))) if chips and is_named else Part(host, count=count + len(chips))
 
 
-def _indices(text: str) -> tuple[int, ...] | None:
-    found: list[int] = []
-    for each in text.split(","):
-        if not (match := _INDEX.fullmatch(each)):
+def _amount(words: list[str], amount: str) -> set[int] | int | None:
+    """Which chips an entry names, else how many; None if it has anything else."""
+    count = words.pop() if words and _COUNT.fullmatch(words[-1]) else None
+    if len(words) > 1 or (amount and not amount.endswith(")")):
+        return None
+    for each in amount.removesuffix(")").split():
+        kind, _, said = each.partition(":")
+        if kind == "IDX":
+            return _indices(said)
+        if kind != "CNT":
             return None
-        found += range(int(match[1]), int(match[2] or match[1]) + 1)
-    return tuple(found)
+        count = said
+    return int(count) if count and _COUNT.fullmatch(count) else None
+
+
+def _indices(text: str) -> set[int] | None:
+    found = set[int]()
+    for each in text.split(",") if text not in ("", "N/A") else ():
+        match = _INDEX.fullmatch(each)
+        if not match or not (chips := range(int(match[1]), int(match[2] or match[1]) + 1)):
+            return None
+        found.update(chips)
+    return found

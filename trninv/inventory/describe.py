@@ -44,7 +44,9 @@ class Description:
     attributes
         Name and value, formatted for people; totals cover everything installed.
     not_up
-        The first MAX_NOT_UP chips, switches, NICs and links of the place that are not up, with their states.
+        The first MAX_NOT_UP servers, nodes and links of the place that are not up, with their states.
+    has_more_not_up
+        Whether there are others.
 
     """
 
@@ -54,6 +56,7 @@ class Description:
     parts: tuple[str, ...]
     links: tuple[LinkLine, ...]
     not_up: tuple[str, ...]
+    has_more_not_up: bool
     facts: tuple[Fact, ...]
 
 
@@ -65,13 +68,15 @@ def describe(connection: Connection, catalog: Catalog, place: Place) -> Descript
     if last := connection.execute(latest).first():
         now = condition_of(last, "own_" if last.own_state else "")
         attributes["last set"] = f"{now} at {last.at} by {last.who}: {last.why}"
+    not_up = tuple(islice(_not_up(connection, place), MAX_NOT_UP + 1))
     return Description(
         place.address,
         place.level,
         {name: str(value) for name, value in attributes.items() if value is not None},
         tuple(_parts(connection, place)),
         tuple(_links(connection, place)) if place.level in NODE_KINDS else (),
-        tuple(islice(_not_up(connection, place), MAX_NOT_UP)),
+        not_up[:MAX_NOT_UP],
+        len(not_up) > MAX_NOT_UP,
         tuple(catalog.of(*key)[0] for key in dict.fromkeys(f.key for f in catalog.facts if f.subject in subjects)),
     )
 
@@ -290,11 +295,11 @@ def _not_up(connection: Connection, place: Place) -> Iterator[str]:
     if place.level != "cluster":
         here = kind.within[place.level] == place.id
     out = rows_of(kind).add_columns(server.c.factor_ppm).where(is_not_up(server), here).order_by(server.c.id)
-    for row in connection.execute(out.limit(MAX_NOT_UP)):
+    for row in connection.execute(out.limit(MAX_NOT_UP + 1)):
         yield f"{row.address} ({condition_of(row)})"
-    broken = _nodes(connection, within == place.id, is_not_up(node), limit=MAX_NOT_UP)
+    broken = _nodes(connection, within == place.id, is_not_up(node), limit=MAX_NOT_UP + 1)
     yield from (f"{address} ({state})" for address, state in broken.values())
-    wanted = select(link).where(is_not_up(link)).order_by(link.c.id).limit(MAX_NOT_UP)
+    wanted = select(link).where(is_not_up(link)).order_by(link.c.id).limit(MAX_NOT_UP + 1)
     if place.level == "cluster":
         wanted = wanted.join(node, node.c.id == link.c.a_id).where(within == place.id)
     else:

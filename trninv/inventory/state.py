@@ -4,7 +4,7 @@ A server takes its chips, NICs and switches with it. ``node.state`` is what hold
 state while its server is not up, so that it can be restored.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -222,6 +222,17 @@ def set_state(
     connection.execute(delete(said))
     seal(connection)
     return [change for change in changes if change.before != change.after]
+
+
+def kept_by_server(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, Condition]]:
+    """Those of some parts that are in another condition than their own, for their server is; and in which."""
+    node = TABLES["node"]
+    for place in (locate(connection, each) for each in addresses):
+        if place.level not in NODE_KINDS:
+            continue
+        row = connection.execute(select(node).where(node.c.id == place.id)).one()
+        if row.own_state and (found := condition_of(row)) != condition_of(row, "own_"):
+            yield place.address, found
 
 
 def taken_along() -> ColumnElement[bool]:

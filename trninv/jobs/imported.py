@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sqlalchemy import Connection, select, text, update
+from sqlalchemy import Connection, exists, func, select, text, update
 
 from trninv.errors import FileError, LimitError
 from trninv.importers import kubernetes_jobs, slurm_jobs
@@ -26,7 +26,7 @@ from trninv.units import counted
 _T: Final = TABLES
 READERS: Final = {"slurm": slurm_jobs.read, "kubernetes": kubernetes_jobs.read}
 """What prints jobs, and what reads it."""
-_TEMPLATE = re.compile(r"(.+)-d(\d{1,7})-s(\d{1,3})", re.ASCII)
+_TEMPLATE = re.compile(r"(.+)-d(0|[1-9]\d{0,6})-s(0|[1-9]\d{0,2})", re.ASCII)
 """What ``fits`` and ``topology`` call a server that no host is bound to."""
 _SYSTEM = re.compile(r"[a-z][a-z0-9-]{0,39}", re.ASCII)
 
@@ -43,6 +43,8 @@ class JobsImported:
         Jobs that hold whole servers because the scheduler does not say which chips of them.
     without
         Jobs that hold no chip by the listing, and so none here.
+    later
+        Jobs with chips that others held when they began, by what was known: held from when those gave them back.
     left_out
         What was left out, and why; empty unless it was asked to keep going.
 
@@ -55,6 +57,7 @@ class JobsImported:
     ended: int
     whole: int
     without: int
+    later: int
     left_out: tuple[str, ...]
 
 
@@ -132,7 +135,7 @@ def import_jobs(
     ]
     _end(connection, [live[identity].key for identity in gone])
     _give_back(connection, [(live[job.identity], listed[job.identity]) for job in changed if job.identity in live])
-    _hold(connection, system, changed, live, wanted)
+    later = _hold(connection, system, changed, live, wanted)
     moved = sum(job.identity in live for job in changed)
     return JobsImported(
         system=system,
@@ -142,6 +145,7 @@ def import_jobs(
         ended=len(gone),
         whole=len(wanted.unsaid & listed.keys()),
         without=wanted.without,
+        later=later,
         left_out=tuple(wanted.faults.told),
     )
 
@@ -214,16 +218,17 @@ def _bound(connection: Connection, hosts: set[str]) -> Iterator[tuple[str, int]]
 
 
 def _called(connection: Connection, hosts: Iterable[str]) -> dict[str, int]:
-    """Hosts by what the template calls the slots that nothing is bound to."""
+    """Hosts by what the template calls the slots that no host is bound to."""
     wanted = {(at[1], int(at[2]), int(at[3])): host for host in hosts if (at := _TEMPLATE.fullmatch(host))}
     if not wanted:
         return {}
-    server, domain, cluster = (_T[name] for name in ("server", "domain", "cluster"))
+    server, domain, cluster, binding = (_T[name] for name in ("server", "domain", "cluster", "binding"))
+    has_host = binding.c.server_id == server.c.id, binding.c.until.is_(None), binding.c.host.is_not(None)
     query = (
         select(server.c.id, cluster.c.slug, domain.c.ordinal.label("domain"), server.c.ordinal)
         .join(domain, domain.c.id == server.c.domain_id)
         .join(cluster, cluster.c.id == domain.c.cluster_id)
-        .where(cluster.c.slug.in_({slug for slug, _, _ in wanted}))
+        .where(cluster.c.slug.in_({slug for slug, _, _ in wanted}), ~exists().where(*has_host))
     )
     found = ((wanted.get((row.slug, row.domain, row.ordinal)), row.id) for row in connection.execute(query))
     return {host: key for host, key in found if host is not None}
@@ -312,26 +317,36 @@ def _give_back(connection: Connection, moved: Sequence[tuple[_Live, frozenset[in
         connection.execute(update(allocation).where(ours, allocation.c.ended.is_(None)).values(ended=time))
 
 
-def _hold(
-    connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted
-) -> None:
-    time, job, allocation = now(), _T["job"], _T["allocation"]
+def _hold(connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted) -> int:
+    """Write what jobs hold anew; how many of them hold a chip later than they began."""
+    time, job, allocation, later = now(), _T["job"], _T["allocation"], set[str]()
     key, row = next_id(connection, job), next_id(connection, allocation)
     made: list[tuple[object, ...]] = []
     rows: list[tuple[object, ...]] = []
+    taken = {each.identity: wanted.chips[each.identity] - live.get(each.identity, _NEW).chips for each in jobs}
+    free = _free_since(connection, min((each.began or time for each in jobs), default=time))
     for each in jobs:
-        was = live.get(each.identity, _NEW)
-        if was is _NEW:
+        was = live.get(each.identity)
+        holder, began = (was.key, time) if was else (key, min(each.began or time, time))
+        if not was:
             of = wanted.clusters[each.identity]
-            began = min(each.began or time, time)
             made.append(
                 (key, of, each.name, system, each.identity, each.submitted, began, None, each.priority, 0, each.who)
             )
-        holder = was.key or key
-        key += was is _NEW
-        began = time if was.key else min(each.began or time, time)
-        for chip in sorted(wanted.chips[each.identity] - was.chips):
-            rows.append((row, holder, chip, "work", began, None))
+            key += 1
+        for chip in sorted(taken[each.identity]):
+            since = max(began, free.get(chip, began))
+            if since > began:
+                later.add(each.identity)
+            rows.append((row, holder, chip, "work", since, None))
             row += 1
     load(connection, job, made)
     load(connection, allocation, rows)
+    return len(later)
+
+
+def _free_since(connection: Connection, earliest: str) -> dict[int, str]:
+    """When chips were given back last, of those that were after a time."""
+    allocation = _T["allocation"]
+    query = select(allocation.c.chip_id, func.max(allocation.c.ended).label("ended")).group_by(allocation.c.chip_id)
+    return {row.chip_id: row.ended for row in connection.execute(query.where(allocation.c.ended > earliest))}

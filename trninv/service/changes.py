@@ -1,5 +1,6 @@
 """/changes: the history as server-sent events, as it comes."""
 
+import asyncio
 import re
 import secrets
 import time
@@ -22,9 +23,11 @@ from trninv.service.access import holder
 from trninv.service.connections import ENDING
 from trninv.service.news import Change
 from trninv.service.shared import Shared, shared
+from trninv.service.wire import EVENTS
 
-MEDIA: Final = "text/event-stream"
 _HEADERS: Final = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+_AT_ONCE: Final = 32
+"""Events that are told before others have their turn: half of those that a subscription remembers for all."""
 _NUMBER: Final = re.compile("[0-9]{1,18}")
 
 Tell = Callable[[Change], bytes]
@@ -35,7 +38,7 @@ async def changes(request: Request) -> Response:
     """Every change of a state, of a scope or of everything, from now on or after an event (Last-Event-ID)."""
     await holder(request, "read")
     if request.method == "HEAD":
-        return Response(headers=_HEADERS, media_type=MEDIA)
+        return Response(headers=_HEADERS, media_type=EVENTS)
     return await listening(request, request.query_params.get("scope"), lambda change: change.frame)
 
 
@@ -99,10 +102,15 @@ async def _told(request: Request, position: int, within: Within | None, tell: Te
     beat = time.monotonic() + seconds
     while not at.news.has_ended:
         found = await at.news.after(position, beat - time.monotonic())
-        if found:
-            position = found[-1].number
-        if told := b"".join(tell(each) for each in found if within is None or within.has(each.event.address)):
-            yield told
+        if found and found[0].number > position + 1:
+            yield b": events before %d are not kept any more\n\n" % found[0].number
+            return  # who comes again is refused, and told so
+        for begin in range(0, len(found), _AT_ONCE):
+            some = found[begin : begin + _AT_ONCE]
+            if told := b"".join(tell(each) for each in some if within is None or within.has(each.event.address)):
+                yield told
+            position = some[-1].number
+            await asyncio.sleep(0)  # others have their turn
         if time.monotonic() >= beat:
             beat = time.monotonic() + seconds
             if not await _may_listen(request):
@@ -125,7 +133,7 @@ class _Listening(StreamingResponse):
     """What a listener is told; its place is free however that ends."""
 
     def __init__(self, at: Shared, told: AsyncIterator[bytes]) -> None:
-        super().__init__(told, headers=_HEADERS, media_type=MEDIA)
+        super().__init__(told, headers=_HEADERS, media_type=EVENTS)
         self._at = at
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -10,8 +10,9 @@ from trninv.errors import RequestError
 from trninv.graphql.response import Response as DocumentResponse
 from trninv.graphql.statements import counted
 from trninv.service import wire
+from trninv.service.accept import accepted
 from trninv.service.access import holder
-from trninv.service.changes import MEDIA, listening
+from trninv.service.changes import listening
 from trninv.service.explorer import WEB
 from trninv.service.shared import Shared, shared
 
@@ -23,7 +24,7 @@ async def graphql(request: Request) -> Response:
     at, speaks = shared(request), wire.accepts_graphql(request.headers)
     if request.method == "GET" and _wants_page(at, request):
         return FileResponse(WEB / "graphiql.html")
-    if request.method == "POST" and MEDIA in request.headers.get("accept", ""):
+    if request.method == "POST" and wire.accepts_stream(request.headers):
         return await _subscribed(request)
     if wire.unacceptable(request.headers):
         return wire.refusal(RequestError(f"take application/json or {wire.GRAPHQL}"), 406, graphql=speaks)
@@ -71,7 +72,7 @@ async def _subscribed(request: Request) -> Response:
 
 def _wants_page(at: Shared, request: Request) -> bool:
     asks = "query" in request.query_params or "documentId" in request.query_params
-    return at.settings.graphiql and not asks and "text/html" in request.headers.get("accept", "")
+    return at.settings.graphiql and not asks and accepted(request.headers).names("text/html")
 
 
 ROUTES = [Route("/graphql", graphql, methods=["GET", "POST"])]

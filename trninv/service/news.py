@@ -63,6 +63,13 @@ class _Watch(Protocol):
 Read = Callable[[Callable[..., list[Change]], Engine, int], Coroutine[Any, Any, list[Change]]]
 
 
+class Log(Protocol):
+    """As much of one as is needed."""
+
+    def exception(self, event: str, /) -> object:
+        """Note the error that is being handled."""
+
+
 class News:
     """What has happened since somebody began to listen.
 
@@ -74,11 +81,13 @@ class News:
         Runs something for a listener in one of the threads that read.
     revision
         Tells whether anything was written.
+    log
+        Where a look is noted that failed as none should.
 
     """
 
-    def __init__(self, watch: _Watch, read: Read, revision: Revision) -> None:
-        self._watch, self._read, self._revision = watch, read, revision
+    def __init__(self, watch: _Watch, read: Read, revision: Revision, log: Log) -> None:
+        self._watch, self._read, self._revision, self._logger = watch, read, revision, log
         self._kept: list[Change] = []
         self._last = 0
         self._task: asyncio.Task[None] | None = None
@@ -128,22 +137,33 @@ class News:
             return []
 
     async def _look(self) -> None:
-        """Look for new events as long as anybody listens; a database that does not answer is asked again."""
+        """Look for new events as long as anybody listens; after a look that failed there is another one."""
         seen: object = None
+        is_noted = False
         while True:
+            found: list[Change] = []
             try:
                 revision, found = await self._watch(partial(self._new, seen))
-            except TrninvError:
-                found = []
+            except TrninvError:  # the database does not answer
+                pass
+            except Exception:
+                if not is_noted:
+                    self._logger.exception("changes are not seen")
+                is_noted = True
             else:
-                seen = revision if len(found) < _PAGE else None
+                seen, is_noted = revision if len(found) < _PAGE else None, False
             if found:
-                self._kept = (self._kept + found)[-_KEPT:]
-                self._last = found[-1].number
-                self._came.set()
-                self._came = asyncio.Event()
+                self._keep(found)
             if len(found) < _PAGE:
                 await asyncio.sleep(SECONDS)
+
+    def _keep(self, found: list[Change]) -> None:
+        if found[0].number > self._last + 1:  # those between were archived before anybody saw them
+            self._kept = []
+        self._kept = (self._kept + found)[-_KEPT:]
+        self._last = found[-1].number
+        self._came.set()
+        self._came = asyncio.Event()
 
     def _new(self, seen: object, engine: Engine) -> tuple[object, list[Change]]:
         revision = self._revision.current()

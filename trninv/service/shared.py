@@ -74,7 +74,7 @@ class Shared:
         self.exports = Semaphore(settings.exports, max_value=settings.exports)
         self.listeners = Semaphore(settings.listeners, max_value=settings.listeners)
         self.metrics.listeners.set_function(lambda: settings.listeners - self.listeners.value)
-        self.news = News(self.watch, self.read, self.fleet.watched)
+        self.news = News(self.watch, self.read, self.fleet.watched, self.log)
         self.gauges = Gauges(self.fleet.watched)
         self.process = secrets.token_hex(8)
         for each in self.readers.fleets:

@@ -18,8 +18,9 @@ from starlette.responses import Response
 from trninv.errors import RequestError, TrninvError
 from trninv.graphql.api import Request as DocumentRequest
 from trninv.graphql.response import Response as DocumentResponse
+from trninv.service.accept import accepted
 
-GRAPHQL = "application/graphql-response+json"
+JSON, GRAPHQL, EVENTS = "application/json", "application/graphql-response+json", "text/event-stream"
 MAX_NESTS = 100_000
 """Lists and objects in a body, which nothing else can run beside while they are read."""
 _REFUSED = {
@@ -58,7 +59,7 @@ def json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:
 
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
+    if kind != JSON:
         raise RequestError("send the request as application/json")
     if body.count(b"[") + body.count(b"{") > MAX_NESTS:
         raise RequestError(f"the body has more than {MAX_NESTS:,} lists and objects: send fewer in a request")
@@ -81,14 +82,19 @@ def _parameter(name: str, value: str) -> Any:
 
 
 def accepts_graphql(headers: Headers) -> bool:
-    """Whether a client takes application/graphql-response+json."""
-    return GRAPHQL in headers.get("accept", "")
+    """Whether a client takes application/graphql-response+json, and no less than application/json."""
+    accept = accepted(headers)
+    return accept.names(GRAPHQL) and accept.quality(GRAPHQL) >= accept.quality(JSON)
+
+
+def accepts_stream(headers: Headers) -> bool:
+    """Whether a client wants server-sent events rather than an answer."""
+    return accepted(headers).prefers(EVENTS, JSON, GRAPHQL)
 
 
 def unacceptable(headers: Headers) -> bool:
     """Whether the client takes no JSON at all."""
-    accept = headers.get("accept", "*/*")
-    return not any(kind in accept for kind in ("*/*", "application/*", "application/json", GRAPHQL))
+    return not any(map(accepted(headers).quality, (JSON, GRAPHQL)))
 
 
 def status_of(answer: DocumentResponse, *, graphql: bool) -> int:
@@ -104,7 +110,7 @@ def status_of(answer: DocumentResponse, *, graphql: bool) -> int:
 
 def sent(answer: DocumentResponse, *, graphql: bool, etag: str | None = None) -> Response:
     """An answer as an HTTP response."""
-    media = GRAPHQL if graphql else "application/json"
+    media = GRAPHQL if graphql else JSON
     status = status_of(answer, graphql=graphql)
     headers = validators(etag, vary="Accept, Authorization") | _again(status)
     return Response(answer.body, status, headers, media_type=f"{media}; charset=utf-8")
@@ -125,7 +131,7 @@ def not_modified(request: Request, etag: str | None) -> Response | None:
 def refusal(error: TrninvError, status: int, *, graphql: bool = False) -> Response:
     """An error as the whole answer."""
     body = orjson.dumps({"errors": [{"message": str(error), "extensions": error.extensions}]})
-    media = GRAPHQL if graphql else "application/json"
+    media = GRAPHQL if graphql else JSON
     return Response(body, status, _again(status), media_type=f"{media}; charset=utf-8")
 
 

@@ -25,7 +25,7 @@ _SQL: Final = Path(__file__).with_name("availability.sql")
 
 
 def query(directory: Path, by: str = "kind", since: str | None = None, until: str | None = None) -> str:
-    """The SQL of the report: up to a time, or to the end of the last day that is archived.
+    """The SQL of the report: up to a time, at most the end of the last day that is archived.
 
     Raises
     ------
@@ -36,7 +36,9 @@ def query(directory: Path, by: str = "kind", since: str | None = None, until: st
 
     """
     begins = 0 if since is None else _milliseconds(since)
-    ends = _end(directory) if until is None else _milliseconds(until)
+    ends = _end(directory)
+    if until is not None:
+        ends = min(ends, _milliseconds(until))
     return _SQL.read_text("utf-8").format(by=by, since=begins, until=ends)
 
 
@@ -44,6 +46,8 @@ def _end(directory: Path) -> int:
     days = [
         each.name.removeprefix("day=") for name in ("events", "states") for each in (directory / name).glob("day=*")
     ]
+    if not days and (directory / "manifest.ndjson").exists():
+        raise FileError(f"{directory} has no day yet: a day is archived once it has ended, in UTC")
     if not days:
         raise FileError(f"{directory} has no archive: trninv archive makes one")
     return _milliseconds(f"{date.fromisoformat(max(days)) + timedelta(days=1)}T00:00:00Z")
@@ -65,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> Iterator[str]:
         "--by", choices=BY, default="kind", help="parts of a kind with the same one (default: %(default)s)"
     )
     parser.add_argument("--since", help="an ISO time with its zone (default: since history is known)")
-    parser.add_argument("--until", help="(default: the end of the last day)")
+    parser.add_argument("--until", help="(default, and at most: the end of the last day)")
     parser.add_argument("--master", help="of Spark, such as local[2] or yarn (default: as Spark is configured)")
     given = parser.parse_args(arguments)
     sql = query(given.directory, given.by, given.since, given.until)

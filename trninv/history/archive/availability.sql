@@ -1,18 +1,33 @@
-WITH known AS (
-    SELECT
-        part.*, event.id, event.ms, event.before, event.state AS after,
-        greatest(since_ms, {since}) AS begins
-    FROM part JOIN event ON event.kind = part.kind AND event.part_id = part.part_id AND event.id > part.known_from
+WITH bucketed AS (
+    SELECT *, CAST(floor(id / 65536) AS BIGINT) AS bucket FROM event
 ),
-ordered AS ( -- where a clock went back, an event is as late as the one before it
-    SELECT *, max(ms) OVER (PARTITION BY kind, part_id ORDER BY id ROWS UNBOUNDED PRECEDING) AS at_ms FROM known
+later AS (
+    SELECT bucket, min(min(ms)) OVER (ORDER BY bucket ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS ms
+    FROM bucketed GROUP BY bucket
+),
+timed AS ( -- where a clock went back, an event is as early as the earliest after it, as trninv --at says
+    SELECT
+        event.*,
+        least(
+            min(event.ms) OVER (
+                PARTITION BY event.bucket ORDER BY event.id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+            ),
+            coalesce(later.ms, event.ms)
+        ) AS at_ms
+    FROM bucketed AS event JOIN later ON later.bucket = event.bucket
+),
+known AS (
+    SELECT
+        part.*, timed.id, timed.at_ms, timed.before, timed.state AS after,
+        greatest(since_ms, {since}) AS begins
+    FROM part JOIN timed ON timed.kind = part.kind AND timed.part_id = part.part_id AND timed.id > part.known_from
 ),
 turned AS (
     SELECT
         *,
         lead(at_ms) OVER (PARTITION BY kind, part_id ORDER BY id) AS until_ms,
         row_number() OVER (PARTITION BY kind, part_id ORDER BY id) AS number
-    FROM ordered
+    FROM known
 ),
 lived AS (
     SELECT

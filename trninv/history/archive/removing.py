@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, case, delete, func, insert, select, text, update
 
-from trninv.errors import FileError
+from trninv.errors import BusyError, FileError
 from trninv.history.archive import parquet
 from trninv.history.archive.store import Entry, Store
 from trninv.inventory.chain import SEALED, following, line, removed
@@ -48,15 +48,20 @@ def remove(engine: Engine, store: Store, who: str) -> Removed:
     ------
     FileError
         The archive has not what was sealed; nothing is removed.
+    BusyError
+        Another run removed events meanwhile; nothing is removed.
 
     """
     with reading(engine) as connection:
+        before = removed(connection)
         upto, digest = _archived(connection, store)
     if not upto:
         return Removed(0)
     with writing(engine) as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+        if removed(connection) != before:
+            raise BusyError("another trninv archive removed events meanwhile: run this one again")
         since = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == upto + 1)) or ""
         now, where = datetime.now(UTC).isoformat(timespec="microseconds"), str(store.directory.absolute())
         connection.execute(

@@ -1,8 +1,9 @@
 """The directory of an archive: files under datasets and days, and the manifest, whose lines alone make them part of it.
 
 A file gets its name once it is whole and on the disk; then a line of the manifest is added, and lasts before anything
-is said to be archived. What has a name and no line is left of a run that ended between both: the next one removes it
-and writes it again. No file and no line is ever changed.
+is said to be archived. What has a name and no line is left of a run that ended between both, or of a manifest that was
+lost: the next run sets it aside under another name, and writes what the database still has. No file and no line is ever
+changed.
 """
 
 import fcntl
@@ -67,6 +68,21 @@ class Store:
     def __init__(self, directory: Path, entries: list[Entry]) -> None:
         self.directory, self.entries = directory, entries
 
+    def mend(self) -> None:
+        """End what a run that was killed left; a whole file is never removed: it may be the only copy."""
+        manifest = self.directory / MANIFEST
+        content = manifest.read_bytes()
+        if len(self.entries) > content.count(b"\n"):
+            manifest.write_bytes(content + b"\n")
+        else:
+            os.truncate(manifest, content.rfind(b"\n") + 1)
+        known = {file.path for entry in self.entries for file in entry.files}
+        for file in (self.directory / path for path in _paths(self.directory) if path not in known):
+            if file.name.startswith("."):
+                file.unlink()
+            else:
+                file.replace(file.with_name(f"{file.name}.unlisted-{_digest(file)[:16]}"))
+
     def of(self, dataset: str) -> list[Entry]:
         """The entries of a dataset, in the order in which they were written."""
         return [entry for entry in self.entries if entry.dataset == dataset]
@@ -92,9 +108,7 @@ class Store:
         """What is not as the manifest says, file by file."""
         known = {file.path: file for entry in self.entries for file in entry.files}
         for path in sorted(known.keys() | set(_paths(self.directory))):
-            fault = (
-                self.fault(known[path]) if path in known else "is not in the manifest: another run ends or removes it"
-            )
+            fault = self.fault(known[path]) if path in known else "is not in the manifest: another run sets it aside"
             if fault:
                 yield f"{path} {fault}"
 
@@ -125,7 +139,7 @@ def read(directory: Path) -> Store:
 
 @contextmanager
 def opened(directory: Path) -> Iterator[Store]:
-    """An archive to write to, without what a run that was killed left.
+    """An archive to write to.
 
     Raises
     ------
@@ -133,6 +147,8 @@ def opened(directory: Path) -> Iterator[Store]:
         Another run writes to it.
     NotReachableError
         The directory can't be written.
+    FileError
+        Its manifest is damaged, or is gone and files are there.
 
     """
     try:
@@ -142,33 +158,31 @@ def opened(directory: Path) -> Iterator[Store]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BusyError(f"another trninv archive writes to {directory}: wait for its end") from None
-            yield _mended(directory)
+            yield _begun(directory)
     except OSError as error:
         raise NotReachableError(f"can't write {error.filename or directory}: {error.strerror}") from None
 
 
-def _mended(directory: Path) -> Store:
+def _begun(directory: Path) -> Store:
     manifest = directory / MANIFEST
     if not manifest.exists():
+        if any(_paths(directory)):
+            says = f"has files and no {MANIFEST}: restore it from a copy, or archive to another directory"
+            raise FileError(f"{directory} {says}")
         manifest.touch()
         keep(directory)
-    content = manifest.read_bytes()
-    if not content.endswith(b"\n") and content:  # a line that was being written
-        os.truncate(manifest, content.rfind(b"\n") + 1)
-    store = Store(directory, list(_entries(manifest)))
-    known = {file.path for entry in store.entries for file in entry.files}
-    for path in _paths(directory):
-        if path not in known:
-            (directory / path).unlink()
-    return store
+    return read(directory)
 
 
 def _entries(manifest: Path) -> Iterator[Entry]:
-    for number, line in enumerate(manifest.read_bytes().split(b"\n")[:-1], 1):
+    lines = manifest.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, 1):
         try:
             told = json.loads(line)
             yield Entry(**told | {"files": tuple(File(**each) for each in told["files"])})
         except (ValueError, TypeError, KeyError):
+            if number == len(lines):  # nothing, or what was being written
+                return
             raise FileError(f"{manifest}, line {number}: not as trninv wrote it: restore it from a copy") from None
 
 

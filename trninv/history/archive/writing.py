@@ -17,7 +17,7 @@ from sqlalchemy import Column, Connection, Engine, Integer, Select, Table, Text,
 from trninv.errors import FileError
 from trninv.history.archive import parquet
 from trninv.history.archive.parts import not_up, parts, selects
-from trninv.history.archive.store import Entry, File, Store
+from trninv.history.archive.store import MANIFEST, Entry, File, Store
 from trninv.history.moment import instant, last_by
 from trninv.inventory.chain import SEALED, removed
 from trninv.inventory.database import reading
@@ -61,7 +61,7 @@ def archive(
     MomentError
         The time has no zone, or is yet to come.
     FileError
-        The archive is of another database.
+        The archive is of another database, or has lost what it had.
 
     """
     end = instant(datetime.now(UTC) if before is None else before).date()
@@ -69,6 +69,8 @@ def archive(
     with reading(engine) as connection:
         for name, columns in (("state_event", SEALED), ("observation", _OBSERVATION)):
             _check_same(store, connection, name, columns)
+        _check_whole(store, connection)
+        store.mend()
         for day, after in _pending(store, connection, "state_event", end):
             _add_events(store, connection, day, after, told)
         for day, after in _pending(store, connection, "observation", end):
@@ -96,6 +98,15 @@ def _check_same(store: Store, connection: Connection, name: str, columns: Sequen
     if _digest(row) != newest.said["last_row"] if row else (gone is None or gone.id < newest.last):
         says = "is the archive of another database, or of a later state of this one: name another directory"
         raise FileError(f"{store.directory} {says}")
+
+
+def _check_whole(store: Store, connection: Connection) -> None:
+    """What the database removed into this directory must be in its manifest."""
+    gone = removed(connection)
+    ours = gone is not None and gone.directory == str(store.directory.absolute())
+    if ours and gone.id > max((entry.last for entry in store.of("events")), default=0):
+        says = f"lacks events up to {gone.id}, which the database no longer has: restore it from a copy"
+        raise FileError(f"{store.directory / MANIFEST} {says}")
 
 
 _NAMES: Final = {"state_event": "events", "observation": "observation"}
