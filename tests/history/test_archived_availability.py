@@ -2,16 +2,20 @@
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-from sqlalchemy import text
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, text
 from tabulate import tabulate
 
 from archives import KNOWN, at, happen, live, run, state
@@ -27,6 +31,7 @@ from trninv.history.availability import Sums, sums
 from trninv.inventory import stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.schema import STATES
 
 PAGE = ROOT / "docs/history.md"
 HOUR = 3_600_000
@@ -39,6 +44,29 @@ def written(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> P
         live(engine)
         run(engine, directory)
     return directory
+
+
+_KNOWN, _END, _MS = datetime.fromisoformat(KNOWN), datetime.fromisoformat(at(8, 0)), timedelta(milliseconds=1)
+_MINUTES = (_END - _KNOWN) // timedelta(minutes=1)
+
+
+@pytest.fixture(scope="module")
+def random_history(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, Path]]:
+    """Servers, nodes and links in any state, by a clock that sometimes goes back; and its archive."""
+    chance, directory = random.Random(17), tmp_path_factory.mktemp("random")
+    minutes = sorted(chance.sample(range(1, _MINUTES), 50))
+    for place in chance.sample(range(4, 49), 8):
+        minutes[place - 3], minutes[place] = minutes[place], minutes[place - 3]
+    with connect(databases.seeded("sqlite")) as engine:
+        with writing(engine) as connection:
+            connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
+        for after in minutes:
+            table, new = chance.choice(("server", "node", "link")), chance.choice(STATES)
+            factor = 500_000 if new == "degraded" else "NULL"
+            change = f"UPDATE {table} SET state = '{new}', factor_ppm = {factor} WHERE id = {chance.randint(1, 4)}"
+            happen(engine, (_KNOWN + timedelta(minutes=after)).isoformat(timespec="microseconds"), change)
+        run(engine, directory, at(8, 0))
+        yield engine, directory
 
 
 def _found(directory: Path, *more: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -110,6 +138,29 @@ def test_where_a_clock_went_back_it_is_what_the_database_says(went_back: tuple[P
         assert found["observed_ms"] == chips.parts * 114 * HOUR
 
 
+@settings(max_examples=6)
+@given(st.integers(0, _MINUTES - 1), st.integers(1, _MINUTES))
+def test_database_and_archive_say_the_same_of_any_time(
+    random_history: tuple[Engine, Path], begins: int, lasts: int
+) -> None:
+    """Row for row: parts, time observed, and time not up."""
+    engine, directory = random_history
+    since = _KNOWN + timedelta(minutes=begins)
+    until = min(since + timedelta(minutes=lasts), _END)
+    with reading(engine) as connection:
+        wanted = {
+            (each.kind, slug): (each.parts, each.parts * ((until - since) // _MS), _not_up(each) // 1_000)
+            for slug in connection.scalars(text("SELECT slug FROM cluster")).all()
+            for each in sums(connection, resolve(connection, slug), 0, since, until)
+        }
+    rows = _found(directory, "--by", "cluster", "--since", since.isoformat(), "--until", until.isoformat())
+    assert {key: (row["parts"], row["observed_ms"], row["lost_ms"]) for key, row in rows.items()} == wanted
+
+
+def _not_up(of: Sums) -> int:
+    return sum(of.spent.values()) - of.spent["up"]
+
+
 def test_a_clock_that_went_back_counts_however_many_events_later(written: Path, tmp_path: Path) -> None:
     """Number 1 and number 70,000 are not compared in one go."""
     shutil.copytree(written / "parts", tmp_path / "parts")
@@ -145,9 +196,9 @@ def test_generated_histories_are_of_the_shape_of_an_archive(written: Path, tmp_p
 
 
 @pytest.mark.slow
-def test_spark_says_what_duckdb_says(went_back: tuple[Path, Sums]) -> None:
+def test_spark_says_what_duckdb_says(random_history: tuple[Engine, Path]) -> None:
     """Row for row; `./run bench` compares a million events."""
-    directory, _ = went_back
+    _, directory = random_history
     python = os.environ.get("TRNINV_TEST_SPARK")
     if not (python and shutil.which("java")):
         pytest.skip("no Spark: set TRNINV_TEST_SPARK to a Python with requirements-spark.txt, and install Java 17")

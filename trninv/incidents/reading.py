@@ -1,12 +1,11 @@
 """What is not up, where it is, and by which events: a statement a table, however many parts there are."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
     Connection,
     Select,
@@ -19,6 +18,7 @@ from sqlalchemy import (
     or_,
     select,
 )
+from sqlalchemy.types import UserDefinedType
 
 from trninv.incidents.model import Key, Part, Spot, key_of
 from trninv.inventory.address import address_of, node_addresses
@@ -158,7 +158,7 @@ def _servers(*, events: bool = False) -> Select[Any]:
 
 def _nodes(*, events: bool = False) -> Select[Any]:
     switch, chip, nic = TABLES["switch"], TABLES["chip"], TABLES["nic"]
-    query = node_addresses().add_columns(
+    query = node_addresses(_among).add_columns(
         _NODE.c.kind,
         _NODE.c.cluster_id,
         _NODE.c.domain_id,
@@ -230,10 +230,27 @@ def _between(a: Spot, b: Spot) -> Spot:
 
 
 def found(connection: Connection, query: Select[Any], column: ColumnElement[int], ids: Iterable[int]) -> Iterator[Any]:
-    """Rows of a query whose column is one of many numbers; these stand in the statement: parameters take longer."""
+    """Rows of a query whose column is one of many numbers."""
+    narrowed = query.where(_among(column))
     for part in _batches(sorted(ids), _AT_ONCE):
-        numbers: BindParameter[Any] = bindparam(None, part, expanding=True, literal_execute=True)
-        yield from connection.execute(query.where(column.in_(numbers)))
+        yield from connection.execute(narrowed, {_NUMBERS.key: part}).all()
+
+
+def _among(column: ColumnElement[int]) -> ColumnElement[bool]:
+    """Whether a column is one of the numbers that `found` looks for."""
+    return column.op("IN", is_comparison=True)(_NUMBERS)
+
+
+class _Numbers(UserDefinedType[Sequence[int]]):
+    """A list that stands in the statement: parameters take longer, and so do literals one by one."""
+
+    cache_ok = True
+
+    def literal_processor(self, *_: object) -> Callable[[Sequence[int]], str]:
+        return lambda numbers: f"({', '.join(map(str, numbers))})"
+
+
+_NUMBERS: Final = bindparam("numbers", type_=_Numbers(), required=True, literal_execute=True)
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

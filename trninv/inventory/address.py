@@ -5,12 +5,12 @@ A--B (a link)    @i-0abc, @hostname (the server where that instance or host stan
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, Table, and_, case, func, or_, select, true
 
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
 from trninv.inventory.named import ends, spelled
@@ -264,10 +264,21 @@ def nodes_at(level: str, key: int | ColumnElement[int]) -> ColumnElement[bool]:
     return or_(*(node.c.id.in_(ids) for ids in inside))
 
 
-def node_addresses() -> Select[Any]:
-    """Node id and address of every vertex; narrow it with conditions on ``node``."""
+def node_addresses(among: Callable[[ColumnElement[int]], ColumnElement[bool]] | None = None) -> Select[Any]:
+    """Node id and address of every vertex; narrow it with conditions on ``node``.
+
+    Parameters
+    ----------
+    among
+        A condition that the ids asked for meet: PostgreSQL then reads no whole tables of chips and NICs to join them.
+
+    """
     node, domain, cluster = _T["node"], _T["domain"], _T["cluster"]
     chip, switch, nic, server, above = _T["chip"], _T["switch"], _T["nic"], _T["server"], _T["network_node"]
+
+    def same(table: Table) -> ColumnElement[bool]:
+        return and_(table.c.id == node.c.id, true() if among is None else among(table.c.id))
+
     address = case(
         *((node.c.kind == kind, address_of(kind)) for kind in ("chip", "nic", "switch")),
         else_=address_of("network_node"),
@@ -275,10 +286,10 @@ def node_addresses() -> Select[Any]:
     joined = (
         node.outerjoin(domain, domain.c.id == node.c.domain_id)
         .join(cluster, cluster.c.id == node.c.cluster_id)
-        .outerjoin(chip, chip.c.id == node.c.id)
-        .outerjoin(switch, switch.c.id == node.c.id)
-        .outerjoin(nic, nic.c.id == node.c.id)
-        .outerjoin(above, above.c.id == node.c.id)
+        .outerjoin(chip, same(chip))
+        .outerjoin(switch, same(switch))
+        .outerjoin(nic, same(nic))
+        .outerjoin(above, same(above))
         .outerjoin(server, server.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
     )
     return select(node.c.id.label("id"), address.label("address")).select_from(joined)

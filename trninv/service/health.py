@@ -32,9 +32,15 @@ async def readyz(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """Counters of this process, as Prometheus reads them."""
+    """Counters of this process and gauges of the fleet, as Prometheus reads them."""
     await holder(request, "read")
-    return Response(shared(request).metrics.text(), media_type="text/plain; version=0.0.4")
+    at = shared(request)
+    try:
+        fleet = await at.watch(at.gauges.text)
+    except (TrninvError, SQLAlchemyError):
+        fleet = b""  # what is old would look as if it were so
+    at.metrics.ready.set(bool(fleet))
+    return Response(at.metrics.text() + fleet, media_type="text/plain; version=0.0.4")
 
 
 ROUTES = [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]

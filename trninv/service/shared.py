@@ -27,6 +27,8 @@ from trninv.inventory.database import engine_of, keep_log
 from trninv.inventory.standby import only_current
 from trninv.inventory.urls import parsed
 from trninv.routing.readers import Readers
+from trninv.service.connections import ENDING
+from trninv.service.gauges import Gauges
 from trninv.service.news import News
 from trninv.service.telemetry import Metrics, count_statements, logger
 from trninv.settings import Settings
@@ -49,6 +51,8 @@ class Shared:
         How many exports may begin besides those that run.
     listeners, news
         How many may begin to listen besides those that do, and what they hear.
+    gauges
+        What is told of the fleet to what watches it.
     process
         Tells this process from every other, for what must not be taken for another's.
 
@@ -69,7 +73,9 @@ class Shared:
             self.readers.logins = {each.engine: self._login(each.engine) for each in self.readers.fleets}
         self.exports = Semaphore(settings.exports, max_value=settings.exports)
         self.listeners = Semaphore(settings.listeners, max_value=settings.listeners)
+        self.metrics.listeners.set_function(lambda: settings.listeners - self.listeners.value)
         self.news = News(self.watch, self.read, self.fleet.watched, self.log)
+        self.gauges = Gauges(self.fleet.watched)
         self.process = secrets.token_hex(8)
         for each in self.readers.fleets:
             count_statements(each.engine)
@@ -134,7 +140,8 @@ class Shared:
         """Log and count a request that was answered."""
         path = _served(scope)
         self.metrics.requests.labels(path, str(status)).inc()
-        self.metrics.seconds.labels(path).observe(seconds)
+        if ENDING not in scope:
+            self.metrics.seconds.labels(path).observe(seconds)
         said = {key: value for key, value in scope["state"].items() if key in ("who", "cost", "statements", "code")}
         self.log.info(
             "request",

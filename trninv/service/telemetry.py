@@ -4,7 +4,7 @@ import logging
 import sys
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from sqlalchemy import Connection, Engine, event
 
 from trninv.graphql.statements import counted
@@ -19,7 +19,10 @@ class Metrics:
             "trninv_requests_total", "Requests by path and status.", ["path", "status"], registry=self.registry
         )
         self.seconds = Histogram(
-            "trninv_request_seconds", "Time from request to answer.", ["path"], registry=self.registry
+            "trninv_request_seconds",
+            "Time from request to answer, of answers that have an end of their own.",
+            ["path"],
+            registry=self.registry,
         )
         self.cost = Histogram(
             "trninv_document_cost",
@@ -46,6 +49,8 @@ class Metrics:
             ["server"],
             registry=self.registry,
         )
+        self.listeners = Gauge("trninv_listeners", "Who listens to changes now.", registry=self.registry)
+        self.ready = Gauge("trninv_ready", "Whether the database answered just now, 1 or 0.", registry=self.registry)
 
     def text(self) -> bytes:
         """All counters in the format that Prometheus reads."""

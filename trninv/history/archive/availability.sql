@@ -2,16 +2,15 @@ WITH bucketed AS (
     SELECT *, CAST(floor(id / 65536) AS BIGINT) AS bucket FROM event
 ),
 later AS (
-    SELECT bucket, min(min(ms)) OVER (ORDER BY bucket ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS ms
+    SELECT bucket, min(min(ms)) OVER (ORDER BY bucket DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ms
     FROM bucketed GROUP BY bucket
 ),
 timed AS ( -- where a clock went back, an event is as early as the earliest after it, as trninv --at says
     SELECT
         event.*,
         least(
-            min(event.ms) OVER (
-                PARTITION BY event.bucket ORDER BY event.id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
-            ),
+            -- backwards, since Spark looks at each row's whole frame where that ends with the partition
+            min(event.ms) OVER (PARTITION BY event.bucket ORDER BY event.id DESC ROWS UNBOUNDED PRECEDING),
             coalesce(later.ms, event.ms)
         ) AS at_ms
     FROM bucketed AS event JOIN later ON later.bucket = event.bucket
