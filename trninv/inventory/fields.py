@@ -184,10 +184,16 @@ class Kind:
 
 def in_cluster(kind: Kind, key: Sql, cluster: Sql) -> Sql:
     """That an id is in a cluster's block of ids (docs/decisions/ids-in-blocks.md)."""
+    first, end = block(kind, cluster)
+    return and_(key >= first, key < end)
+
+
+def block(kind: Kind, cluster: Sql) -> tuple[Sql, Sql]:
+    """The first id of a cluster's block, and the first one after it."""
     own, after = TABLES["cluster"].alias("own_block"), TABLES["cluster"].alias("block_after")
     first = select(own.c[kind.block]).where(own.c.id == cluster).correlate_except(own).scalar_subquery()
     end = select(func.min(after.c[kind.block])).where(after.c[kind.block] > first).correlate_except(after)
-    return and_(key >= first, key < func.coalesce(end.scalar_subquery(), literal_column(str(2**31), Integer)))
+    return first, func.coalesce(end.scalar_subquery(), literal_column(str(2**31), Integer))
 
 
 def rows(kind: Kind) -> Select[Any]:

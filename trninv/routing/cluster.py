@@ -311,19 +311,16 @@ def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) 
 
     What is above the network node that all of them hang on joins nothing, so it does not matter.
     """
-    node, link, over = _T["node"], _T["link"], _T["node"].alias("over")
-    nodes = select(node.c.id, node.c.state).where(node.c.cluster_id == cluster_id, node.c.kind == "network_node")
-    state = {row.id: row.state == "up" for row in connection.execute(nodes)}
-    uplinks = select(link).join(node, node.c.id == link.c.a_id)
-    uplinks = uplinks.where(node.c.cluster_id == cluster_id, node.c.kind == "network_node")
+    node, link = _T["node"], _T["link"]
+    below = select(func.sum(link.c.bandwidth_bytes_per_s)).where(link.c.b_id == node.c.id, link.c.state.in_(CARRYING))
+    ours = node.c.cluster_id == cluster_id, node.c.kind == "network_node"
+    # a sum for each, so that nothing has to be sorted
+    nodes = connection.execute(select(node.c.id, node.c.state, below.scalar_subquery().label("carries")).where(*ours))
+    state, carries = {}, {}
+    for row in nodes:
+        state[row.id], carries[row.id] = row.state == "up", int(row.carries or 0)
+    uplinks = select(link).join(node, node.c.id == link.c.a_id).where(*ours)
     above = {row.a_id: row for row in connection.execute(uplinks)}
-    below = (
-        select(link.c.b_id, func.sum(link.c.bandwidth_bytes_per_s).label("carries"))
-        .join(over, over.c.id == link.c.b_id)
-        .where(over.c.cluster_id == cluster_id, over.c.kind == "network_node", link.c.state.in_(CARRYING))
-        .group_by(link.c.b_id)
-    )
-    carries = {row.b_id: int(row.carries) for row in connection.execute(below)}
 
     top = _top({a: row.b_id for a, row in above.items()}, state)
 
@@ -331,7 +328,7 @@ def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) 
         if key == top:  # all domains hang on it alone
             return True
         while key != top and (up := above.get(key)):
-            enough = up.state == "up" and up.bandwidth_bytes_per_s >= carries.get(key, 0)
+            enough = up.state == "up" and up.bandwidth_bytes_per_s >= carries[key]
             if not (state[key] and enough) or key in changed:
                 return False
             key = up.b_id

@@ -32,9 +32,9 @@ def _above(reader: Reader, scope: Scope) -> list[set[int]]:
 
 def _tops(connection: Connection, cluster_id: int) -> dict[int, set[int]]:
     """The network nodes on top of each domain; only where the cluster has several on top."""
-    node, link, network = _T["node"], _T["link"], _T["network_node"]
-    uplinks = select(network.c.id, link.c.b_id).join(node, node.c.id == network.c.id)
-    uplinks = uplinks.outerjoin(link, link.c.a_id == network.c.id).where(node.c.cluster_id == cluster_id)
+    node, link = _T["node"], _T["link"]
+    uplinks = select(node.c.id, link.c.b_id).outerjoin(link, link.c.a_id == node.c.id)
+    uplinks = uplinks.where(node.c.cluster_id == cluster_id, node.c.kind == "network_node")
     above = {row.id: row.b_id for row in connection.execute(uplinks)}
     if len([up for up in above.values() if up is None]) < 2:  # noqa: PLR2004 # one tree, or none
         return {}
