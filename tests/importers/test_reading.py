@@ -4,6 +4,7 @@ import gzip
 import itertools
 import json
 import random
+from collections import Counter
 from io import BytesIO
 from unittest.mock import Mock
 
@@ -25,12 +26,19 @@ from printed import (
     text,
     ultraserver,
 )
+from spoiling import spoilt
+from sqlalchemy import func, select
 
+from conftest import BACKENDS, Databases
+from trninv.errors import FileError, LimitError
 from trninv.importers import reading
 from trninv.importers.kinds import READERS
+from trninv.importers.observation import File, observe
 from trninv.importers.observed import Server
 from trninv.importers.reading import JsonError, Source, parsed
 from trninv.importers.value import Faults
+from trninv.inventory.database import connect, writing
+from trninv.inventory.schema import KEPT, TABLES
 
 SAMPLES: dict[str, list[object]] = {
     "neuron-ls": [neuron_ls()],
@@ -196,37 +204,11 @@ def test_json_is_read_as_everybody_does(value: object) -> None:
     assert parsed(json.dumps(value).encode()) == value
 
 
-def _spoilt(content: bytes, dice: random.Random) -> bytes:
-    """A file with something cut out, doubled, swapped or replaced."""
-    start, stop = sorted(dice.randrange(len(content) + 1) for _ in "ab")
-    stop = min(stop, start + dice.choice([1, 5, 50]))
-    words = (
-        b'"',
-        b"{",
-        b"[",
-        b"null",
-        b"-1",
-        b"true",
-        b"1e400",
-        b"\0",
-        b"\xff",
-        b"\n",
-        b"[]",
-        b"{}",
-        b'"x"',
-        b"NaN",
-        b"",
-    )
-    return content[:start] + dice.choice([*words, content[start:stop] * 2]) + content[stop:]
-
-
 @pytest.mark.parametrize("seeds", [range(50), pytest.param(range(50, 800), marks=pytest.mark.slow)])
 def test_a_spoilt_file_has_faults_or_servers_and_no_trace(seeds: range) -> None:
     for seed, (kind, samples) in itertools.product(seeds, SAMPLES.items()):
         dice = random.Random(seed)
-        content = text(dice.choice(samples))
-        for _ in range(dice.randint(1, 3)):
-            content = _spoilt(content, dice)
+        content = spoilt(text(dice.choice(samples)), dice)
         faults = Faults()
         for each in READERS[kind](Source(BytesIO(content), "f", faults)):
             if isinstance(each, Server):
@@ -234,3 +216,23 @@ def test_a_spoilt_file_has_faults_or_servers_and_no_trace(seeds: range) -> None:
                 assert all(name is None or name.isprintable() for name in names), seed
                 assert all(0 <= chip.ordinal < 128 for chip in each.chips), seed
         assert all(fault.startswith("f") for fault in faults.told), seed
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_spoilt_file_is_kept_whole_or_not_at_all(databases: Databases, backend: str) -> None:
+    kept = [select(func.count()).select_from(TABLES[name]) for name in KEPT if name.startswith("observ")]
+    became = Counter[bool]()
+    with connect(databases.migrated(backend)) as engine, writing(engine) as connection:
+        for seed, (kind, samples) in itertools.product(range(8), SAMPLES.items()):
+            dice = random.Random(seed)
+            whole, bad = text(dice.choice(samples)), spoilt(text(dice.choice(samples)), dice)
+            before = [connection.scalar(each) for each in kept]
+            try:
+                observe(connection, kind, [File("a", BytesIO(whole)), File("b", BytesIO(bad))], trust_host_names=True)
+            except (FileError, LimitError):
+                assert [connection.scalar(each) for each in kept] == before
+                became[False] += 1
+            else:
+                became[True] += 1
+    assert became[True]
+    assert became[False]

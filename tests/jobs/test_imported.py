@@ -1,7 +1,10 @@
 """Jobs as schedulers list them: held, moved and ended, each system its own, and conflicts named."""
 
 import io
+import itertools
 import json
+import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spoiling import spoilt
 from sqlalchemy import Connection, Engine, text
 
 from conftest import Databases, Run
@@ -274,6 +278,25 @@ def test_a_hostile_name_is_shown_and_not_obeyed(engine: Engine) -> None:
         (job,) = holding.jobs(connection, None, 10)
     assert job.name.startswith("\\u001b[2J\\u202ex")
     assert len(job.name) == holding.MAX_TEXT
+
+
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 200), marks=pytest.mark.slow)])
+def test_a_spoilt_listing_is_held_whole_or_not_at_all(engine: Engine, seeds: range) -> None:
+    squeue = {"jobs": [slurm(1, f"{HOSTS[0]},{HOSTS[1]}", "neuron:2(IDX:0-1)", "neuron:1(IDX:4)"), slurm(2, HOSTS[2])]}
+    listings = {"slurm": squeue, "kubernetes": {"kind": "List", "items": [claim("a", (HOSTS[0], "neuron-device-0"))]}}
+    became = Counter[str]()
+    with writing(engine) as connection:
+        for seed, (kind, listing) in itertools.product(seeds, listings.items()):
+            content, before = spoilt(json.dumps(listing).encode(), random.Random(seed)), held(connection)
+            try:
+                import_jobs(connection, kind, read_jobs(kind, [File("f", io.BytesIO(content))]))
+            except (FileError, LimitError) as refused:
+                assert held(connection) == before
+                became[type(refused).__name__] += 1
+            else:
+                became["held"] += 1
+    assert became["held"]
+    assert became["FileError"]
 
 
 _JOB = st.tuples(st.integers(1, 5), st.integers(0, 3), st.integers(0, 1))

@@ -7,7 +7,7 @@ from io import BytesIO
 
 import pytest
 from printed import MONITOR, neuron_ls
-from sqlalchemy import Engine
+from sqlalchemy import Engine, func, select
 
 import trninv
 from conftest import Databases, Run, both_ways
@@ -21,7 +21,9 @@ from trninv.inventory.address import resolve
 from trninv.inventory.binding import Standing, put, take_out
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.rules import RULES
+from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
+from trninv.live import chips
 from trninv.live.design import slots
 from trninv.live.drift import Drift, drift
 from trninv.live.findings import findings
@@ -115,6 +117,15 @@ def test_where_all_is_well_nothing_is_found_until_it_is_stale(alive: Engine) -> 
     made = found(alive, START + 61 * MINUTES)
     assert set(rules(made)) == {"stale"}
     assert (made.new, made.cleared) == (len(machines()), 0)
+
+
+def test_chips_that_are_alike_are_compared_once(alive: Engine) -> None:
+    chips._of_chip.cache_clear()
+    assert found(alive, START + MINUTES).findings == ()
+    compared = chips._of_chip.cache_info()
+    with alive.connect() as connection:
+        shown = connection.scalar(select(func.count()).select_from(TABLES["observed_chip"]))
+    assert 0 < compared.hits + compared.misses < (shown or 0) // 2
 
 
 def test_a_slot_without_an_instance_is_unbound_unless_it_is_out_of_service(engine: Engine) -> None:

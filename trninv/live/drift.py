@@ -3,27 +3,23 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.rules import RULES
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import MAX_WHY, Change, Condition, set_state
-from trninv.live.design import Model, Slot, View, domains
+from trninv.live.chips import Counted, chips
+from trninv.live.design import domains
 from trninv.live.findings import Finding, findings
-from trninv.live.newest import Said
-from trninv.live.picture import STALE_AFTER, Picture, grown, picture
-from trninv.live.rules import CHIP, DOMAIN, FLEET, SERVER, Difference, Shown
+from trninv.live.picture import STALE_AFTER, grown, picture
+from trninv.live.rules import DOMAIN, FLEET, SERVER, Difference
 
 _FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
-_CHIP, _COMPARISON = TABLES["observed_chip"], TABLES["comparison"]
-_AT_ONCE = 500
+_COMPARISON = TABLES["comparison"]
 _MAX_TEXT: Final = 1_000
 
 Found = tuple[str, Difference]
@@ -137,8 +133,8 @@ def _apply(connection: Connection, broken: Mapping[int, Difference], found: list
 def compare(connection: Connection, now: datetime, stale_after: timedelta = STALE_AFTER) -> list[Found]:
     """All that differs, by rule, in one state of the database."""
     seen = picture(connection, now, stale_after)
-    counted: dict[tuple[str, str, int], tuple[Slot, Said]] = {}
-    found = list(_chips(connection, seen, counted))
+    counted: Counted = {}
+    found = list(chips(connection, seen, counted))
     for slot in seen.slots:
         found += ((rule, each) for rule, asked in SERVER.rules.items() for each in asked(slot, seen))
     for members in domains(seen.slots):
@@ -146,45 +142,3 @@ def compare(connection: Connection, now: datetime, stale_after: timedelta = STAL
     errors = list(grown(connection, counted))
     found += ((rule, each) for rule, asked in FLEET.rules.items() for each in asked(seen, errors))
     return found
-
-
-def _chips(
-    connection: Connection, seen: Picture, counted: dict[tuple[str, str, int], tuple[Slot, Said]]
-) -> Iterator[Found]:
-    """Read all chips, one server's after the other; note which are there, and the counters that are not 0."""
-    shown = {
-        said.value.observed_server: (slot, said)
-        for slot in seen.slots
-        for said in seen.current(slot.machine, "chips").values()
-    }
-    for key, chips in _read(connection, sorted(shown)):
-        slot, said = shown[key]
-        machine, bits = slot.machine, 0
-        kind = (machine and machine.value("instance_type")) or ""
-        for row in chips:
-            chip = Shown._make((*row[2:], said.value.is_partial, kind))
-            bits |= 1 << chip.ordinal
-            if row.ecc_uncorrected and machine:
-                counted[machine.name, said.source, chip.ordinal] = slot, said
-            for rule, expected, found in _of_chip(chip, slot.model) if chip.ordinal < slot.model.chips else ():
-                address = f"{slot.address}/c{chip.ordinal}"
-                yield rule, Difference(address, slot.instance, expected, found, (said.observation,))
-        slot.views[said.source] = View(bits, said.value.is_partial, said)
-
-
-@lru_cache(maxsize=10_000)  # most are like the one of their number on the server before
-def _of_chip(chip: Shown, model: Model) -> tuple[tuple[str, str, str], ...]:
-    asked = ((rule, of(chip, model)) for rule, of in CHIP.rules.items())
-    return tuple((rule, *difference) for rule, difference in asked if difference)
-
-
-def _read(connection: Connection, servers: list[int]) -> Iterator[tuple[int, Iterator[Row[Any]]]]:
-    columns = [_CHIP.c[name] for name in ("observed_server_id", "ecc_uncorrected", *Shown._fields[:7])]
-    query = (
-        select(*columns)
-        .where(_CHIP.c.observed_server_id.in_(bindparam("servers", expanding=True)))
-        .order_by(_CHIP.c.observed_server_id)
-    )
-    for first in range(0, len(servers), _AT_ONCE):
-        rows = connection.execute(query, {"servers": servers[first : first + _AT_ONCE]})
-        yield from groupby(rows, key=itemgetter(0))

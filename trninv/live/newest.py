@@ -123,7 +123,11 @@ class Machine:
 
     def newest(self, fact: str) -> Said | None:
         """The newest of a fact over all sources; of two at one time, that of the observation that came later."""
-        return next(self._said(fact), None)
+        value = _VALUES[fact]
+        for seen in self.seen:
+            if (found := value(seen)) is not None:
+                return Said(found, seen.source, seen.observation, seen.at)
+        return None
 
     def value(self, fact: str) -> Any:
         """The newest value of a fact; None where no source says it."""
@@ -132,16 +136,11 @@ class Machine:
 
     def by_source(self, fact: str) -> dict[str, Said]:
         """The newest of a fact by each source that says it, the newest first."""
-        found = dict[str, Said]()
-        for said in self._said(fact):
-            found.setdefault(said.source, said)
-        return found
-
-    def _said(self, fact: str) -> Iterator[Said]:
-        value = _VALUES[fact]
+        found, value = dict[str, Said](), _VALUES[fact]
         for seen in self.seen:
-            if (found := value(seen)) is not None:
-                yield Said(found, seen.source, seen.observation, seen.at)
+            if seen.source not in found and (said := value(seen)) is not None:
+                found[seen.source] = Said(said, seen.source, seen.observation, seen.at)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

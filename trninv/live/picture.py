@@ -71,18 +71,21 @@ class Picture:
 
     def fresh(self, machine: Machine | None, fact: str) -> dict[str, Said]:
         """What sources lately said of a fact."""
-        return {source: each for source, each in self._comparable(machine, fact).items() if self.is_fresh(each)}
+        return self._fresh(self._comparable(machine, fact))
 
     def current(self, machine: Machine | None, fact: str) -> dict[str, Said]:
         """What is fresh of a fact, or else the newest: what is stale never overrides what is not."""
         said = self._comparable(machine, fact)
-        fresh = {source: each for source, each in said.items() if self.is_fresh(each)}
-        return fresh or dict(islice(said.items(), 1))
+        return self._fresh(said) or dict(islice(said.items(), 1))
 
     def sure(self, machine: Machine | None, fact: str) -> Said | None:
         """The newest of a fact, unless sources that are fresh disagree."""
         said = list(self.current(machine, fact).values())
         return said[0] if said and all(each.value == said[0].value for each in said) else None
+
+    def _fresh(self, said: dict[str, Said]) -> dict[str, Said]:
+        from_ = self.fresh_from
+        return {source: each for source, each in said.items() if each.at >= from_}
 
     def _comparable(self, machine: Machine | None, fact: str) -> dict[str, Said]:
         """What each source said of a fact, the newest first, in words that mean the same with each."""

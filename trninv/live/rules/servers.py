@@ -1,6 +1,8 @@
 """Rules of a slot and the machine that stands in it."""
 
 from collections import defaultdict
+from functools import reduce
+from operator import or_
 
 from trninv.inventory.schema import CARRYING
 from trninv.live.design import Slot
@@ -50,8 +52,9 @@ def gone(slot: Slot, _: Picture) -> Differences:
 def chip_missing(slot: Slot, picture: Picture) -> Differences:
     """By number where a source shows chips, else how many."""
     whole = [view for view in slot.views.values() if not view.is_partial]
-    missing = {chip: [view.said for view in whole if not view.seen >> chip & 1] for chip in range(slot.model.chips)}
-    named = {chip: said for chip, said in missing.items() if said}
+    lost = reduce(or_, (~view.seen for view in whole), 0) & (1 << slot.model.chips) - 1
+    missing = (chip for chip in range(lost.bit_length()) if lost >> chip & 1)
+    named = {chip: [view.said for view in whole if not view.seen >> chip & 1] for chip in missing}
     for chip, views in named.items():
         place = f"{slot.address}/c{chip}"
         yield Difference(place, slot.instance, "a chip", "not there", _ids(*views), broken=(place,))
@@ -115,8 +118,8 @@ def stale(slot: Slot, picture: Picture) -> Differences:
 def conflict(slot: Slot, picture: Picture) -> Differences:
     """Both values are kept, and no other rule takes either for true."""
     for fact, called in _DISPUTED.items():
-        by_value = defaultdict(list)
-        for said in picture.fresh(slot.machine, fact).values():
+        fresh, by_value = picture.fresh(slot.machine, fact).values(), defaultdict(list)
+        for said in fresh if len(fresh) > 1 else ():
             by_value[_words(said.value)].append(said)
         if len(by_value) > 1:
             parts = (
