@@ -133,7 +133,7 @@ class Databases:
 
 def _name(url: str) -> str:
     """Of a PostgreSQL database."""
-    return url.split("@/")[1].split("?")[0]
+    return url.split("@/")[1].split("?", maxsplit=1)[0]
 
 
 @pytest.fixture(scope="session")
