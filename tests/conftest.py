@@ -54,11 +54,28 @@ def _migrate(url: str) -> None:
         migrate.migrate(engine)
 
 
+_ROOM = 8 * 2**30
+"""More bytes than all workers' databases take at any time."""
+
+
+def _in_memory() -> str | None:
+    """A directory in memory, whose files wait for no disk; None where it has no room or runs no programs."""
+    memory = "/dev/shm"  # noqa: S108 # holds directories with names of their own
+    try:
+        of = os.statvfs(memory)
+    except OSError:
+        return None
+    return None if of.f_flag & os.ST_NOEXEC or of.f_bavail * of.f_frsize < _ROOM else memory
+
+
+def _directory(prefix: str) -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix=prefix, dir=_in_memory(), ignore_cleanup_errors=True)
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """URL of the worker's PostgreSQL server, with {} for the database."""
-    directory = tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True)
-    with directory as path, postgres.server(Path(path)) as url:
+    with _directory("pg") as path, postgres.server(Path(path)) as url:
         yield url
 
 
@@ -74,7 +91,7 @@ class Databases:
         name = f"t{next(self._numbers)}"
         if backend == "sqlite":
             return f"sqlite:///{self._directory / name}.db"
-        self._create(f"CREATE DATABASE {name}")
+        self._execute(f"CREATE DATABASE {name}")
         return self._postgres(name)
 
     def seeded(self, backend: str) -> str:
@@ -86,47 +103,67 @@ class Databases:
     def copied(self, backend: str, make: Callable[[str], None]) -> str:
         """Copy a database that a function made of an empty one, which it does once; the copy's URL."""
         if (backend, make) not in self._templates:
-            self._templates[backend, make] = self.empty(backend)
-            make(self._templates[backend, make])
+            template = self.empty(backend) if make is _migrate else self.migrated(backend)
+            make(template)
+            self._templates[backend, make] = template
         template = self._templates[backend, make]
         if backend == "sqlite":
             url = self.empty(backend)
             shutil.copy(template.removeprefix("sqlite:///"), url.removeprefix("sqlite:///"))
             return url
         name = f"t{next(self._numbers)}"
-        self._create(f"CREATE DATABASE {name} TEMPLATE {template.split('@/')[1].split('?')[0]}")
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {_name(template)} STRATEGY file_copy")
         return self._postgres(name)
+
+    def drop(self, url: str) -> None:
+        """Remove a database that nothing asks any more."""
+        if url.startswith("sqlite"):
+            Path(url.removeprefix("sqlite:///")).unlink(missing_ok=True)
+        else:
+            self._execute(f"DROP DATABASE IF EXISTS {_name(url)} WITH (FORCE)")
 
     def _postgres(self, name: str) -> str:
         url: str = self._request.getfixturevalue("postgres_url")
         return url.format(name)
 
-    def _create(self, statement: str) -> None:
+    def _execute(self, statement: str) -> None:
         with psycopg.connect(self._postgres("postgres"), autocommit=True) as connection:
             connection.execute(statement.encode())
 
 
+def _name(url: str) -> str:
+    """Of a PostgreSQL database."""
+    return url.split("@/")[1].split("?", maxsplit=1)[0]
+
+
 @pytest.fixture(scope="session")
-def databases(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Databases:
-    return Databases(tmp_path_factory.mktemp("databases"), request)
+def databases(request: pytest.FixtureRequest) -> Iterator[Databases]:
+    with _directory("databases") as path:
+        yield Databases(Path(path), request)
 
 
 @pytest.fixture(params=BACKENDS)
-def empty(request: pytest.FixtureRequest, databases: Databases) -> str:
+def empty(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
     """URL of an empty database, on either backend."""
-    return databases.empty(request.param)
+    url = databases.empty(request.param)
+    yield url
+    databases.drop(url)
 
 
 @pytest.fixture(params=BACKENDS)
-def tables(request: pytest.FixtureRequest, databases: Databases) -> str:
+def tables(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
     """URL of a database that has tables and no rows, for one test alone, on either backend."""
-    return databases.migrated(request.param)
+    url = databases.migrated(request.param)
+    yield url
+    databases.drop(url)
 
 
 @pytest.fixture(params=BACKENDS)
-def seeded(request: pytest.FixtureRequest, databases: Databases) -> str:
+def seeded(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
     """URL of a database with every system, for one test alone, on either backend."""
-    return databases.seeded(request.param)
+    url = databases.seeded(request.param)
+    yield url
+    databases.drop(url)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from pathlib import Path
 _SETTINGS = {
     "autovacuum": "off",  # its transactions would change the name of a state
     "fsync": "off",
+    "full_page_writes": "off",
     "listen_addresses": "''",
     "max_connections": "40",
     "shared_buffers": "64MB",
