@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from trninv.cli.output import encode, show, tell, tell_state
-from trninv.cli.questions import made, values
+from trninv.cli.questions import jobs_in, made, values
 from trninv.cli.supposing import asking
 from trninv.exporters import submission
 from trninv.inventory.hostnames import TEMPLATE
@@ -36,7 +36,7 @@ def _run(
     hostname: str,
     **given: Any,
 ) -> None:
-    with asking(database, down, derate, at) as fleet, fleet.in_one_state() as one:
+    with asking(database, down, derate, at, *jobs_in(given)) as fleet, fleet.in_one_state() as one:
         answer: FitsAnswer = one.ask(_FITS, **values(_FITS, given))
         tell_state(one.as_of())
 

@@ -19,6 +19,7 @@ from trninv.inventory.held import WORDS
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.inventory.state import PPM
 from trninv.jobs.model import Model, model_of
+from trninv.jobs.supposed import supposed
 from trninv.routing.wiring import Reader
 from trninv.solvers.blocks import Words, words
 
@@ -185,6 +186,8 @@ def _narrowed(reader: Reader, scope: str, avoid: Collection[str]) -> tuple[Stock
     place = resolve(reader.connection, scope)
     cluster = cluster_of(reader.connection, place.cluster_id)
     found: Stock = reader.remembered(("stock", cluster.id), lambda: _read(reader.connection, cluster))
+    if reader.changes.with_ or reader.changes.without:
+        found = _supposing_jobs(reader, cluster, found)
     if reader.changes.nodes or reader.changes.links:
         found = _damaged(found, _supposed(reader, cluster, found.model))
     for address in avoid:
@@ -192,6 +195,33 @@ def _narrowed(reader: Reader, scope: str, avoid: Collection[str]) -> tuple[Stock
         if away.cluster_id == place.cluster_id:
             found = replace(found, inside=found.inside & ~_chips(reader.connection, away, cluster, found))
     return found, None if place.level == "cluster" else _chips(reader.connection, place, cluster, found)
+
+
+def _supposing_jobs(reader: Reader, cluster: Any, of: Stock) -> Stock:  # of a row
+    jobs, held = supposed(reader.connection, reader.changes), of.held
+    for chips in jobs.ended.values():
+        held = held & ~sets_of(chips, cluster, of.model)
+    for chips in jobs.held.values():
+        held = held | sets_of(chips, cluster, of.model)
+    return of.holding(held)
+
+
+def by_row(chips: Iterable[int], cluster: Any, model: Model) -> dict[int, int]:  # of a row
+    """Chips by the ordinals of their domains, those of other clusters left out."""
+    found: dict[int, int] = {}
+    for key in chips:
+        row, local = divmod(key - cluster.first_node_id, model.nodes)
+        if 0 <= row < cluster.domains:
+            found[row] = found.get(row, 0) | 1 << local
+    return found
+
+
+def sets_of(chips: Iterable[int], cluster: Any, model: Model) -> Words:  # of a row
+    """Chips as sets, in the rows of their cluster."""
+    found = np.zeros((cluster.domains, words([model.full], model.chips).shape[1]), np.uint64)
+    for row, mask in by_row(chips, cluster, model).items():
+        found[row] = words([mask], model.chips)[0]
+    return found
 
 
 def cluster_of(connection: Connection, key: int) -> Any:  # a row
@@ -298,11 +328,4 @@ def _chips(connection: Connection, place: Place, cluster: Any, of: Stock) -> Wor
     """The chips of a place, in the rows of its cluster."""
     if place.level == "cluster":
         return of.inside
-    masks: dict[int, int] = {}
-    for key in connection.scalars(chips_of(place)):
-        row, local = divmod(key - cluster.first_node_id, of.model.nodes)
-        masks[row] = masks.get(row, 0) | 1 << local
-    found = np.zeros_like(of.inside)
-    for row, mask in masks.items():
-        found[row] = words([mask], of.model.chips)[0]
-    return found
+    return sets_of(connection.scalars(chips_of(place)), cluster, of.model)
