@@ -1,7 +1,7 @@
 """fits: where a job fits, and the line that a scheduler takes."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,8 +10,11 @@ from trninv.cli.questions import jobs_in, made, values
 from trninv.cli.supposing import asking
 from trninv.exporters import submission
 from trninv.inventory.hostnames import TEMPLATE
+from trninv.jobs.placing import Placement
 from trninv.jobs.questions import find
-from trninv.jobs.questions.fits import FitsAnswer, Placement
+
+if TYPE_CHECKING:
+    from trninv.jobs.questions.fits import FitsAnswer
 
 _FITS = find("fits")
 _HOSTNAME = click.Option(
@@ -43,7 +46,7 @@ def _run(
     found = encode(answer)
     for placement, of in zip(found["placements"], answer.placements, strict=True):
         placement.update(_lines(of, hostname))
-    show(style, found, lambda: tell(answer, more=_told(answer.placements, hostname)))
+    show(style, found, lambda: tell(answer, more=_told(answer.placements[: answer.copies], hostname)))
     if not answer.succeeded():
         raise click.exceptions.Exit(1)
 
@@ -57,11 +60,12 @@ def _lines(of: Placement, hostname: str) -> dict[str, Any]:
 
 
 def _told(places: Sequence[Placement], hostname: str) -> Iterator[str]:
-    """What to hand to the schedulers for the best place."""
-    for of in places[:1]:
+    """What to hand to the schedulers."""
+    for of in places:
         lines = _lines(of, hostname)
         more = "" if of.whole_servers else f"   (whole servers: more than the {of.chips} chips)"
-        yield f"hold:       trninv hold JOB {' '.join(of.places)}"
+        spares = (f" --spare {place}" for place in of.spares)
+        yield f"hold:       trninv hold JOB {' '.join(of.places)}{''.join(spares)}"
         yield f"Slurm:      {lines['slurm']}{more}"
         yield from (f"Kubernetes: {line}" for line in lines["kubernetes"][:_LINES])
         if (rest := len(of.servers) - _LINES) > 0:

@@ -48,6 +48,9 @@ class Lost:
     carried: Mapping[tuple[int, int], int]
 
 
+NOTHING_LOST: Final = Lost((), (), {})
+
+
 @dataclass(frozen=True)
 class Stock:
     """The chips of a scope by domain, as sets in rows of words.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         reach,
         rearrangement,
         rings,
+        set_packing,
         shares,
         slices,
         split,
