@@ -10,6 +10,7 @@ from trninv.cli.questions import jobs_in, made, values
 from trninv.cli.supposing import asking
 from trninv.exporters import submission
 from trninv.inventory.hostnames import TEMPLATE
+from trninv.jobs.named import folded
 from trninv.jobs.placing import Placement
 from trninv.jobs.questions import find
 
@@ -64,8 +65,8 @@ def _told(places: Sequence[Placement], hostname: str) -> Iterator[str]:
     for of in places:
         lines = _lines(of, hostname)
         more = "" if of.whole_servers else f"   (whole servers: more than the {of.chips} chips)"
-        spares = (f" --spare {place}" for place in of.spares)
-        yield f"hold:       trninv hold JOB {' '.join(of.places)}{''.join(spares)}"
+        spares = (f" --spare {place}" for place in folded(of.spares))
+        yield f"hold:       trninv hold JOB {' '.join(folded(of.places))}{''.join(spares)}"
         yield f"Slurm:      {lines['slurm']}{more}"
         yield from (f"Kubernetes: {line}" for line in lines["kubernetes"][:_LINES])
         if (rest := len(of.servers) - _LINES) > 0:

@@ -16,6 +16,7 @@ from trninv.characters import SAYS, refused
 from trninv.errors import ConflictError, LimitError, UnknownJobError, WrongLevelError, nearest
 from trninv.inventory.address import HOLDS_CHIPS, Place, address_of, chips_of, node_addresses, resolve
 from trninv.inventory.ids import next_id
+from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.jobs.revision import require
 from trninv.routing.answer import At, Hidden
@@ -73,7 +74,7 @@ def hold(
     Parameters
     ----------
     places, spares
-        Chips, servers, racks or domains of one cluster, to work on and to have in reserve.
+        Chips, servers, racks or domains of one cluster, to work on and to have in reserve; chips as c0-3 as well.
     pinned
         Whether plans must leave it where it is.
     revision
@@ -321,6 +322,7 @@ def _held_by(connection: Connection, key: int) -> dict[int, str]:
 
 def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
     """Ids of the chips of places, and what each is for."""
+    places, spares = each_of(places), each_of(spares)
     if not places or len(places) + len(spares) > MOST_PLACES:
         raise LimitError(f"{len(places) + len(spares):,} places: name 1 to {MOST_PLACES:,}")
     found: dict[int, str] = {}

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, select
 from trninv.errors import LimitError
 from trninv.inventory.address import Place, chips_of, resolve
 from trninv.inventory.held import WORDS
+from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.inventory.state import PPM
 from trninv.jobs.model import Model, model_of
@@ -193,7 +194,7 @@ def _narrowed(reader: Reader, scope: str, avoid: Collection[str]) -> tuple[Stock
         found = _supposing_jobs(reader, cluster, found)
     if reader.changes.nodes or reader.changes.links:
         found = _damaged(found, _supposed(reader, cluster, found.model))
-    for address in avoid:
+    for address in each_of(avoid):
         away = resolve(reader.connection, address)
         if away.cluster_id == place.cluster_id:
             found = replace(found, inside=found.inside & ~_chips(reader.connection, away, cluster, found))

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, select
 
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import is_link, nodes_of, resolve, resolve_link
+from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import PPM, millionths
 
@@ -156,6 +157,6 @@ def changes(connection: Connection, scenario: Scenario) -> Changes:
     found = Changes(with_=scenario.with_, without=scenario.without)
     for address, factor in scenario.derate:
         found.add(connection, address, millionths(factor))
-    for address in scenario.down:
+    for address in each_of(scenario.down):
         found.add(connection, address, 0)
     return found
