@@ -16,7 +16,14 @@ from trninv.solvers.integer_program import Row, matrix, stdout_elsewhere
 
 
 def most_apart(sets: Sequence[int], enough: int) -> int:
-    """How many of some sets share nothing with each other at most, as far as it is fewer than enough."""
+    """How many of some sets share nothing with each other at most, as far as it is fewer than enough.
+
+    Raises
+    ------
+    TimeLimitError
+        The deadline came first.
+
+    """
     listed = list(dict.fromkeys(sets))
     found = min(_greedy(listed), enough)
     least = min((each.bit_count() for each in listed), default=1)
@@ -34,8 +41,7 @@ def _greedy(sets: Sequence[int]) -> int:
 
 
 def _solved(sets: Sequence[int]) -> int:
-    deadline.check()
-    elements = (at for at in range(max(sets).bit_length()))
+    elements = range(max(sets).bit_length())
     rows: list[Row] = [
         (dict.fromkeys((at for at, each in enumerate(sets) if each >> element & 1), 1.0), -inf, 1.0)
         for element in elements
@@ -46,5 +52,7 @@ def _solved(sets: Sequence[int]) -> int:
             integrality=np.ones(len(sets), dtype=np.int64),
             bounds=Bounds(0, 1),
             constraints=matrix(rows, len(sets)),
+            options={"time_limit": deadline.remaining(inf), "mip_rel_gap": 0.0},
         )
+    deadline.check()
     return round(-float(result.fun or 0))
