@@ -13,9 +13,11 @@ import trninv
 from trninv.errors import LimitError
 from trninv.inventory.database import writing
 from trninv.inventory.state import Condition, set_state
+from trninv.jobs.asked import Asked as Wanted
 from trninv.jobs.copies import Places, Spread, Wish
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.model import AnyOf, Legal, Model, model_of
+from trninv.jobs.placing import Several, whole_domains
 from trninv.jobs.stock import Stock
 from trninv.routing.fleet import Fleet as Asked
 from trninv.solvers.blocks import whole
@@ -193,7 +195,7 @@ def test_copies_are_apart_and_why_says_how(own: Fleet) -> None:
     three = own.fits("u-trn2x64", chips=4, copies=3, spread="rack")
     assert three.why == "3 wanted, no two with the same rack: 2 fit at once"
     assert own.fits("u-trn2x64", chips=4, copies=2, spread="domain").why
-    with pytest.raises(LimitError, match="by domain only"):
+    with pytest.raises(LimitError, match=r"--spread network-node: .* by domain only"):
         own.fits("u-trn2x64", domains=2, copies=2, spread="network_node")
 
 
@@ -236,8 +238,6 @@ def test_what_is_degraded_must_carry_as_much_as_is_asked_for(own: Fleet) -> None
 def test_jobs_of_whole_domains_at_once_and_to_spare(lite_fleet: Asked) -> None:
     found = model_of("u-trn2x64")
     stock = replace(stock_of(found, [found.full] * 20), cluster="x")
-    from trninv.jobs.asked import Asked as Wanted  # noqa: PLC0415
-    from trninv.jobs.placing import Several, whole_domains  # noqa: PLC0415
 
     laws = legal(lite_fleet, found)
     two = Wanted("", 128, 2)
@@ -252,3 +252,7 @@ def test_jobs_of_whole_domains_at_once_and_to_spare(lite_fleet: Asked) -> None:
     assert ask(Several(7, 1, Spread.DOMAIN, 1)) == []
     assert ask(Several(1, 0, Spread.CHIP, 1), Wish(Limits(700 * GB, 0))) == []
     assert ask(Several(1, 0, Spread.CHIP, 1), Wish(rack=True)) == []
+    worn = replace(stock, damage={row: {0: 500_000} for row in (0, 1, 8, 9, 10)})
+    for copies, degraded in ((7, False), (8, True)):
+        placed = whole_domains(worn, laws, two, Wish(), Several(copies, 0, Spread.DOMAIN, 1), 1).placements
+        assert (len(placed), any(each.degraded for each in placed)) == (copies, degraded)

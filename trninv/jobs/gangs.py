@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trninv import deadline
 from trninv.catalog.facts import catalog
 from trninv.jobs.search import reaches
 from trninv.jobs.stock import Stock
@@ -32,6 +33,7 @@ def free_domains(stock: Stock, *, healthy: bool = False, least: Limits | None = 
 
 def limits_of(stock: Stock, row: int) -> Limits:
     """What a whole domain carries as it is."""
+    deadline.check()
     model = stock.model
     return model.worn_limits(model.full, stock.lost[row].carried) if row in stock.lost else model.limits(model.full)
 

@@ -27,14 +27,10 @@ _NEAR = 2
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Any so many servers of a rack may be held together, while it has more for each of them."""
+    """Any so many servers of a rack may be held together; with so many more of it to spare."""
 
     servers: int
     spares: int = 0
-
-    def __add__(self, spares: int) -> "AnyOf":
-        """The same with more to spare in the rack."""
-        return AnyOf(self.servers, self.spares + spares)
 
 
 @dataclass(frozen=True)

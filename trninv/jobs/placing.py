@@ -76,9 +76,9 @@ class Result:
 
 def within_domains(there: Stock, legal: Legal, wanted: Asked, wish: Wish, several: Several, k: int) -> Result:
     """Jobs that are each within one domain."""
-    in_rack = isinstance(wanted.sets, AnyOf)
-    sets = wanted.sets + several.spares if isinstance(wanted.sets, AnyOf) else wanted.sets
-    spares = 0 if in_rack else several.spares
+    sets, spares = wanted.sets, several.spares
+    if isinstance(sets, AnyOf):
+        sets, spares = AnyOf(sets.servers, spares), 0
     places = Places(there, legal, sets, wish, several.spread)
     search, fit = places.search, places.fit
     steps = (*_enough(there, wanted.chips), *_steps(search, wish), Step("has it as good as that", search.domains(fit)))
@@ -132,7 +132,9 @@ def whole_domains(there: Stock, _: Legal, wanted: Asked, wish: Wish, several: Se
     if several.copies > 1 and (
         several.spread is Spread.NETWORK_NODE or (several.spread is Spread.RACK and model.of.domains_per_rack > 1)
     ):
-        raise LimitError(f"--spread {several.spread.lower()}: copies of several domains can be apart by domain only")
+        raise LimitError(
+            f"--spread {several.spread.lower().replace('_', '-')}: copies of several domains are apart by domain only"
+        )
     usable = sum(size == model.chips for size in _sizes(there.usable))
     rows = free_domains(there)
     steps = [
@@ -146,8 +148,11 @@ def whole_domains(there: Stock, _: Legal, wanted: Asked, wish: Wish, several: Se
     if wish.healthy or wish.least != Limits(0, 0):
         rows = free_domains(there, healthy=wish.healthy, least=wish.least)
         steps.append(Step("is as good as that", len(rows)))
-    needed = wanted.domains + several.spares
-    found = gangs(there, rows, needed, several.copies, tier=several.tier, rack=wish.rack)
+    needed, sound = wanted.domains + several.spares, [row for row in rows if row not in there.lost]
+    for of in (sound, rows):
+        found = gangs(there, of, needed, several.copies, tier=several.tier, rack=wish.rack)
+        if len(found) == several.copies:
+            break
     counts = len(rows), len(rows), tuple(steps)
     if len(found) < several.copies:
         return Result((), *counts, _lacking(needed, len(rows), found, wish, several))
