@@ -7,6 +7,7 @@ from sqlalchemy import Connection, text, update
 
 import trninv
 from conftest import Run
+from trninv.errors import ConflictError, UnknownJobError
 from trninv.inventory.binding import put
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.past import past
@@ -55,6 +56,17 @@ def test_what_is_held_is_what_was_held_then(kept: str) -> None:
             assert len(then.closed()) == closed
             free = then.free(ULTRA)
             assert (free.held, free.free) == (held, 64 - held - 16 * closed)
+
+
+def test_jobs_of_then_are_supposed_to_end_or_to_hold(kept: str) -> None:
+    with trninv.open(kept) as fleet:
+        then = fleet.at(_at(1))
+        assert then.what_if(without="first").free(ULTRA).free == 64
+        assert then.what_if(without="first", with_={"second": f"{ULTRA}/s0"}).free(ULTRA).held == 16
+        with pytest.raises(UnknownJobError, match="did you mean first"):
+            then.what_if(without="secnd-first").free(ULTRA)
+        with pytest.raises(ConflictError, match="held by job first"):
+            then.what_if(with_={"new": f"{ULTRA}/s0/c3"}).free(ULTRA)
 
 
 def test_the_words_of_then_are_those_of_its_allocations(kept: str) -> None:

@@ -1,88 +1,25 @@
 """Where a job fits, against every position of every domain looked at one by one."""
 
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 from math import prod
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from placements import by_hand, harm_of, legal, sets_of, stock_of
 
 from trninv.jobs.gangs import gang
-from trninv.jobs.model import AnyOf, Legal, Model, legal_of, model_of
+from trninv.jobs.model import AnyOf, Legal, Model, model_of
 from trninv.jobs.room import largest, stranded, together
 from trninv.jobs.search import Found, Policy, Search, fitting
-from trninv.jobs.stock import Damage, Stock
 from trninv.routing.fleet import Fleet
 from trninv.solvers.blocks import words
 from trninv.solvers.slices import Limits
 
 NOTHING = Limits(0, 0)
 MODELS = ["trn1.2xlarge", "trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
-
-
-def legal(fleet: Fleet, model: Model) -> Legal:
-    with fleet.reading() as connection:
-        return legal_of(connection, model)
-
-
-def stock_of(model: Model, free: list[int], damage: Damage | None = None) -> Stock:
-    """Domains of which only these chips are not held."""
-    inside = words([model.full] * len(free), model.chips)
-    held = inside & ~words(free, model.chips)
-    ordinals = np.arange(len(free))
-    return Stock("fleet", model, ordinals, inside, inside, held, np.zeros_like(inside), damage or {})
-
-
-def sets_of(found: Legal, model: Model, size: int) -> list[int]:
-    """All sets of a size, those of any servers written out."""
-    if size not in found.any_of:
-        return list(found.sets[size])
-    chosen = (each for rack in model.racks for each in combinations(rack, found.any_of[size].servers))
-    return [sum(model.whole_server[server] for server in servers) for servers in chosen]
-
-
-def is_whole(model: Model, mask: int, broken: set[tuple[int, int]]) -> bool:
-    wires = ((wire.a, wire.b) for wire in model.of.blueprint.wires)
-    inside = ((a, b) for a, b in wires if all(end >= model.chips or mask >> end & 1 for end in (a, b)))
-    return not broken & set(inside)
-
-
-def harm_of(found: Legal, free: int, mask: int) -> float:
-    lost = (
-        size for size, sets in found.sets.items() if size > 1 for each in sets if free & each == each and each & mask
-    )
-    return sum(lost) / max(len(found.sets) - 1, 1)
-
-
-def by_hand(stock: Stock, found: Legal, sets: list[int], free: list[int]) -> list[tuple[int, int]]:
-    """Row and set of every place, the best first."""
-    model = stock.model
-    broken = {
-        row: {key for key, left in parts.items() if not left and isinstance(key, tuple)}
-        for row, parts in stock.damage.items()
-    }
-    places = [
-        (row, mask)
-        for row, mask in product(range(len(free)), sets)
-        if free[row] & mask == mask and is_whole(model, mask, broken.get(row, set()))
-    ]
-    worth = {mask: model.limits(mask) for mask in {mask for _, mask in places}}
-
-    def rank(place: tuple[int, int]) -> tuple[float, ...]:
-        row, mask = place
-        limits = worth[mask]
-        return (
-            -limits.all_gather,
-            -limits.bisection,
-            round(harm_of(found, free[row], mask), 6),
-            free[row].bit_count(),
-            row,
-            sets.index(mask),
-        )
-
-    return sorted(places, key=rank)
 
 
 def places(found: list[Found]) -> list[tuple[int, int]]:

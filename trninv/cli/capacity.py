@@ -10,7 +10,7 @@ import click
 
 from trninv.cli.executors import SCHEDULER, executor_at
 from trninv.cli.output import show, tell, tell_state
-from trninv.cli.questions import made, values
+from trninv.cli.questions import jobs_in, made, values
 from trninv.cli.supposing import asking
 from trninv.errors import UsageError
 from trninv.jobs.questions import find
@@ -32,10 +32,11 @@ def _run(  # an option each
     rates: str | None,
     **given: Any,  # as the question declares
 ) -> None:
+    jobs = jobs_in(given)
     asked = values(_CAPACITY, given | {"rates": None if rates is None else _read(Path(rates))})
     with (
         _executor(workers, scheduler) as executor,
-        asking(database, down, derate, at) as fleet,
+        asking(database, down, derate, at, *jobs) as fleet,
         fleet.in_one_state() as one,
     ):
         answer = one.ask(_CAPACITY, **asked, executor=executor)

@@ -1,17 +1,21 @@
 """fits: where a job fits, and the line that a scheduler takes."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trninv.cli.output import encode, show, tell, tell_state
-from trninv.cli.questions import made, values
+from trninv.cli.questions import jobs_in, made, values
 from trninv.cli.supposing import asking
 from trninv.exporters import submission
 from trninv.inventory.hostnames import TEMPLATE
+from trninv.jobs.named import folded
+from trninv.jobs.placing import Placement
 from trninv.jobs.questions import find
-from trninv.jobs.questions.fits import FitsAnswer, Placement
+
+if TYPE_CHECKING:
+    from trninv.jobs.questions.fits import FitsAnswer
 
 _FITS = find("fits")
 _HOSTNAME = click.Option(
@@ -36,14 +40,14 @@ def _run(
     hostname: str,
     **given: Any,
 ) -> None:
-    with asking(database, down, derate, at) as fleet, fleet.in_one_state() as one:
+    with asking(database, down, derate, at, *jobs_in(given)) as fleet, fleet.in_one_state() as one:
         answer: FitsAnswer = one.ask(_FITS, **values(_FITS, given))
         tell_state(one.as_of())
 
     found = encode(answer)
     for placement, of in zip(found["placements"], answer.placements, strict=True):
         placement.update(_lines(of, hostname))
-    show(style, found, lambda: tell(answer, more=_told(answer.placements, hostname)))
+    show(style, found, lambda: tell(answer, more=_told(answer.placements[: answer.copies], hostname)))
     if not answer.succeeded():
         raise click.exceptions.Exit(1)
 
@@ -57,11 +61,12 @@ def _lines(of: Placement, hostname: str) -> dict[str, Any]:
 
 
 def _told(places: Sequence[Placement], hostname: str) -> Iterator[str]:
-    """What to hand to the schedulers for the best place."""
-    for of in places[:1]:
+    """What to hand to the schedulers."""
+    for of in places:
         lines = _lines(of, hostname)
         more = "" if of.whole_servers else f"   (whole servers: more than the {of.chips} chips)"
-        yield f"hold:       trninv hold JOB {' '.join(of.places)}"
+        spares = (f" --spare {place}" for place in folded(of.spares))
+        yield f"hold:       trninv hold JOB {' '.join(folded(of.places))}{''.join(spares)}"
         yield f"Slurm:      {lines['slurm']}{more}"
         yield from (f"Kubernetes: {line}" for line in lines["kubernetes"][:_LINES])
         if (rest := len(of.servers) - _LINES) > 0:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trninv.cli.output import show, tell, tell_state
-from trninv.cli.questions import made, values
+from trninv.cli.questions import jobs_in, made, values
 from trninv.cli.supposing import asking
 from trninv.errors import StalePlanError, UsageError
 from trninv.jobs.fleet import Fleet
@@ -30,9 +30,10 @@ def _run(
     revision: str | None,
     **given: Any,
 ) -> None:
-    if apply and (down or derate or at):
-        raise UsageError("--apply moves jobs of the fleet as it is: leave --down, --derate and --at out")
-    with asking(database, down, derate, at) as fleet:
+    jobs = jobs_in(given)
+    if apply and (down or derate or at or any(jobs)):
+        raise UsageError("--apply moves jobs of the fleet as it is: leave --down, --derate, --at and --with(out) out")
+    with asking(database, down, derate, at, *jobs) as fleet:
         with fleet.in_one_state() as one:
             plan: RoomAnswer = one.ask(_MAKE_ROOM, **values(_MAKE_ROOM, given))
             tell_state(one.as_of())

@@ -1,6 +1,6 @@
 """A command for each question, made from its declaration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -22,7 +22,7 @@ def command_of(file: str) -> click.Command:
     def run(
         database: str, /, down: tuple[str, ...], derate: tuple[str, ...], at: str | None, style: str, **given: Any
     ) -> None:
-        with asking(database, down, derate, at) as fleet, fleet.in_one_state() as one:
+        with asking(database, down, derate, at, *jobs_in(given)) as fleet, fleet.in_one_state() as one:
             answer = one.ask(question, **values(question, given))
             standing = one.standing(servers_in(answer)) if style == "table" else {}
             tell_state(one.as_of())
@@ -42,7 +42,12 @@ def made(question: Question, run: Callable[..., None], *more: click.Parameter) -
         callback=run,
         help=f"{question.says}\n\n\b\n{examples}",
     )
-    return supposing(format_option(found))
+    return supposing(format_option(found), jobs=question.name in of_jobs.NAMES)
+
+
+def jobs_in(given: dict[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
+    """Jobs that are supposed to hold places, and to have ended, taken out of what was written."""
+    return given.pop("with_", ()), given.pop("without", ())
 
 
 def values(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from trninv.graphql.enums import TokenScope
 from trninv.graphql.layout import Layout, OfDomain
 from trninv.graphql.lazy import lazy, lazy_list
 from trninv.graphql.pages import Offered, paged
-from trninv.graphql.questions import Derating, Questions, Scenario
+from trninv.graphql.questions import Derating, Holding, Questions, Scenario
 from trninv.graphql.reports import Report, ReportName, ReportRows, Values, given
 from trninv.graphql.scalars import Address
 from trninv.graphql.sweeps import Key, SweepJob, jobs_of
@@ -173,11 +173,22 @@ class Query(Questions):
         derate: Annotated[
             list[Derating] | None, strawberry.argument(description="Places and links that carry a part.")
         ] = None,
+        with_: Annotated[
+            list[Holding] | None,
+            strawberry.argument(name="with", description="Jobs that hold places, to questions about placement."),
+        ] = None,
+        without: Annotated[
+            list[str] | None, strawberry.argument(description="Jobs that have ended, to questions about placement.")
+        ] = None,
     ) -> Scenario:
         factors: dict[str, float] = {}
-        for each in derate or ():
-            factors[str(each.address)] = min(each.factor, factors.get(str(each.address), 1.0))
-        return Scenario(fleet=info.context.fleet.what_if([str(address) for address in down or ()], factors))
+        for part in derate or ():
+            factors[str(part.address)] = min(part.factor, factors.get(str(part.address), 1.0))
+        holds: dict[str, list[str]] = {}
+        for each in with_ or ():
+            holds.setdefault(each.job, []).extend(map(str, each.places))
+        places = [str(address) for address in down or ()]
+        return Scenario(fleet=info.context.fleet.what_if(places, factors, with_=holds, without=without or ()))
 
     @strawberry.field(description="Every system that can be seeded.")
     def systems(self) -> list[System]:

@@ -35,6 +35,12 @@ class Derating:
     factor: float = strawberry.field(description="More than 0, less than 1.")
 
 
+@strawberry.input(description="A job, and what it would hold.")
+class Holding:
+    job: str = strawberry.field(description="Its name.")
+    places: list[Address] = strawberry.field(description="Chips, servers, racks or domains.")
+
+
 def values(given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a field as a question takes them."""
     named = {name: value for name, value in given.items() if value is not None}

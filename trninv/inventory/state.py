@@ -36,6 +36,7 @@ from trninv.characters import SAYS, refused
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, locate, nodes_of
 from trninv.inventory.chain import seal
+from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import CARRYING, EVENT_SOURCES, NODE_KINDS, STATES, TABLES, is_not_up
 
 PPM = 1_000_000
@@ -189,7 +190,7 @@ def set_state(
     Parameters
     ----------
     addresses
-        Servers, chips, switches, NICs, network nodes and links (A--B).
+        Servers, chips (as c0-3 as well), switches, NICs, network nodes and links (A--B).
     only_carrying
         Whether to leave alone what is down or in maintenance, for whatever reason.
     source
@@ -209,7 +210,7 @@ def set_state(
         raise LimitError(f"who or why {SAYS}")
     if source not in EVENT_SOURCES:
         raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
-    places = [locate(connection, each) for each in addresses]
+    places = [locate(connection, each) for each in each_of(addresses)]
     for place in places:
         if place.level not in ("server", "link", *NODE_KINDS):
             have = "servers, chips, switches, NICs, network nodes and links"

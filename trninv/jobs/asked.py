@@ -50,6 +50,10 @@ def shape_of(text: str, model: Model, *, as_written: bool) -> tuple[Shape, ...]:
         The chips of the model make up no torus.
 
     """
+    if text.isdecimal():
+        raise LimitError(
+            f"shape {text[:40]}: for so many chips say --chips {text[:40]}; a box in a row is {text[:40]}x1"
+        )
     if not _SHAPE.fullmatch(text):
         raise LimitError(f"shape {text[:40]!r}: write it as 2x2x4, rows, columns and servers")
     if model.torus is None:

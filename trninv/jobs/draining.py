@@ -91,7 +91,8 @@ class Drain:
                 f"{of} is a {place.level}: drain a server, rack, domain, chip, switch, link or network node"
             )
         now = reader.changes
-        changed = Changes(dict(now.nodes), dict(now.links), set(now.domains), set(now.network_nodes))
+        parts = dict(now.nodes), dict(now.links), set(now.domains), set(now.network_nodes)
+        changed = Changes(*parts, now.with_, now.without)
         changed.add(reader.connection, of, 0)
         slug = place.address.partition("/")[0]
         self.place, self.before = place, every_row(reader, slug)

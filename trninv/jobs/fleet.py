@@ -42,11 +42,19 @@ class Fleet(fleet.Fleet):
         min_all_gather: int | str | None = None,
         min_bisection: int | str | None = None,
         policy: str = "quality",
+        rack: bool = False,
+        tier: int | None = None,
+        copies: int = 1,
+        spread: str = "chip",
+        spares: int = 0,
     ) -> "FitsAnswer":
-        """Where a job fits: one of a shape ("2x2x4"), chips, memory, servers and domains; the best places first."""
+        """Where a job fits: one of a shape ("2x2x4"), chips, memory, servers and domains; the best places first.
+
+        ``copies`` are free at once and apart by ``spread``: "chip", "server", "rack", "domain" or "network_node".
+        """
         wanted = shape, chips, memory, servers, domains, k, any_block, as_written, healthy
-        least = avoid, min_all_gather, min_bisection, policy
-        answer: FitsAnswer = self.ask(find("fits"), of, *wanted, *least)
+        least = avoid, min_all_gather, min_bisection, policy, rack, tier
+        answer: FitsAnswer = self.ask(find("fits"), of, *wanted, *least, copies, spread, spares)
         return answer
 
     def free(self, of: str) -> "FreeAnswer":

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trninv import deadline
 from trninv.catalog.facts import catalog
+from trninv.jobs.search import reaches
 from trninv.jobs.stock import Stock
 from trninv.solvers.blocks import words
+from trninv.solvers.slices import Limits
 from trninv.topology.clos import TIERS
 
 
@@ -19,31 +22,71 @@ class Gang:
     tier: int
 
 
-def free_domains(stock: Stock, *, healthy: bool = False) -> list[int]:
-    """Rows of the domains that are free as a whole, with every link."""
+def free_domains(stock: Stock, *, healthy: bool = False, least: Limits | None = None) -> list[int]:
+    """Rows of the domains that are free as a whole, with every link, and have at least some limits."""
     full = words([stock.model.full], stock.model.chips)[0]
     rows: Sequence[int] = np.flatnonzero((stock.free == full).all(axis=1)).tolist()
     lost = stock.lost
-    return [row for row in rows if row not in lost or not (lost[row].broken or (healthy and lost[row].worn))]
+    found = [row for row in rows if row not in lost or not (lost[row].broken or (healthy and lost[row].worn))]
+    return found if least is None else [row for row in found if reaches(limits_of(stock, row), least)]
 
 
-def gang(stock: Stock, domains: int, *, healthy: bool = False) -> Gang | None:
+def limits_of(stock: Stock, row: int) -> Limits:
+    """What a whole domain carries as it is."""
+    deadline.check()
+    model = stock.model
+    return model.worn_limits(model.full, stock.lost[row].carried) if row in stock.lost else model.limits(model.full)
+
+
+def gangs(
+    stock: Stock, rows: Sequence[int], domains: int, copies: int, *, tier: int = 1, rack: bool = False
+) -> list[Gang]:
+    """Several jobs of so many whole domains each, as far as there are enough: as `gang`, one after the other.
+
+    Each is below one node of the tier, so that as many find a place as if these were chosen in any other way.
+    """
+    found, left = list[Gang](), list(rows)
+    while len(found) < copies and (one := gang(stock, domains, rows=left, tier=tier, rack=rack)):
+        found.append(one)
+        left = sorted(set(left) - set(one.rows))
+    return found
+
+
+def gang(
+    stock: Stock, domains: int, *, rows: Sequence[int] | None = None, tier: int = 1, rack: bool = False
+) -> Gang | None:
     """Place a job of so many whole domains; None where there are not enough.
 
     The nodes of tier 3 with most free domains are taken, the last one being that with the fewest that suffice; of
     several nodes of a tier above, one that needs the fewest nodes of tier 3, then that with the fewest free domains.
+
+    Parameters
+    ----------
+    rows
+        Those that may be taken; all that are free as a whole if left out.
+    tier
+        The least tier that is good enough.
+    rack
+        Whether all are to be in one rack.
+
     """
     each, beside = (catalog().value(stock.model.slug, f"{what}_per_network_node") for what in ("domains", "nodes"))
-    leaves: dict[int, list[int]] = {}
-    for row in free_domains(stock, healthy=healthy):
-        leaves.setdefault(int(stock.ordinals[row]) // each, []).append(row)
-    for tier in range(TIERS, 0, -1):
-        above: dict[int, list[list[int]]] = {}
-        for leaf, rows in leaves.items():
-            above.setdefault({3: leaf, 2: leaf // beside, 1: 0}[tier], []).append(rows)
+    leaves: dict[tuple[int, int], list[int]] = {}
+    for row in free_domains(stock) if rows is None else rows:
+        ordinal = int(stock.ordinals[row])
+        leaves.setdefault((ordinal // each, _rack(stock, ordinal) if rack else 0), []).append(row)
+    for least in range(TIERS, tier - 1, -1):
+        above: dict[tuple[int, int], list[list[int]]] = {}
+        for (leaf, of), there in leaves.items():
+            above.setdefault(({3: leaf, 2: leaf // beside, 1: 0}[least], of), []).append(there)
         if found := _least(above.values(), domains):
-            return Gang(found, tier)
+            return Gang(found, least)
     return None
+
+
+def _rack(stock: Stock, ordinal: int) -> int:
+    """The rack of a domain; of one that has several, one of its own."""
+    return ordinal // stock.model.of.domains_per_rack
 
 
 def _least(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> tuple[int, ...] | None:

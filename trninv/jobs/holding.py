@@ -3,7 +3,7 @@
 The database itself allows a chip one holder (a unique index over what has not ended), whoever writes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -17,6 +17,7 @@ from trninv.characters import SAYS, refused
 from trninv.errors import ConflictError, LimitError, UnknownJobError, WrongLevelError, nearest
 from trninv.inventory.address import HOLDS_CHIPS, Place, address_of, chips_of, node_addresses, resolve
 from trninv.inventory.ids import next_id
+from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.jobs.revision import require
 from trninv.routing.answer import At, Hidden
@@ -74,7 +75,7 @@ def hold(
     Parameters
     ----------
     places, spares
-        Chips, servers, racks or domains of one cluster, to work on and to have in reserve.
+        Chips, servers, racks or domains of one cluster, to work on and to have in reserve; chips as c0-3 as well.
     pinned
         Whether plans must leave it where it is.
     revision
@@ -90,7 +91,7 @@ def hold(
         A chip is held, down, or closed to new jobs, or the job holds other chips; the message says which.
 
     """
-    _check(name=name, who=who)
+    check(name=name, who=who)
     chips = chips_at(connection, places, spares)
     cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
     if revision is not None:
@@ -137,15 +138,19 @@ def release(connection: Connection, name: str) -> Job:
         known = select(job.c.id).where(job.c.system == system, job.c.external_id == identity)
         last = connection.scalar(known.order_by(job.c.id.desc()).limit(1))
         if last is None:
-            raise UnknownJobError(
-                f"no job {name[:MAX_TEXT]}: {_instead(connection, identity)} (trninv jobs lists them)"
-            )
+            raise unknown(connection, name)
         return _one(connection, last)
     time = now()
     ours = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
     connection.execute(update(allocation).where(ours).values(ended=time))
     connection.execute(update(job).where(job.c.id == key).values(ended=time))
     return _one(connection, key)
+
+
+def unknown(connection: Connection, name: str) -> UnknownJobError:
+    """What to say where no job has a name."""
+    instead = _instead(connection, system_and_id(name)[1])
+    return UnknownJobError(f"no job {name[:MAX_TEXT]}: {instead} (trninv jobs lists them)")
 
 
 def _instead(connection: Connection, name: str) -> str:
@@ -176,7 +181,7 @@ def close(connection: Connection, places: Sequence[str], *, who: str, why: str) 
         A place is no server, rack or domain.
 
     """
-    _check(why=why, who=who)
+    check(why=why, who=who)
     closing = _T["closing"]
     closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
     wanted = [server for server in _servers(connection, places) if server not in closed]
@@ -286,7 +291,14 @@ def _one(connection: Connection, key: int) -> Job:
     return found
 
 
-def _check(**texts: str) -> None:
+def check(**texts: str) -> None:
+    """Refuse words that can't be kept.
+
+    Raises
+    ------
+    LimitError
+
+    """
     for what, text in texts.items():
         if not text.strip() or len(text) > MAX_TEXT or refused([text]) or not text.isprintable():
             raise LimitError(f"{what}: write 1 to {MAX_TEXT} characters that can be printed")
@@ -317,6 +329,7 @@ def _held_by(connection: Connection, key: int) -> dict[int, str]:
 
 def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
     """Ids of the chips of places, and what each is for."""
+    places, spares = each_of(places), each_of(spares)
     if not places or len(places) + len(spares) > MOST_PLACES:
         raise LimitError(f"{len(places) + len(spares):,} places: name 1 to {MOST_PLACES:,}")
     found: dict[int, str] = {}
@@ -332,14 +345,15 @@ def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str
     return found
 
 
-def refuse_taken(connection: Connection, chips: Sequence[int]) -> None:
-    """Name the first chip that no job may have now, and why."""
+def refuse_taken(connection: Connection, chips: Sequence[int], leaving: Collection[int] = ()) -> None:
+    """Name the first chip that no job may have now, or once some jobs (keys) have left, and why."""
     job, allocation, closing = _T["job"], _T["allocation"], _T["closing"]
     chip, node = _T["chip"], _T["node"]
+    stays = [allocation.c.job_id.not_in(sorted(leaving))] if leaving else []
     query = (
         select(chip.c.id, node.c.state, job.c.name, closing.c.why)
         .join(node, node.c.id == chip.c.id)
-        .outerjoin(allocation, and_(allocation.c.chip_id == chip.c.id, allocation.c.ended.is_(None)))
+        .outerjoin(allocation, and_(allocation.c.chip_id == chip.c.id, allocation.c.ended.is_(None), *stays))
         .outerjoin(job, job.c.id == allocation.c.job_id)
         .outerjoin(closing, and_(closing.c.server_id == chip.c.server_id, closing.c.until.is_(None)))
         .where(or_(job.c.id.is_not(None), closing.c.id.is_not(None), node.c.state.not_in(CARRYING)))

@@ -27,9 +27,10 @@ _NEAR = 2
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Any so many servers of a rack may be held together."""
+    """Any so many servers of a rack may be held together; with so many more of it to spare."""
 
     servers: int
+    spares: int = 0
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ class Model:
 
     def worn_limits(self, mask: int, carried: Mapping[tuple[int, int], int]) -> Limits:
         """What a set with degraded links carries."""
-        return solved(self.graph(mask, carried), mask.bit_count())
+        near = tuple((ends, left) for ends, left in carried.items() if any(mask >> end & 1 for end in ends))
+        return _worn(self, mask, near)
 
     def _alike(self, mask: int) -> int:
         """A set of the same worth, of a switched domain in whose rack it lies: its servers moved to the front."""
@@ -173,6 +175,11 @@ class Model:
 @lru_cache(maxsize=256)
 def _solved(model: Model, mask: int) -> Limits:
     return solved(model.graph(mask), mask.bit_count())
+
+
+@lru_cache(maxsize=1_024)
+def _worn(model: Model, mask: int, carried: tuple[tuple[tuple[int, int], int], ...]) -> Limits:
+    return solved(model.graph(mask, dict(carried)), mask.bit_count())
 
 
 def solved(graph: "Graph", chips: int) -> Limits:

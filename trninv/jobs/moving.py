@@ -16,6 +16,7 @@ import numpy as np
 
 from trninv import deadline, solvers
 from trninv.errors import UnknownJobError, nearest
+from trninv.jobs.asked import Asked
 from trninv.jobs.model import AnyOf, Legal
 from trninv.jobs.search import Found, Policy, Search, fitting
 from trninv.jobs.stock import Stock
@@ -149,6 +150,10 @@ class Planner:
         moved = np.zeros_like(self.stock.held)
         np.bitwise_or.at(moved, self._rows, self._masks)
         return self.stock.holding(self.stock.held & ~moved)
+
+    def wanted(self, asked: Asked) -> Plan | None:
+        """As `domains` or `plan`, by what is asked for."""
+        return self.domains(asked.domains) if asked.domains else self.plan(asked.sets)
 
     def plan(self, wanted: Sequence[int] | AnyOf) -> Plan | None:
         """Free one set of some; None where none can be, whoever moves."""

@@ -9,9 +9,14 @@ _SHOWN: Final = 8
 
 def brief(places: Sequence[str]) -> str:
     """Addresses for people: chips by their servers, and how many there are more than the first few."""
-    names = [name for parent, of in groupby(places, _parent) for name in ([_chips(parent, of)] if parent else of)]
+    names = folded(places)
     more = len(names) - _SHOWN
     return ", ".join([*names[:_SHOWN], *([f"{more:,} more"] if more > 0 else [])])
+
+
+def folded(places: Sequence[str]) -> list[str]:
+    """Addresses with the chips of a server as one, which `trninv.inventory.ranges.each_of` writes out again."""
+    return [name for parent, of in groupby(places, _parent) for name in ([_chips(parent, of)] if parent else of)]
 
 
 def _parent(place: str) -> str:

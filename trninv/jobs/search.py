@@ -3,7 +3,7 @@
 Domains with the same free chips, and with no damaged link, are looked at once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -12,9 +12,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from trninv import deadline
 from trninv.choice import Choice
 from trninv.jobs.model import AnyOf, Legal
-from trninv.jobs.stock import Lost, Stock
+from trninv.jobs.stock import NOTHING_LOST, Lost, Stock
 from trninv.solvers.blocks import Words, holding, meeting, whole, words
 from trninv.solvers.slices import Limits
 
@@ -51,6 +52,36 @@ class Found:
     leaves: int
 
 
+def _touched(mask: int, links: Iterable[int]) -> bool:
+    return any(link & ~mask == 0 for link in links)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rack:
+    """The free servers of a rack, the best first, of a kind of free set; how many have every link, and sound ones."""
+
+    of: int
+    servers: tuple[int, ...]
+    any_of: AnyOf
+    intact: int
+    sound: int
+
+    @property
+    def needs(self) -> int:
+        """Servers, those to spare too."""
+        return self.any_of.servers + self.any_of.spares
+
+    @property
+    def mask(self) -> int:
+        """The chips of the best ones."""
+        return sum(self.servers[: self.any_of.servers])
+
+    def parts(self, *, healthy: bool) -> Iterator[int]:
+        """As many as are needed, over and over."""
+        most = self.sound if healthy else self.intact
+        return (sum(self.servers[at : at + self.needs]) for at in range(0, most - self.needs + 1, self.needs))
+
+
 class Search:
     """Places for one of some sets.
 
@@ -58,39 +89,52 @@ class Search:
     ----------
     wanted
         Sets of one number of chips, or any so many servers of a rack.
+    kept
+        Chips that are not to be taken, though they stay free.
 
     """
 
-    def __init__(self, stock: Stock, legal: Legal, wanted: Sequence[int] | AnyOf) -> None:
+    def __init__(self, stock: Stock, legal: Legal, wanted: Sequence[int] | AnyOf, kept: Words | None = None) -> None:
         self.stock, self._legal = stock, legal
-        self._first, self._class = stock.kinds
-        self._free = stock.free[self._first]
-        self._any_of = wanted if isinstance(wanted, AnyOf) else None
-        listed = list(self._racks()) if isinstance(wanted, AnyOf) else [(-1, mask) for mask in wanted]
-        self._of = np.array([of for of, _ in listed], np.intp)
-        self._masks = [mask for _, mask in listed]
+        left = stock.free if kept is None else stock.free & ~kept
+        self._first, self._class = stock.kinds if kept is None else stock.kinds_of(left)
+        self._free, self._left_over = stock.free[self._first], left[self._first]
+        self._listed = list(self._racks(wanted)) if isinstance(wanted, AnyOf) else None
+        self._masks = [rack.mask for rack in self._listed or ()] if isinstance(wanted, AnyOf) else list(wanted)
         self._sets = words(self._masks, stock.model.chips)
 
-    def _racks(self) -> Iterator[tuple[int, int]]:
-        """Of each kind of free set, the first so many free servers of each rack that has them."""
+    def _racks(self, any_of: AnyOf) -> Iterator["_Rack"]:
+        """Of each kind of free set, the racks with enough free servers."""
         model = self.stock.model
-        for of, free in enumerate(whole(self._free)):
+        for of, free in enumerate(whole(self._left_over)):
+            lost = self.stock.lost.get(int(self._first[of]), NOTHING_LOST)
             for rack in model.racks:
-                servers = [server for server in rack if free & model.whole_server[server] == model.whole_server[server]]
-                if self._any_of and len(servers) >= self._any_of.servers:
-                    yield of, sum(model.whole_server[server] for server in servers[: self._any_of.servers])
+                masks = [model.whole_server[server] for server in rack]
+                there = [mask for mask in masks if free & mask == mask]
+                whole_ones = [mask for mask in there if not _touched(mask, lost.broken)]
+                sound = [mask for mask in whole_ones if not _touched(mask, lost.worn)]
+                best_first = tuple(dict.fromkeys([*sound, *whole_ones, *there]))
+                if len(there) >= any_of.servers + any_of.spares:
+                    yield _Rack(of, best_first, any_of, len(whole_ones), len(sound))
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
         """Kinds of free sets × wanted sets: whether all chips are free."""
-        if self._any_of is None:
-            return holding(self._free, self._sets)
-        found: NDArray[np.bool_] = np.equal.outer(np.arange(len(self._free)), self._of)
+        if self._listed is None:
+            return holding(self._left_over, self._sets)
+        return self._of_racks([True for _ in self._listed])
+
+    def _of_racks(self, are: Sequence[bool]) -> NDArray[np.bool_]:
+        found = np.zeros((len(self._free), len(self._masks)), bool)
+        for at, rack in enumerate(self._listed or ()):
+            found[rack.of, at] = are[at]
         return found
 
     @cached_property
     def intact(self) -> NDArray[np.bool_]:
         """Those whose links all carry something."""
+        if self._listed is not None:
+            return self._of_racks([rack.needs <= rack.intact for rack in self._listed])
         found = self.free.copy()
         for of, lost in self._damaged():
             for broken in words(lost.broken, self.stock.model.chips):
@@ -100,6 +144,8 @@ class Search:
     @cached_property
     def worn(self) -> NDArray[np.bool_]:
         """Those that have something degraded."""
+        if self._listed is not None:
+            return self._of_racks([rack.needs > rack.sound for rack in self._listed])
         found = np.zeros_like(self.free)
         for of, lost in self._damaged():
             for worn in words(lost.worn, self.stock.model.chips):
@@ -121,6 +167,25 @@ class Search:
         """Of each wanted set, undamaged."""
         return [self.stock.model.limits(mask) for mask in self._masks]
 
+    @cached_property
+    def in_rack(self) -> NDArray[np.bool_]:
+        """Which of the wanted sets are in one rack."""
+        model = self.stock.model
+        racks = [sum(model.whole_server[server] for server in rack) for rack in model.racks]
+        return np.array([any(mask & ~rack == 0 for rack in racks) for mask in self._masks], bool)
+
+    def listed(self, fit: NDArray[np.bool_]) -> int:
+        """How many places `best` has at most."""
+        return int(fit.sum(axis=1)[self._class].sum())
+
+    def kind(self, row: int) -> int:
+        """Equal for rows with the same places."""
+        return int(self._class[row])
+
+    def row_of(self, kind: int) -> int:
+        """The first row with a kind of free set."""
+        return int(self._first[kind])
+
     def by_row(self, fit: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Rows of the stock × listed sets."""
         found: NDArray[np.bool_] = fit[self._class]
@@ -135,21 +200,27 @@ class Search:
         """How many domains have a place."""
         return int(self.has(fit).sum())
 
-    def positions(self, fit: NDArray[np.bool_]) -> int:
-        """How many places there are."""
-        if self._any_of is None:
-            return int(fit.sum(axis=1)[self._class].sum())
+    def positions(self, fit: NDArray[np.bool_], *, healthy: bool = False) -> int:
+        """How many places there are, in a rack each way to take so many servers; ``healthy`` as those that fit are."""
+        if self._listed is None:
+            return self.listed(fit)
         each = np.zeros(len(self._free), np.int64)
         for of, at in zip(*np.nonzero(fit), strict=True):
-            each[of] += self._choices(int(of), self._masks[at])
+            rack = self._listed[at]
+            each[of] += comb(rack.sound if healthy else rack.intact, rack.any_of.servers)
         return int(each[self._class].sum())
 
-    def _choices(self, of: int, mask: int) -> int:
-        """In how many ways that many servers of a rack can be taken."""
-        model, free = self.stock.model, whole(self._free[of : of + 1])[0]
-        (rack,) = (rack for rack in model.racks if any(mask & model.whole_server[server] for server in rack))
-        there = sum(free & model.whole_server[server] == model.whole_server[server] for server in rack)
-        return comb(there, self._any_of.servers) if self._any_of else 1
+    def sets(self, fit: NDArray[np.bool_], row: int, *, healthy: bool = False) -> list[int]:
+        """Sets of a row that fit; of a rack, its free servers by as many as are needed, so that none is in two."""
+        at = np.flatnonzero(fit[self._class[row]]).tolist()
+        if self._listed is None:
+            return [self._masks[each] for each in at]
+        return [mask for each in at for mask in self._listed[each].parts(healthy=healthy)]
+
+    def beside(self, found: "Found") -> list[int]:
+        """Servers to spare, of a place in a rack."""
+        racks = (rack for rack in self._listed or () if rack.of == self._class[found.row] and rack.mask == found.mask)
+        return [mask for rack in racks for mask in rack.servers[rack.any_of.servers : rack.needs]]
 
     def best(self, fit: NDArray[np.bool_], k: int, policy: Policy) -> list[Found]:
         """The k best places, those with something degraded after all others; ties by domain, then by chips."""
@@ -178,11 +249,13 @@ class Search:
                 yield self._found(row, which, float(lost), int(leaves), worn=worn)
 
     def _found(self, row: int, at: int, harm: float, leaves: int, *, worn: bool) -> Found:
-        mask, limits = self._masks[at], self.limits[at]
-        if worn:
-            limits = self.stock.model.worn_limits(mask, self.stock.lost[row].carried)
+        mask, limits = self._masks[at], self.worn_limits(row, at) if worn else self.limits[at]
         sizes = sum(size > 1 for size in self._legal.sets)
         return Found(row, mask, limits, worn, harm / max(sizes, 1), leaves)
+
+    def worn_limits(self, row: int, at: int) -> Limits:
+        """What a wanted set carries in a row as it is."""
+        return self.stock.model.worn_limits(self._masks[at], self.stock.lost[row].carried)
 
     @cached_property
     def _left(self) -> NDArray[np.int64]:
@@ -200,7 +273,15 @@ class Search:
 
 
 def fitting(found: Search, least: Limits) -> NDArray[np.bool_]:
-    """Intact places whose sets have at least some limits."""
-    enough = [each.all_gather >= least.all_gather and each.bisection >= least.bisection for each in found.limits]
-    fit: NDArray[np.bool_] = found.intact & np.array(enough, bool)[None, :]
+    """Intact places whose sets have at least some limits, with what is degraded as it is."""
+    fit: NDArray[np.bool_] = found.intact & np.array([reaches(each, least) for each in found.limits], bool)[None, :]
+    if least != Limits(0, 0) and found.stock.lost:
+        for of, at in zip(*np.nonzero(fit & found.worn), strict=True):
+            deadline.check()
+            fit[of, at] = reaches(found.worn_limits(found.row_of(of), at), least)
     return fit
+
+
+def reaches(limits: Limits, least: Limits) -> bool:
+    """Whether limits are no less than some."""
+    return limits.all_gather >= least.all_gather and limits.bisection >= least.bisection

@@ -17,9 +17,11 @@ from sqlalchemy import Connection, select
 from trninv.errors import LimitError
 from trninv.inventory.address import Place, chips_of, resolve
 from trninv.inventory.past import among_lost
+from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.inventory.state import PPM
 from trninv.jobs.model import Model, model_of
+from trninv.jobs.supposed import supposed
 from trninv.routing.wiring import Reader
 from trninv.solvers.blocks import Words, distinct, words
 
@@ -46,6 +48,9 @@ class Lost:
     broken: tuple[int, ...]
     worn: tuple[int, ...]
     carried: Mapping[tuple[int, int], int]
+
+
+NOTHING_LOST: Final = Lost((), (), {})
 
 
 @dataclass(frozen=True)
@@ -83,10 +88,14 @@ class Stock:
     @cached_property
     def kinds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Domains that are alike: the first row of each kind, and the kind of each row; a damaged one is like none."""
+        return self.kinds_of()
+
+    def kinds_of(self, *more: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The same of domains that are alike in these sets of chips too."""
         marks = np.zeros((len(self.free), 1), np.uint64)
         damaged = sorted(self.lost)
         marks[damaged, 0] = np.array(damaged, np.uint64) + 1
-        return distinct(np.hstack([self.free, marks]))
+        return distinct(np.hstack([self.free, *more, marks]))
 
     @cached_property
     def lost(self) -> Mapping[int, Lost]:
@@ -194,13 +203,42 @@ def _narrowed(reader: Reader, scope: str, avoid: Collection[str]) -> tuple[Stock
     place = resolve(reader.connection, scope)
     cluster = cluster_of(reader.connection, place.cluster_id)
     found: Stock = reader.remembered(("stock", cluster.id), lambda: _read(reader.connection, cluster))
+    if reader.changes.with_ or reader.changes.without:
+        found = _supposing_jobs(reader, cluster, found)
     if reader.changes.nodes or reader.changes.links:
         found = _damaged(found, _supposed(reader, cluster, found.model))
-    for address in avoid:
+    for address in each_of(avoid):
         away = resolve(reader.connection, address)
         if away.cluster_id == place.cluster_id:
             found = replace(found, inside=found.inside & ~_chips(reader.connection, away, cluster, found))
     return found, None if place.level == "cluster" else _chips(reader.connection, place, cluster, found)
+
+
+def _supposing_jobs(reader: Reader, cluster: Any, of: Stock) -> Stock:  # of a row
+    jobs, held = supposed(reader.connection, reader.changes), of.held
+    for chips in jobs.ended.values():
+        held = held & ~sets_of(chips, cluster, of.model)
+    for chips in jobs.held.values():
+        held = held | sets_of(chips, cluster, of.model)
+    return of.holding(held)
+
+
+def by_row(chips: Iterable[int], cluster: Any, model: Model) -> dict[int, int]:  # of a row
+    """Chips by the ordinals of their domains, those of other clusters left out."""
+    found: dict[int, int] = {}
+    for key in chips:
+        row, local = divmod(key - cluster.first_node_id, model.nodes)
+        if 0 <= row < cluster.domains:
+            found[row] = found.get(row, 0) | 1 << local
+    return found
+
+
+def sets_of(chips: Iterable[int], cluster: Any, model: Model) -> Words:  # of a row
+    """Chips as sets, in the rows of their cluster."""
+    found = np.zeros((cluster.domains, words([model.full], model.chips).shape[1]), np.uint64)
+    for row, mask in by_row(chips, cluster, model).items():
+        found[row] = words([mask], model.chips)[0]
+    return found
 
 
 def cluster_of(connection: Connection, key: int) -> Any:  # a row
@@ -310,11 +348,4 @@ def _chips(connection: Connection, place: Place, cluster: Any, of: Stock) -> Wor
     """The chips of a place, in the rows of its cluster."""
     if place.level == "cluster":
         return of.inside
-    masks: dict[int, int] = {}
-    for key in connection.scalars(chips_of(place)):
-        row, local = divmod(key - cluster.first_node_id, of.model.nodes)
-        masks[row] = masks.get(row, 0) | 1 << local
-    found = np.zeros_like(of.inside)
-    for row, mask in masks.items():
-        found[row] = words([mask], of.model.chips)[0]
-    return found
+    return sets_of(connection.scalars(chips_of(place)), cluster, of.model)

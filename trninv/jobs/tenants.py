@@ -9,7 +9,8 @@ from sqlalchemy import Connection, select
 from trninv.inventory.schema import TABLES
 from trninv.jobs.holding import OURS
 from trninv.jobs.model import Model
-from trninv.jobs.stock import cluster_of
+from trninv.jobs.stock import by_row, cluster_of
+from trninv.jobs.supposed import supposed
 from trninv.routing.wiring import Reader
 
 _T = TABLES
@@ -42,11 +43,18 @@ class Tenant:
 
 
 def tenants(reader: Reader, cluster: int, model: Model) -> list[Tenant]:
-    """All that hold chips of a cluster, by key."""
+    """All that hold chips of a cluster, or are supposed to, by key."""
     found: list[Tenant] = reader.remembered(
         ("tenants", cluster), lambda: _read(reader.connection, cluster_of(reader.connection, cluster), model)
     )
-    return found
+    return _supposed(reader, cluster, model, found) if reader.changes.with_ or reader.changes.without else found
+
+
+def _supposed(reader: Reader, cluster: int, model: Model, now: list[Tenant]) -> list[Tenant]:
+    jobs, row = supposed(reader.connection, reader.changes), cluster_of(reader.connection, cluster)
+    held = ((name, by_row(chips, row, model)) for name, chips in jobs.held.items())
+    added = [Tenant(jobs.first + at, name, OURS, False, work, {}) for at, (name, work) in enumerate(held) if work]
+    return [*(each for each in now if each.key not in jobs.ended), *added]
 
 
 def _read(connection: Connection, cluster: Any, model: Model) -> list[Tenant]:  # of a row

@@ -162,7 +162,14 @@ class Fleet:
         self._wirings.close()
         self.engine.dispose()
 
-    def what_if(self, down: Sequence[str] | str = (), derate: Mapping[str, float | Fraction] | None = None) -> Self:
+    def what_if(
+        self,
+        down: Sequence[str] | str = (),
+        derate: Mapping[str, float | Fraction] | None = None,
+        *,
+        with_: Mapping[str, Sequence[str] | str] | None = None,
+        without: Sequence[str] | str = (),
+    ) -> Self:
         """The same questions on a changed wiring; their answers have the unchanged one's as ``baseline``.
 
         Nothing is written. The database stays open when the result is closed.
@@ -173,15 +180,20 @@ class Fleet:
             Addresses of places and links that carry nothing; one may stand alone.
         derate
             Address and the part, between 0 and 1, of what it carries now.
+        with_
+            Jobs and the places that each would hold; questions about placement only.
+        without
+            Jobs that would have ended.
 
         Raises
         ------
         LimitError
-            Nothing supposed, too much, or a factor out of range. Unknown addresses are told when a question is asked.
+            Nothing supposed, too much, or a factor out of range. Unknown addresses and jobs are told when a question is
+            asked.
 
         """
         changed = copy(self)
-        changed._scenario = Scenario.of(down, derate).beside(self._scenario)  # noqa: SLF001 # its own
+        changed._scenario = Scenario.of(down, derate, with_, without).beside(self._scenario)  # noqa: SLF001 # its own
         return changed
 
     def at(self, time: Time) -> Self:

@@ -13,7 +13,8 @@ do not edit it here.
 
 Each question is asked on the command line, in GraphQL and in Python (`fleet.ask(find(NAME), …)`, or a method of
 `Fleet`). To suppose things down or derated, use `--down` and `--derate`, `fleet.what_if(…)`, or `whatIf` in GraphQL,
-where a question then costs twice its price. Every bandwidth is of one direction.
+where a question then costs twice its price. Questions about placement suppose jobs as well: `--with JOB=PLACE` holds
+a place, `--without JOB` ends a job (`what_if(with_=…, without=…)`). Every bandwidth is of one direction.
 """
 
 

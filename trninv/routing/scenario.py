@@ -1,4 +1,4 @@
-"""What if: the wiring as it would be with things down, or carrying only a part. Nothing is written."""
+"""What if: the fleet as it would be with things down, or carrying only a part, or other jobs. Nothing is written."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from sqlalchemy import Connection, select
 
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import is_link, nodes_of, resolve, resolve_link
+from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import PPM, millionths
 
@@ -25,34 +26,51 @@ class Scenario:
         Addresses of places and links that carry nothing; a server takes its chips, NICs and switches along.
     derate
         Address and the part, between 0 and 1, of what it carries now.
+    with_
+        A job and a place that it would hold.
+    without
+        Jobs that would have ended.
 
     """
 
     down: tuple[str, ...] = ()
     derate: tuple[tuple[str, float | Fraction], ...] = ()
+    with_: tuple[tuple[str, str], ...] = ()
+    without: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, down: Sequence[str] | str = (), derate: Mapping[str, float | Fraction] | None = None) -> "Scenario":
+    def of(
+        cls,
+        down: Sequence[str] | str = (),
+        derate: Mapping[str, float | Fraction] | None = None,
+        with_: Mapping[str, Sequence[str] | str] | None = None,
+        without: Sequence[str] | str = (),
+    ) -> "Scenario":
         """As a caller writes it; one address may stand alone.
 
         Raises
         ------
         LimitError
-            Nothing supposed, too many addresses, or a factor that is not between 0 and 1.
+            Nothing supposed, too many addresses or jobs, or a factor that is not between 0 and 1.
 
         """
         derated = tuple((derate or {}).items())
-        supposed = cls(tuple(listed(down)), derated)
+        holds = tuple((job, place) for job, places in (with_ or {}).items() for place in listed(places))
+        supposed = cls(tuple(listed(down)), derated, holds, tuple(listed(without)))
         listed([address for address, _ in derated])
-        if not supposed.down and not derated:
-            raise LimitError("suppose something: an address that is down, or one that is derated")
+        listed([f"{job}={place}" for job, place in holds])
+        if supposed == cls():
+            raise LimitError("suppose something: an address that is down or derated, a job with places or without")
         for _, factor in derated:
             millionths(factor)
         return supposed
 
     def beside(self, other: "Scenario | None") -> "Scenario":
         """Both at once; of two factors the lesser holds."""
-        return self if other is None else Scenario(self.down + other.down, self.derate + other.derate)
+        if other is None:
+            return self
+        parts = self.down + other.down, self.derate + other.derate, self.with_ + other.with_
+        return Scenario(*parts, self.without + other.without)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +85,8 @@ class Changes:
         Those that something changes in.
     network_nodes
         Those that change, or lose an uplink.
+    with_, without
+        Jobs as the scenario names them; who places jobs looks them up.
 
     """
 
@@ -74,6 +94,8 @@ class Changes:
     links: dict[int, int] = field(default_factory=dict)
     domains: set[int] = field(default_factory=set)
     network_nodes: set[int] = field(default_factory=set)
+    with_: tuple[tuple[str, str], ...] = ()
+    without: tuple[str, ...] = ()
 
     @property
     def down(self) -> frozenset[int]:
@@ -132,9 +154,9 @@ def changes(connection: Connection, scenario: Scenario) -> Changes:
         A whole cluster.
 
     """
-    found = Changes()
+    found = Changes(with_=scenario.with_, without=scenario.without)
     for address, factor in scenario.derate:
         found.add(connection, address, millionths(factor))
-    for address in scenario.down:
+    for address in each_of(scenario.down):
         found.add(connection, address, 0)
     return found

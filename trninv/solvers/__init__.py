@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         reach,
         rearrangement,
         rings,
+        set_packing,
         shares,
         slices,
         split,

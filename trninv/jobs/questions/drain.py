@@ -105,6 +105,7 @@ class DrainAnswer(Answer):
             (
                 [each.chips, f"{each.jobs:,}", f"{each.jobs_then:,}", _share(each.stranded), _share(each.stranded_then)]
                 for each in self.sizes
+                if each.jobs or each.jobs_then
             ),
         )
 

@@ -1,32 +1,31 @@
 """Where a job fits, the best places first."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
-
 from trninv.jobs.asked import Asked, asked
-from trninv.jobs.gangs import free_domains, gang
+from trninv.jobs.copies import Spread, Wish
 from trninv.jobs.model import Legal, Model, legal_of, written
 from trninv.jobs.named import brief
-from trninv.jobs.search import Found, Policy, Search, fitting
+from trninv.jobs.placing import Placement, Result, Several, Step, whole_domains, within_domains
+from trninv.jobs.search import Policy, Search
 from trninv.jobs.stock import Stock, count, stock
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, CitedFact, Table, Told
 from trninv.routing.question import ROUTED, Argument, Text, question
 from trninv.routing.questions.placement import MOST_MEMORY
 from trninv.routing.wiring import Reader
-from trninv.solvers.blocks import Words
 from trninv.solvers.slices import Limits
+from trninv.topology.clos import TIERS
 from trninv.units import Bandwidth, Capacity, counted
 
 MOST = 100
 """Places that one answer may list."""
 MOST_CHIPS, MOST_SERVERS = 1_000_000_000, 1_000_000
 """More than any fleet has."""
+MOST_SPARES = 20
+"""For each job."""
 
 _DEFINED = (
     "free chips are up or degraded, held by no job, and in no server that is closed; every position is looked at, "
@@ -34,32 +33,11 @@ _DEFINED = (
     "least harm (chips of larger sets of free chips that it breaks up, all sizes alike), then fewest free chips left "
     "in the domain, then address; what has a degraded part comes after all others"
 )
+_TOGETHER = (
+    "; one copy after the other has the best place that leaves room for those that follow, and each what is to spare; "
+    "servers to spare of a job of servers of a rack are in that rack"
+)
 _GANG = "; several domains under the least tier of the fabric, on the fewest of its nodes of tier 3"
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A place where the job fits."""
-
-    places: Annotated[tuple[At, ...], "What to hold: domains, servers or chips."]
-    servers: Annotated[tuple[At, ...], "Servers that its chips are in."]
-    chips: Annotated[int, "How many chips."]
-    whole_servers: Annotated[bool, "Whether it takes all chips of its servers."]
-    shape: Annotated[str | None, "Rows × columns × servers, of a box of a torus."]
-    all_gather: Annotated[Bandwidth, "Limit of an all-gather of each chip among those of a domain; one direction."]
-    bisection: Annotated[Bandwidth, "Between two halves of the chips of a domain, alone; one direction."]
-    degraded: Annotated[bool, "Whether a part of it is degraded; the limits are as it is."]
-    tier: Annotated[int | None, "Least tier of the fabric in common; null within one domain."]
-    harm: Annotated[float, "Chips of larger sets of free chips that it breaks up, all sizes alike."]
-    leaves: Annotated[int, "Free chips that its domain has left."]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """How many domains are left after a condition."""
-
-    condition: Annotated[str, "What they have."]
-    domains: Annotated[int, "How many."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +47,10 @@ class FitsAnswer(Answer):
     of: Annotated[At, "The scope."]
     wanted: Annotated[str, "What was asked for."]
     chips: Annotated[int, "Chips of the job."]
-    placements: Annotated[tuple[Placement, ...], "The best first."]
+    copies: Annotated[int, "How many such jobs at once."]
+    placements: Annotated[
+        tuple[Placement, ...], "The best first; of several copies, one for each of them, which are free at once."
+    ]
     positions: Annotated[int, "Places within a domain that fit; of several domains, those that are free as a whole."]
     domains: Annotated[int, "Domains that have one."]
     free: Annotated[int, "Free chips of the scope."]
@@ -82,7 +63,8 @@ class FitsAnswer(Answer):
 
     def _job(self) -> str:
         chips = counted(self.chips, "chip")
-        return chips if self.wanted == chips else f"{self.wanted} ({chips})"
+        job = chips if self.wanted == chips else f"{self.wanted} ({chips})"
+        return job if self.copies == 1 else f"{self.copies:,} copies of {job}"
 
     def told(self) -> Told:
         if self.why:
@@ -106,7 +88,8 @@ class FitsAnswer(Answer):
 
 def _place(of: Placement) -> str:
     """In words: what is wholly taken by address, chips by their servers."""
-    notes = [of.shape, "degraded" if of.degraded else None, f"tier {of.tier}" if of.tier else None]
+    spares = f"to spare {brief(of.spares)}" if of.spares else None
+    notes = [of.shape, "degraded" if of.degraded else None, f"tier {of.tier}" if of.tier else None, spares]
     return " ".join([brief(of.places), *(f"({note})" for note in notes if note)])
 
 
@@ -139,10 +122,22 @@ def fits(
     ] = None,
     min_bisection: Annotated[Bandwidth | None, Argument("At least this bisection.", metavar="BANDWIDTH")] = None,
     policy: Annotated[Policy, Argument("What goes first.")] = Policy.QUALITY,
+    rack: Annotated[bool, Argument("All of a job in one rack.")] = False,
+    tier: Annotated[
+        int | None,
+        Argument("All domains of a job below one network node of this tier, 3 being the nearest", least=1, most=TIERS),
+    ] = None,
+    copies: Annotated[int, Argument("So many jobs alike, at once", least=1, most=MOST)] = 1,
+    spread: Annotated[
+        Spread, Argument("What copies, and sets to spare, do not have in common; by default chips only.")
+    ] = Spread.CHIP,
+    spares: Annotated[int, Argument("So many parts to spare for each job", most=MOST_SPARES)] = 0,
 ) -> FitsAnswer:
     """Where the next job fits among the free chips of a scope, the best places first; why, if nowhere.
 
     A shape is a box of links that is all up. Numbers of chips are in sets that schedulers grant, unless any box does.
+    A part to spare is what the wiring lets one replace: a whole domain of a job of several, a server of those that any
+    of its rack can join, else a set as large as the job's.
     """
     there = stock(reader, of, avoid)
     model, legal = (
@@ -161,16 +156,14 @@ def fits(
         as_written=as_written,
     )
     least = Limits(int(min_all_gather or 0), int(min_bisection or 0))
-    found = (
-        _several(there, wanted, healthy=healthy)
-        if wanted.domains
-        else _one(there, legal, wanted, least, k, policy, healthy=healthy)
-    )
+    wish, several = Wish(least, healthy, rack, policy), Several(copies, spares, spread, tier or 1)
+    found = (whole_domains if wanted.domains else within_domains)(there, legal, wanted, wish, several, k)
     why = next((step.condition for step in found.steps if not step.domains), None) or found.lacking
     return FitsAnswer(
         of=of.strip(),
         wanted=wanted.words,
         chips=wanted.chips,
+        copies=copies,
         placements=found.placements,
         positions=found.positions,
         domains=found.domains,
@@ -178,99 +171,13 @@ def fits(
         steps=found.steps,
         why=None if found.placements else f"no domain {why}" if why and why != found.lacking else why,
         better=_better(there, legal, wanted, found) if wanted.shapes and found.placements else None,
-        truncated=found.positions > len(found.placements) and not wanted.domains,
-        definition=_DEFINED + (_GANG if wanted.domains else ""),
+        truncated=copies == 1 and found.positions > len(found.placements) and not wanted.domains,
+        definition=_DEFINED + (_GANG if wanted.domains else "") + (_TOGETHER if copies > 1 or spares else ""),
         facts=_facts(reader, model, wanted),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    placements: tuple[Placement, ...]
-    positions: int
-    domains: int
-    steps: tuple[Step, ...]
-    lacking: str | None = None
-
-
-def _one(there: Stock, legal: Legal, wanted: Asked, least: Limits, k: int, policy: Policy, *, healthy: bool) -> _Result:
-    """Within one domain."""
-    search = Search(there, legal, wanted.sets)
-    fit = fitting(search, least)
-    fit = fit & ~search.worn if healthy else fit
-    placements = tuple(_placement(there, each) for each in search.best(fit, k, policy))
-    steps = (
-        *_enough(there, wanted.chips),
-        Step("has such a set of free chips", search.domains(search.free)),
-        Step("has it with every link up", search.domains(search.intact)),
-        Step("has it as good as that", search.domains(fit)),
-    )
-    return _Result(placements, search.positions(fit), search.domains(fit), steps)
-
-
-def _enough(there: Stock, chips: int) -> Iterator[Step]:
-    yield Step("is in the scope", len(there.ordinals))
-    for what, sets in (("usable", there.usable), ("free", there.free)):
-        yield Step(f"has {counted(chips, 'chip')} {what}", int((_sizes(sets) >= chips).sum()))
-
-
-def _sizes(sets: Words) -> NDArray[np.int64]:
-    sizes: NDArray[np.int64] = np.bitwise_count(sets).sum(axis=1, dtype=np.int64)
-    return sizes
-
-
-def _several(there: Stock, wanted: Asked, *, healthy: bool) -> _Result:
-    """Whole domains."""
-    whole = free_domains(there, healthy=healthy)
-    usable = int((_sizes(there.usable) == there.model.chips).sum())
-    steps = (
-        Step("is in the scope", len(there.ordinals)),
-        Step("is usable as a whole", usable),
-        Step("is free as a whole, with every link up", len(whole)),
-    )
-    found = gang(there, wanted.domains, healthy=healthy) if len(whole) >= wanted.domains else None
-    lacking = f"{counted(wanted.domains, 'domain')} wanted, {len(whole):,} free as a whole"
-    if found is None:
-        return _Result((), len(whole), len(whole), steps, lacking)
-    limits = there.model.limits(there.model.full)
-    places = tuple(map(there.domain_at, found.rows))
-    servers = tuple(f"{place}/s{server}" for place in places for server in range(there.model.servers))
-    one = Placement(
-        places=places,
-        servers=servers,
-        chips=wanted.chips,
-        whole_servers=True,
-        shape=None,
-        all_gather=Bandwidth(limits.all_gather),
-        bisection=Bandwidth(limits.bisection),
-        degraded=any(row in there.lost for row in found.rows),
-        tier=found.tier,
-        harm=0.0,
-        leaves=0,
-    )
-    return _Result((one,), len(whole), len(whole), steps)
-
-
-def _placement(there: Stock, found: Found) -> Placement:
-    model, mask = there.model, found.mask
-    servers = there.servers_at(found.row, mask)
-    shape = model.shape_of(mask)
-    return Placement(
-        places=there.places_at(found.row, mask),
-        servers=servers,
-        chips=mask.bit_count(),
-        whole_servers=mask.bit_count() == len(servers) * model.per_server,
-        shape=written(shape) if shape else None,
-        all_gather=Bandwidth(found.limits.all_gather),
-        bisection=Bandwidth(found.limits.bisection),
-        degraded=found.worn,
-        tier=None,
-        harm=found.harm,
-        leaves=found.leaves,
-    )
-
-
-def _better(there: Stock, legal: Legal, wanted: Asked, found: _Result) -> str | None:
+def _better(there: Stock, legal: Legal, wanted: Asked, found: Result) -> str | None:
     """The shape of as many chips that carries most, if that is more than the best place does."""
     torus = there.model.torus
     if torus is None:
@@ -284,7 +191,7 @@ def _better(there: Stock, legal: Legal, wanted: Asked, found: _Result) -> str | 
     masks = tuple(block.mask for shape in alike if worth[shape] == worth[best] for block in torus.blocks(shape))
     search = Search(there, legal, masks)
     places = search.best(search.intact, 1, Policy.QUALITY)
-    at = f"fits at {_place(_placement(there, places[0]))}" if places else "fits nowhere now"
+    at = f"fits at {brief(there.places_at(places[0].row, places[0].mask))}" if places else "fits nowhere now"
     gather, half = Bandwidth(worth[best].all_gather), Bandwidth(worth[best].bisection)
     return f"{written(best)}: all-gather {gather}, bisection {half}; {at}"
 

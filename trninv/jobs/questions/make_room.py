@@ -1,26 +1,28 @@
 """Which jobs move, where to and in which order, so that the next one fits."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated
 
+import numpy as np
 from sqlalchemy import select
 
 from trninv.errors import LimitError
 from trninv.inventory.address import resolve
 from trninv.inventory.schema import TABLES
-from trninv.jobs.asked import asked
-from trninv.jobs.model import legal_of
-from trninv.jobs.moving import Move, Planner, pinned_by_name
+from trninv.jobs.asked import Asked, asked
+from trninv.jobs.model import Legal, legal_of
+from trninv.jobs.moving import Move, Plan, Planner, pinned_by_name
 from trninv.jobs.named import brief
 from trninv.jobs.questions.fits import MOST_CHIPS, MOST_SERVERS
 from trninv.jobs.revision import revision
-from trninv.jobs.stock import Stock, every_row
-from trninv.jobs.tenants import tenants
+from trninv.jobs.stock import Stock, count, every_row
+from trninv.jobs.tenants import Tenant, tenants
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Table, Told
 from trninv.routing.question import ROUTED, Argument, Text, question
 from trninv.routing.wiring import Reader
+from trninv.solvers.blocks import whole
 from trninv.units import counted
 
 _DEFINED = (
@@ -68,6 +70,7 @@ class RoomAnswer(Answer):
     moves: Annotated[tuple[JobMove, ...], "In an order in which each place is free when its turn comes."]
     moved_chips: Annotated[int, "Chips of the jobs that move."]
     lower: Annotated[int | None, "Proven: no fewer jobs have to move; null where no moves do."]
+    closed: Annotated[tuple[At, ...], "Closed servers that a plan of fewer moves, or the only one, would use if open."]
     revision: Annotated[
         str, "Of what the plan rests on: who holds what, what is closed or not up. It holds for no other."
     ]
@@ -88,6 +91,7 @@ class RoomAnswer(Answer):
                 if self.lower is None
                 else f"no plan was found; {counted(self.lower, 'job')} or more must move"
             )
+            yield from self._told_closed()
             return
         if not self.moves:
             yield f"{room} is there already: {brief(self.places)}"
@@ -96,7 +100,13 @@ class RoomAnswer(Answer):
         moved = f"{counted(len(self.moves), 'job')} of {counted(self.moved_chips, 'chip')}"
         yield f"{room}: move {moved} ({proof}), then {brief(self.places)} is free"
         yield told_moves(self.moves)
+        yield from self._told_closed()
         yield f"revision {self.revision}"
+
+    def _told_closed(self) -> Iterator[str]:
+        if self.closed:
+            less = "there would be fewer moves" if self.possible else "there would be a plan"
+            yield f"closed: {brief(self.closed)}; {less} if it took jobs (trninv open)"
 
 
 @question(
@@ -127,7 +137,7 @@ def make_room(
 ) -> RoomAnswer:
     """Which jobs to move, where to and in which order, so that there is room: the fewest jobs, then the fewest chips.
 
-    Nothing is moved. A shape may be left out for --chips, --servers or --domains.
+    A plan moves nothing until it is carried out. A shape may be left out for --chips, --servers or --domains.
     """
     if of is None and shape is not None and (chips, servers, domains) != (None, None, None):
         of, shape = shape, None
@@ -148,8 +158,8 @@ def make_room(
     )
     cluster = resolve(reader.connection, scope).cluster_id
     listed = tenants(reader, cluster, model)
-    planner = Planner(there, legal, listed, pinned_by_name(listed, pinned))
-    plan = planner.domains(wanted.domains) if wanted.domains else planner.plan(wanted.sets)
+    staying = pinned_by_name(listed, pinned)
+    plan = Planner(there, legal, listed, staying).wanted(wanted)
     return RoomAnswer(
         of=scope,
         wanted=wanted.words,
@@ -159,10 +169,27 @@ def make_room(
         moves=tuple(JobMove.of(there, move) for move in (plan.moves if plan else ())),
         moved_chips=sum(move.mask.bit_count() for move in (plan.moves if plan else ())),
         lower=plan.lower if plan else None,
+        closed=_closed(there, legal, listed, staying, wanted, plan),
         revision=revision(reader.connection, cluster),
         definition=_DEFINED,
         facts=evidence.cite(reader, sorted({model.of.server.slug, model.slug}), ["chip_sets", "server_sets"]),
     )
+
+
+def _closed(
+    there: Stock, legal: Legal, listed: Sequence[Tenant], staying: Collection[int], wanted: Asked, plan: Plan | None
+) -> tuple[str, ...]:
+    """Closed servers that a better plan would use."""
+    if not count(there.closed & there.usable) or (plan and plan.rooms and not plan.moves):
+        return ()
+    opened = replace(there, closed=np.zeros_like(there.closed))
+    best = Planner(opened, legal, listed, staying).wanted(wanted)
+    if best is None or not best.rooms or (plan and plan.rooms and len(plan.moves) <= len(best.moves)):
+        return ()
+    used = [*best.rooms, *((move.to_row, move.to) for move in best.moves)]
+    closed = whole(there.closed)
+    taken = ((row, mask & closed[row]) for row, mask in used)
+    return tuple(dict.fromkeys(server for row, mask in taken for server in there.servers_at(row, mask)))
 
 
 def _only_cluster(reader: Reader) -> str:

@@ -1,0 +1,258 @@
+"""Copies of a job and sets to spare, against every choice of every position by hand."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from placements import by_hand, legal, stock_of
+
+import trninv
+from trninv.errors import LimitError
+from trninv.inventory.database import writing
+from trninv.inventory.state import Condition, set_state
+from trninv.jobs.asked import Asked as Wanted
+from trninv.jobs.copies import Places, Spread, Wish
+from trninv.jobs.fleet import Fleet
+from trninv.jobs.model import AnyOf, Legal, Model, model_of
+from trninv.jobs.placing import Several, whole_domains
+from trninv.jobs.stock import Stock
+from trninv.routing.fleet import Fleet as Asked
+from trninv.solvers.blocks import whole
+from trninv.solvers.set_packing import most_apart
+from trninv.solvers.slices import Limits
+
+GB = 10**9
+Place = tuple[int, int]
+
+
+@given(st.lists(st.integers(1, 1023), max_size=9), st.integers(1, 6))
+@settings(max_examples=25)
+def test_the_most_sets_that_share_nothing(sets: list[int], enough: int) -> None:
+    most = max(
+        n
+        for n in range(len(sets) + 1)
+        if n == 0 or any(_apart(chosen) for chosen in combinations(dict.fromkeys(sets), n))
+    )
+    assert most_apart(sets, enough) == min(most, enough)
+
+
+def _apart(sets: tuple[int, ...]) -> bool:
+    return all(not a & b for a, b in combinations(sets, 2))
+
+
+def touched(model: Model, spread: Spread, place: Place) -> set[tuple[object, ...]]:
+    """What others may not have in common with a place."""
+    row, mask = place
+    servers = [at for at, server in enumerate(model.whole_server) if server & mask]
+    match spread:
+        case Spread.CHIP:
+            return {(row, chip) for chip in range(model.chips) if mask >> chip & 1}
+        case Spread.SERVER:
+            return {(row, server) for server in servers}
+        case Spread.RACK if model.of.domains_per_rack == 1:
+            return {(row, at) for at, rack in enumerate(model.racks) if set(rack) & set(servers)}
+        case Spread.RACK:
+            return {(row // model.of.domains_per_rack,)}
+        case Spread.NETWORK_NODE:
+            return {(row // 8,)}
+    return {(row,)}
+
+
+class ByHand:
+    """The sets of some domains, every one looked at."""
+
+    def __init__(self, found: Legal, model: Model, sets: list[int], spread: Spread) -> None:
+        self.found, self.model, self.sets, self.spread = found, model, sets, spread
+
+    def room(self, places: list[Place], sets: int) -> bool:
+        """Whether so many places are apart."""
+        if not sets:
+            return True
+        if not places:
+            return False
+        first, *rest = places
+        taken = touched(self.model, self.spread, first)
+        apart = [each for each in rest if not taken & touched(self.model, self.spread, each)]
+        return self.room(apart, sets - 1) or self.room(rest, sets)
+
+    def chosen(self, stock: Stock, sets: int) -> list[Place] | None:
+        """One after the other the best place that leaves room for the others."""
+        free, taken, found = whole(stock.free), set[tuple[object, ...]](), list[Place]()
+        for left in range(sets - 1, -1, -1):
+            places = [
+                each
+                for each in by_hand(stock, self.found, self.sets, free)
+                if not taken & touched(self.model, self.spread, each)
+            ]
+            pick = next(
+                (each for each in places if self.room([p for p in places if self._apart(p, each)], left)),
+                None,
+            )
+            if pick is None:
+                return None
+            found.append(pick)
+            taken |= touched(self.model, self.spread, pick)
+            free[pick[0]] &= ~pick[1]
+        return found
+
+    def _apart(self, one: Place, other: Place) -> bool:
+        return not touched(self.model, self.spread, one) & touched(self.model, self.spread, other)
+
+
+@settings(max_examples=10)
+@given(st.data())
+def test_copies_are_the_best_that_leave_room_for_the_rest(lite_fleet: Asked, data: st.DataObject) -> None:
+    model = model_of(data.draw(st.sampled_from(["trn1.32xlarge", "u-trn2x64"])))
+    found = legal(lite_fleet, model)
+    assert model.torus
+    dense = st.integers(0, model.full).map(lambda mask: mask | mask >> 3)
+    free = data.draw(st.lists(dense, min_size=1, max_size=2))
+    wires = [(wire.a, wire.b) for wire in model.of.blueprint.wires]
+    stock = stock_of(model, free, {0: dict.fromkeys(data.draw(st.lists(st.sampled_from(wires), max_size=2)), 0)})
+    if data.draw(st.booleans()):
+        shape = data.draw(st.sampled_from([(2, 3), (2, 2), (3, 3), (4, 2)]))
+        sets = [block.mask for each in model.torus.turned(shape) for block in model.torus.blocks(each)]
+    else:
+        sets = list(found.sets[data.draw(st.sampled_from([4, 8, 16]))])
+    spread = data.draw(st.sampled_from(list(Spread)))
+    hand, sizes = ByHand(found, model, sets, spread), range(2, 4)
+    places = Places(stock, found, sets, Wish(), spread)
+    for wanted in sizes:
+        expected = hand.chosen(stock, wanted)
+        assert (places.most(wanted) >= wanted) == (expected is not None)
+        if expected is not None:
+            assert [(each.found.row, each.found.mask) for each in places.sequence(wanted)] == expected
+
+
+def test_a_greedy_choice_would_leave_no_room(lite_fleet: Asked) -> None:
+    """Of six chips in a row of two the best pair is in the middle, and leaves no room for two more."""
+    model = model_of("trn1.32xlarge")
+    found = legal(lite_fleet, model)
+    assert model.torus
+    free = sum(1 << chip for chip in (0, 1, 2, 4, 5, 6))
+    sets = [block.mask for each in model.torus.turned((2, 1)) for block in model.torus.blocks(each)]
+    stock = stock_of(model, [free])
+    hand = ByHand(found, model, sets, Spread.CHIP)
+    places = Places(stock, found, sets, Wish())
+    assert places.most(9) == 3
+    assert [each.found.mask for each in places.sequence(3)] == [mask for _, mask in hand.chosen(stock, 3) or ()]
+
+
+@settings(max_examples=10)
+@given(st.data())
+def test_servers_of_a_rack_and_those_beside_them(lite_fleet: Asked, data: st.DataObject) -> None:
+    """Broken and degraded links of servers leave the others of their rack."""
+    model = model_of("trn3-gen2")
+    found = legal(lite_fleet, model)
+    servers = data.draw(st.sets(st.integers(0, model.servers - 1), max_size=12))
+    free = model.full & ~sum(model.whole_server[each] for each in servers)
+    wires = [(wire.a, wire.b) for wire in model.of.blueprint.wires if wire.role == "server"]
+    damage = data.draw(st.dictionaries(st.sampled_from(wires), st.sampled_from([0, 500_000]), max_size=6))
+    stock = stock_of(model, [free], {0: dict(damage.items())})
+    size, spares = data.draw(st.integers(1, 5)), data.draw(st.integers(0, 3))
+    healthy = data.draw(st.booleans())
+    bad = {a // model.per_server for (a, _), left in damage.items() if healthy or not left}
+    good = [[server for server in rack if server not in servers | bad] for rack in model.racks]
+    places = Places(stock, found, AnyOf(size, spares), Wish(healthy=healthy))
+    assert places.most(99) == sum(len(rack) // (size + spares) for rack in good)
+    positions = places.search.positions(places.fit, healthy=healthy)
+    assert positions == sum(len([*combinations(rack, size)]) for rack in good if len(rack) >= size + spares)
+    for pick in places.sequence(places.most(99)):
+        assert len(pick.beside) == spares
+        in_use = {at for at, server in enumerate(model.whole_server) if server & pick.chips}
+        assert len(in_use) == size + spares
+        assert any(in_use <= set(rack) for rack in good)
+
+
+ULTRA = "u-trn2x64/d0"
+
+
+@pytest.fixture
+def own(seeded: str) -> Iterator[Fleet]:
+    with trninv.open(seeded) as opened:
+        yield opened
+
+
+def test_copies_can_all_be_held_and_no_more_fit(own: Fleet) -> None:
+    own.hold("a", [f"{ULTRA}/s0/c0"], who="me")
+    answer = own.fits("u-trn2x64", chips=16, copies=3)
+    assert [each.places for each in answer.placements] == [(f"{ULTRA}/s{at}",) for at in (1, 2, 3)]
+    more = own.fits("u-trn2x64", chips=16, copies=4)
+    assert (more.placements, more.why) == ((), "4 wanted: 3 fit at once")
+    for at, each in enumerate(answer.placements):
+        own.hold(f"job-{at}", each.places, who="me")
+    assert not own.fits("u-trn2x64", chips=16).placements
+
+
+def test_copies_are_apart_and_why_says_how(own: Fleet) -> None:
+    racks = own.fits("u-trn2x64", chips=4, copies=2, spread="rack").placements
+    assert {each.servers[0] for each in racks} == {f"{ULTRA}/s0", f"{ULTRA}/s2"}
+    servers = own.fits("u-trn2x64", chips=4, copies=4, spread="server").placements
+    assert len({each.servers for each in servers}) == 4
+    three = own.fits("u-trn2x64", chips=4, copies=3, spread="rack")
+    assert three.why == "3 wanted, no two with the same rack: 2 fit at once"
+    assert own.fits("u-trn2x64", chips=4, copies=2, spread="domain").why
+    with pytest.raises(LimitError, match=r"--spread network-node: .* by domain only"):
+        own.fits("u-trn2x64", domains=2, copies=2, spread="network_node")
+
+
+def test_what_is_to_spare_can_be_held_with_the_job(own: Fleet) -> None:
+    (first, *others) = own.fits("u-trn2x64", chips=16, spares=1, k=9).placements
+    assert (first.places, first.spares) == ((f"{ULTRA}/s0",), (f"{ULTRA}/s1",))
+    assert len(others) == 3
+    four = own.fits("u-trn2x64", chips=16, copies=3, spares=1)
+    assert four.why == "3 wanted with 1 to spare each: of 6 sets 4 fit at once"
+    assert {*own.fits("u-trn2x64", chips=16, copies=2, spares=1).placements[1].spares} <= {f"{ULTRA}/s2", f"{ULTRA}/s3"}
+    own.hold("a", first.places, spares=first.spares, who="me")
+    assert not next(iter(own.drain(f"{ULTRA}/s0").jobs)).stops
+    rack = own.fits("trn3-gen2", servers=3, spares=2).placements[0]
+    assert len(rack.places) == 3
+    assert len(rack.spares) == 2
+    assert len({place.rpartition("/")[0] for place in rack.places + rack.spares}) == 1
+    assert own.fits("trn3-gen2", servers=16, spares=3).why == "no domain has such a set of free chips"
+
+
+def test_in_one_rack(own: Fleet) -> None:
+    own.hold("a", [f"{ULTRA}/s0"], who="me")
+    answer = own.fits("u-trn2x64", "4x4x2", k=9)
+    near = own.fits("u-trn2x64", "4x4x2", k=9, rack=True)
+    assert (answer.positions, near.positions) == (2, 1)
+    assert near.placements[0].servers == (f"{ULTRA}/s2", f"{ULTRA}/s3")
+    assert own.fits("trn3-gen2", chips=144, rack=True).why == "no domain has it in one rack"
+
+
+def test_what_is_degraded_must_carry_as_much_as_is_asked_for(own: Fleet) -> None:
+    with writing(own.engine) as connection:
+        set_state(connection, [f"{ULTRA}/s0/c5"], Condition("degraded", 500_000), why="x", who="me")
+    for least, fits in ((200 * GB, 4), (500 * GB, 3)):
+        answer = own.fits("u-trn2x64", servers=1, k=9, min_all_gather=least)
+        assert (answer.positions, len(answer.placements)) == (fits, fits)
+        assert all(each.all_gather >= least for each in answer.placements)
+    whole_one = own.fits("u-trn2x64", domains=1)
+    assert whole_one.placements[0].degraded
+
+
+def test_jobs_of_whole_domains_at_once_and_to_spare(lite_fleet: Asked) -> None:
+    found = model_of("u-trn2x64")
+    stock = replace(stock_of(found, [found.full] * 20), cluster="x")
+
+    laws = legal(lite_fleet, found)
+    two = Wanted("", 128, 2)
+
+    def ask(several: Several, wish: Wish | None = None) -> list[tuple[int | None, int, int]]:
+        answer = whole_domains(stock, laws, two, wish or Wish(), several, 1)
+        return [(each.tier, len(each.places), len(each.spares)) for each in answer.placements]
+
+    assert ask(Several(6, 1, Spread.DOMAIN, 1)) == [(3, 2, 1)] * 5 + [(2, 2, 1)]
+    assert ask(Several(5, 1, Spread.DOMAIN, 3)) == [(3, 2, 1)] * 5
+    assert ask(Several(6, 1, Spread.DOMAIN, 3)) == []
+    assert ask(Several(7, 1, Spread.DOMAIN, 1)) == []
+    assert ask(Several(1, 0, Spread.CHIP, 1), Wish(Limits(700 * GB, 0))) == []
+    assert ask(Several(1, 0, Spread.CHIP, 1), Wish(rack=True)) == []
+    worn = replace(stock, damage={row: {0: 500_000} for row in (0, 1, 8, 9, 10)})
+    for copies, degraded in ((7, False), (8, True)):
+        placed = whole_domains(worn, laws, two, Wish(), Several(copies, 0, Spread.DOMAIN, 1), 1).placements
+        assert (len(placed), any(each.degraded for each in placed)) == (copies, degraded)

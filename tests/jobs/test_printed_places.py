@@ -1,0 +1,86 @@
+"""Places that answers print are places that commands take; what they leave out or add is said."""
+
+import shlex
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trninv
+from conftest import Run
+from trninv.errors import AddressError, LimitError
+from trninv.inventory.ranges import each_of
+from trninv.jobs.fleet import Fleet
+from trninv.jobs.named import folded
+
+ULTRA = "u-trn2x64/d0"
+
+
+@pytest.fixture
+def own(seeded: str) -> Iterator[Fleet]:
+    with trninv.open(seeded) as opened:
+        yield opened
+
+
+@given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 15)), min_size=1))
+def test_what_is_folded_is_written_out_again(chips: set[tuple[int, int]]) -> None:
+    places = [f"{ULTRA}/s{server}/c{chip}" for server, chip in sorted(chips)]
+    assert each_of(folded(places)) == places
+    assert each_of(", ".join(folded(places)).split(" ")) == places
+
+
+def test_other_addresses_stay_as_they_are() -> None:
+    others = [ULTRA, f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", "@node-1/c3", "a-1/d0/s0/efa0", "", "x/c0-1-2", "x/c1234-1239"]
+    assert each_of(others) == others
+    assert each_of(["@node-1/c3-4"]) == ["@node-1/c3", "@node-1/c4"]
+    with pytest.raises(AddressError, match="lower number first"):
+        each_of([f"{ULTRA}/s0/c3-1"])
+
+
+def test_lines_that_fits_prints_are_commands(run: Run, own: Fleet, seeded: str) -> None:
+    own.hold("a", [f"{ULTRA}/s0/c0-7,12"], who="me")
+    assert own.jobs()[0].chips == 9
+    for at, options in enumerate((["--chips", "8"], ["2x2x2", "--spares", "1"], ["--chips", "4", "--copies", "2"])):
+        printed = run("fits", ULTRA, *options, database=seeded)[1]
+        lines = [line.split(None, 1)[1] for line in printed.splitlines() if line.startswith("hold:")]
+        for which, line in enumerate(lines):
+            held = run(*shlex.split(line.replace("JOB", f"job-{at}-{which}"))[1:], database=seeded)
+            assert (held[0], held[2]) == (0, ""), line
+    assert [job.chips for job in own.jobs()] == [9, 8, 16, 4, 4]
+
+
+def test_chips_are_set_and_avoided_and_supposed_by_ranges(run: Run, own: Fleet, seeded: str) -> None:
+    chips = f"{ULTRA}/s0/c8-15"
+    assert own.fits(f"{ULTRA}/s0", chips=8, avoid=[f"{ULTRA}/s0/c8-9"]).positions == 1
+    assert own.what_if(down=[chips], with_={"a": f"{ULTRA}/s0/c0-1"}).free(f"{ULTRA}/s0").free == 6
+    assert len(run("set", chips, "down", "--why", "x", database=seeded)[1].splitlines()) == 8
+    assert own.free(ULTRA).free == 56
+
+
+def test_a_number_is_no_shape(own: Fleet) -> None:
+    with pytest.raises(LimitError, match="say --chips 16"):
+        own.fits(ULTRA, "16")
+    assert own.fits(ULTRA, "4x1").chips == 4
+
+
+def test_room_in_a_closed_server_is_told(own: Fleet) -> None:
+    own.hold("a", [f"{ULTRA}/s{server}/c0" for server in (0, 1)] + [f"{ULTRA}/s2"], who="me", pinned=True)
+    assert own.make_room("4x4x1", ULTRA).closed == ()
+    own.close_servers([f"{ULTRA}/s3"], who="me", why="firmware")
+    answer = own.make_room("4x4x1", ULTRA)
+    assert (answer.possible, answer.closed) == (False, (f"{ULTRA}/s3",))
+    assert any("u-trn2x64/d0/s3; there would be a plan if it took jobs" in str(part) for part in answer.told())
+    assert own.make_room("2x2x1", ULTRA).closed == ()
+
+
+def test_sizes_that_fitted_nowhere_before_are_no_news_of_a_drain(run: Run, own: Fleet, seeded: str) -> None:
+    own.hold("a", [f"{ULTRA}/s0/c0", f"{ULTRA}/s2/c0"], who="me")
+    table = run("drain", f"{ULTRA}/s1", database=seeded)[1].partition("jobs of    fit")[2].partition("meaning")[0]
+    assert [line.split()[:3] for line in table.splitlines()[2:] if line] == [
+        ["1", "62", "46"],
+        ["4", "14", "10"],
+        ["8", "6", "4"],
+        ["16", "2", "1"],
+    ]
+    assert [each.chips for each in own.drain(f"{ULTRA}/s1").sizes] == [1, 4, 8, 16, 32, 64]
