@@ -228,7 +228,7 @@ def set_state(
 def kept_by_server(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, Condition]]:
     """Those of some parts that are in another condition than their own, for their server is; and in which."""
     node = TABLES["node"]
-    for place in (locate(connection, each) for each in addresses):
+    for place in (locate(connection, each) for each in each_of(addresses)):
         if place.level not in NODE_KINDS:
             continue
         row = connection.execute(select(node).where(node.c.id == place.id)).one()
