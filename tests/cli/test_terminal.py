@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -23,14 +24,23 @@ CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]")
 
 
+_UNSAID = ("COLUMNS", "LINES", "NO_COLOR")
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in _UNSAID} | {"TERM": "xterm"}
+
+
+def terminal(columns: int, lines: int) -> tuple[int, int]:
+    """Both sides of a terminal of that size."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    return ours, theirs
+
+
 def on_a_terminal(url: str, *words: str, size: tuple[int, int] = (80, 60), **environment: str) -> str:
     """What a command prints on a terminal of so many columns and lines."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *reversed(size), 0, 0))
-    plain = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    ours, theirs = terminal(*size)
     command = [sys.executable, "-m", "trninv", "--database", url, *words]
     with subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env=plain | {"TERM": "xterm"} | environment
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=_ENVIRONMENT | environment
     ) as process:
         os.close(theirs)
         found = b""
@@ -120,18 +130,20 @@ def test_watch_tells_what_is_not_up_after_each_change(worn: str, engine: Engine)
 
 
 def test_watch_is_one_screen_of_a_terminal_and_ends_with_ctrl_c(worn: str) -> None:
-    code = (
-        "import threading, _thread, sys\nfrom trninv.cli.main import main\n"
-        f"threading.Timer(4, _thread.interrupt_main).start()\nmain(['--database', {worn!r}, 'watch'])"
-    )
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
-    environment = os.environ | {"TERM": "xterm"}
-    with subprocess.Popen([sys.executable, "-c", code], stdin=theirs, stdout=theirs, env=environment) as process:
+    hears = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background shell ignores it
+    code = f"{hears}from trninv.cli.main import main\nmain(['--database', {worn!r}, 'watch'])"
+    ours, theirs = terminal(120, 30)
+    with subprocess.Popen([sys.executable, "-c", code], stdin=theirs, stdout=theirs, env=_ENVIRONMENT) as process:
         os.close(theirs)
+        late = threading.Timer(60, process.kill)
+        late.start()
         found = b""
+        while b"1 server down" not in CODE.sub("", found.decode(errors="ignore")).encode():
+            found += os.read(ours, 65536)
+        process.send_signal(signal.SIGINT)
         while b"\x1b[?1049l" not in found:  # the screen from before is back
             found += os.read(ours, 65536)
+        late.cancel()
+    os.close(ours)
     assert process.returncode == 0
     assert "✕" not in found.decode().split("\x1b[?1049h")[0]
-    assert "1 server down" in CODE.sub("", found.decode())
