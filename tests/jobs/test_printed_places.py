@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import trninv
 from conftest import Run
 from trninv.errors import AddressError, LimitError
-from trninv.inventory.ranges import each_of
+from trninv.inventory.ranges import MOST, each_of
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.named import folded
 
@@ -36,6 +36,13 @@ def test_other_addresses_stay_as_they_are() -> None:
     assert each_of(["@node-1/c3-4"]) == ["@node-1/c3", "@node-1/c4"]
     with pytest.raises(AddressError, match="lower number first"):
         each_of([f"{ULTRA}/s0/c3-1"])
+
+
+def test_no_more_than_a_list_takes_are_written_out() -> None:
+    every = f"{ULTRA}/s0/c0-999"
+    assert len(each_of([every] * (MOST // 1_000))) == MOST
+    with pytest.raises(LimitError, match="more than 100,000 addresses"):
+        each_of([f"{every}{',0-999' * 1_000_000}"])
 
 
 def test_lines_that_fits_prints_are_commands(run: Run, own: Fleet, seeded: str) -> None:

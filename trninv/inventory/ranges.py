@@ -2,9 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
 
-from trninv.errors import AddressError
+from trninv.errors import AddressError, LimitError
 
+MOST: Final = 100_000
+"""Addresses that are written out at a time."""
 _CHIPS = re.compile(r"(.*/c)(\d{1,3}(?:-\d{1,3})?(?:,\d{1,3}(?:-\d{1,3})?)*)", re.ASCII | re.DOTALL)
 
 
@@ -15,9 +19,15 @@ def each_of(addresses: Iterable[str]) -> list[str]:
     ------
     AddressError
         A range runs backwards.
+    LimitError
+        They are more than a hundred thousand.
 
     """
-    return [each for text in addresses for each in _each(text.strip().removesuffix(","))]
+    every = (each for text in addresses for each in _each(text.strip().removesuffix(",")))
+    found = list(islice(every, MOST + 1))
+    if len(found) > MOST:
+        raise LimitError(f"more than {MOST:,} addresses where ranges of chips are written out: name servers or racks")
+    return found
 
 
 def _each(text: str) -> Iterator[str]:
