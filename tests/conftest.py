@@ -38,7 +38,28 @@ SYSTEMS = [system for system in systems().systems if system.domains == 1]
 """What a seeded database holds in these tests: one domain of each kind."""
 
 settings.register_profile("trninv", deadline=None)  # the machine is shared: only benchmarks measure time
+settings.register_profile("quick", settings.get_profile("trninv"), max_examples=20, derandomize=True)
 settings.load_profile("trninv")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw few examples, the same in each run, where slow tests are left out."""
+    if config.getoption("markexpr") == "not slow":
+        settings.load_profile("quick")
+
+
+def examples(most: int) -> settings:
+    """How many examples a test draws at most: a fifth of them where slow tests are left out."""
+    return settings(max_examples=max(most // 5, 4) if _is_quick() else most)
+
+
+def _is_quick() -> bool:
+    return settings.get_current_profile_name() == "quick"
+
+
+def seeds(count: int, quick: int = 1) -> list[Any]:
+    """Parameters from 0 on, of which only the first few are no slow tests."""
+    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count))]
 
 
 def seed_everything(url: str) -> None:
@@ -329,8 +350,14 @@ _SLOW_ON_POSTGRESQL = (
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.nodeid.startswith(_SLOW_ON_POSTGRESQL) and "postgresql" in item.name:
+        is_slow = item.nodeid.startswith(_SLOW_ON_POSTGRESQL) and "postgresql" in item.name
+        if is_slow or (_draws(item) and not _is_quick()):
             item.add_marker(pytest.mark.slow)
+
+
+def _draws(item: pytest.Item) -> bool:
+    """Whether a test draws more examples where slow tests are run."""
+    return bool(item.get_closest_marker("drawing") or getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
 
 
 @pytest.hookimpl(wrapper=True)
