@@ -338,21 +338,48 @@ _SLOW_ON_POSTGRESQL = (
     "tests/drawing/",
     "tests/exporters/",
     "tests/cli/",
+    "tests/live/",
+    "tests/importers/",
+    "tests/incidents/",
+    "tests/jobs/",
     "tests/test_readme.py",
+    "tests/test_incident_page.py",
     "tests/graphql/test_statements.py",
+    "tests/graphql/test_job_mutations.py",
+    "tests/graphql/test_schema.py::test_the_four_questions",
+    "tests/graphql/test_schema.py::test_what_if",
+    "tests/history/test_archive.py",
+    "tests/history/test_event_lists.py",
+    "tests/history/test_follow.py",
+    "tests/history/test_asked_of_the_past.py::test_reports_exports_and_pictures",
     "tests/inventory/test_migrate.py::test_the_stairway[",
     "tests/inventory/test_migrate.py::test_going_back",
-    "tests/live/test_drift.py::test_a_rule_finds",
+    "tests/service/test_changes.py",
+    "tests/service/test_gauges.py",
+    "tests/service/test_observations.py",
 )
 """They reach the database through rooms whose own tests run on both, or other tests of theirs do."""
+
+_QUICK_ON_POSTGRESQL = (
+    "tests/jobs/test_holding.py",
+    "tests/jobs/test_imported.py",
+    "tests/history/test_archive.py::test_of_two_that_remove_at_once",
+    "tests/history/test_archive.py::test_what_is_archived_may_go",
+)
+"""Of them those that are of locks, or of statements of that database's own."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        is_slow = item.nodeid.startswith(_SLOW_ON_POSTGRESQL) and "postgresql" in item.name
-        if is_slow or (_draws(item) and not _is_quick()):
+        if _is_slow_on_postgresql(item) or (_draws(item) and not _is_quick()):
             item.add_marker(pytest.mark.slow)
+
+
+def _is_slow_on_postgresql(item: pytest.Item) -> bool:
+    name, _, parameters = item.nodeid.partition("[")
+    at = f"{name}["
+    return "postgresql" in parameters and at.startswith(_SLOW_ON_POSTGRESQL) and not at.startswith(_QUICK_ON_POSTGRESQL)
 
 
 def _draws(item: pytest.Item) -> bool:
