@@ -38,7 +38,28 @@ SYSTEMS = [system for system in systems().systems if system.domains == 1]
 """What a seeded database holds in these tests: one domain of each kind."""
 
 settings.register_profile("trninv", deadline=None)  # the machine is shared: only benchmarks measure time
+settings.register_profile("quick", settings.get_profile("trninv"), max_examples=20, derandomize=True)
 settings.load_profile("trninv")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw few examples, the same in each run, where slow tests are left out."""
+    if config.getoption("markexpr") == "not slow":
+        settings.load_profile("quick")
+
+
+def examples(most: int) -> settings:
+    """How many examples a test draws at most: a fifth of them where slow tests are left out."""
+    return settings(max_examples=max(most // 5, 4) if _is_quick() else most)
+
+
+def _is_quick() -> bool:
+    return settings.get_current_profile_name() == "quick"
+
+
+def seeds(count: int, quick: int = 1) -> list[Any]:
+    """Parameters from 0 on, of which only the first few are no slow tests."""
+    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count))]
 
 
 def seed_everything(url: str) -> None:
@@ -317,20 +338,53 @@ _SLOW_ON_POSTGRESQL = (
     "tests/drawing/",
     "tests/exporters/",
     "tests/cli/",
+    "tests/live/",
+    "tests/importers/",
+    "tests/incidents/",
+    "tests/jobs/",
     "tests/test_readme.py",
+    "tests/test_incident_page.py",
     "tests/graphql/test_statements.py",
+    "tests/graphql/test_job_mutations.py",
+    "tests/graphql/test_schema.py::test_the_four_questions",
+    "tests/graphql/test_schema.py::test_what_if",
+    "tests/history/test_archive.py",
+    "tests/history/test_event_lists.py",
+    "tests/history/test_follow.py",
+    "tests/history/test_asked_of_the_past.py::test_reports_exports_and_pictures",
     "tests/inventory/test_migrate.py::test_the_stairway[",
     "tests/inventory/test_migrate.py::test_going_back",
-    "tests/live/test_drift.py::test_a_rule_finds",
+    "tests/service/test_changes.py",
+    "tests/service/test_gauges.py",
+    "tests/service/test_observations.py",
 )
 """They reach the database through rooms whose own tests run on both, or other tests of theirs do."""
+
+_QUICK_ON_POSTGRESQL = (
+    "tests/jobs/test_holding.py",
+    "tests/jobs/test_imported.py",
+    "tests/history/test_archive.py::test_of_two_that_remove_at_once",
+    "tests/history/test_archive.py::test_what_is_archived_may_go",
+)
+"""Of them those that are of locks, or of statements of that database's own."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.nodeid.startswith(_SLOW_ON_POSTGRESQL) and "postgresql" in item.name:
+        if _is_slow_on_postgresql(item) or (_draws(item) and not _is_quick()):
             item.add_marker(pytest.mark.slow)
+
+
+def _is_slow_on_postgresql(item: pytest.Item) -> bool:
+    name, _, parameters = item.nodeid.partition("[")
+    at = f"{name}["
+    return "postgresql" in parameters and at.startswith(_SLOW_ON_POSTGRESQL) and not at.startswith(_QUICK_ON_POSTGRESQL)
+
+
+def _draws(item: pytest.Item) -> bool:
+    """Whether a test draws more examples where slow tests are run."""
+    return bool(item.get_closest_marker("drawing") or getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
 
 
 @pytest.hookimpl(wrapper=True)

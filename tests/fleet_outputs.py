@@ -154,7 +154,7 @@ class Outputs:
     def files(self) -> Iterator[tuple[str, str]]:
         """Each file's name below one folder a program, and what stands in it."""
         for instance, devices in self.devices.items():
-            yield f"neuron-ls/{self.hosts[instance]}.json", json.dumps(devices, indent=1)
+            yield f"neuron-ls/{self.hosts[instance]}.json", json.dumps(devices)
         for instance, values in self.sysfs.items():
             lines = [f"# host: {self.hosts[instance]}", *(f"{path}:{value}" for path, value in values.items())]
             yield f"neuron-sysfs/{self.hosts[instance]}.txt", "\n".join(lines) + "\n"
@@ -166,7 +166,7 @@ class Outputs:
             "slurm/nodes": slurm(*self.slurm.values()),
         }
         for name, page in pages.items():
-            yield f"{name}.json", json.dumps(page, indent=1)
+            yield f"{name}.json", json.dumps(page)
 
 
 def placed(machine: Machine) -> dict[str, Any]:

@@ -4,9 +4,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import examples
 from trninv.errors import NotExpressibleError, UsageError
 from trninv.hostlist import expanded, folded
 from trninv.inventory.hostnames import Slot, hostnames
@@ -33,7 +34,7 @@ def test_names_fold(names: list[str], hostlist: str) -> None:
     assert expanded(hostlist) == names
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.lists(st.from_regex(r"[a-z]{1,2}(-?[0-9]{1,3}[a-z]?){0,3}", fullmatch=True), unique=True))
 def test_what_is_folded_unfolds_in_its_order(names: list[str]) -> None:
     assert expanded(folded(names)) == names

@@ -13,10 +13,10 @@ from graphql import (
     get_named_type,
     is_leaf_type,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import both_ways
+from conftest import both_ways, examples
 from trninv.graphql.schema import schema
 from trninv.routing.fleet import Fleet
 
@@ -144,11 +144,12 @@ class Maker:
         return given
 
 
+@pytest.mark.drawing
 def test_documents_made_at_random_are_answered_alike(worn: Fleet) -> None:
     ask = both_ways(worn)
     answered = []
 
-    @settings(max_examples=30)
+    @examples(30)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         found = ask(Maker(data.draw).document())

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from graphql import get_introspection_query
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from conftest import examples
 from trninv.errors import DocumentError
 from trninv.graphql import documents
 from trninv.graphql.api import Api, Request
@@ -114,7 +115,7 @@ def document(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@examples(25)
 @given(document())
 @example(chain(200, 3))
 @example("{" + "".join(f"...F{i} " for i in range(40)) + "}" + "".join(chain(40, 5)[7:]))
@@ -123,7 +124,7 @@ def test_reading_costs_work_in_proportion_to_the_length(text: str) -> None:
     assert work(lambda: read(text), CALLS + CALLS_PER_CHARACTER * len(text)) > 0
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(document())
 def test_a_document_that_may_run_has_a_cost_in_proportion_to_what_it_selects(text: str) -> None:
     found = Documents(SCHEMA)._read(text)

@@ -6,10 +6,10 @@ from operator import itemgetter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import both_ways
+from conftest import both_ways, examples
 from trninv.inventory.database import reading
 from trninv.routing.fleet import Fleet
 
@@ -169,6 +169,7 @@ def _passes(test: str, other: Any, value: Any) -> bool:
     return value in other if test == "in" else bool(COMPARE[test](value, other))
 
 
+@pytest.mark.drawing
 @pytest.mark.parametrize("kind", sorted(PLAIN))
 def test_filters_find_what_plain_python_finds(worn: Fleet, kind: str) -> None:
     rows, ask = rows_of(worn, kind), both_ways(worn)
@@ -176,7 +177,7 @@ def test_filters_find_what_plain_python_finds(worn: Fleet, kind: str) -> None:
     name = "id" if kind != "facts" else "quote"
     document = f"query ($f: {type_}) {{ {kind}(filter: $f, first: 1000) {{ totalCount nodes {{ {name} }} }} }}"
 
-    @settings(max_examples=20)
+    @examples(20)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         wanted = a_filter(data, kind, rows)

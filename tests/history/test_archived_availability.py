@@ -13,14 +13,14 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 from tabulate import tabulate
 
 from archives import KNOWN, at, happen, live, run, state
 from bench.generated import generate
-from conftest import Databases
+from conftest import Databases, examples
 from examples import ROOT
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
@@ -138,7 +138,7 @@ def test_where_a_clock_went_back_it_is_what_the_database_says(went_back: tuple[P
         assert found["observed_ms"] == chips.parts * 114 * HOUR
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(st.integers(0, _MINUTES - 1), st.integers(1, _MINUTES))
 def test_database_and_archive_say_the_same_of_any_time(
     random_history: tuple[Engine, Path], begins: int, lasts: int

@@ -10,12 +10,12 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import text
 
 import trninv
-from conftest import Databases
+from conftest import Databases, examples
 from trninv.incidents.model import Incident, Spot
 from trninv.incidents.reading import Fault
 from trninv.incidents.windows import first_changes
@@ -137,7 +137,7 @@ _CHANGES = st.lists(
 
 
 @given(_CHANGES, st.sets(st.integers(1, 12)))
-@settings(max_examples=60)
+@examples(60)
 def test_windows_are_those_of_the_whole_history(changes: list[Any], present: set[int]) -> None:
     """Whatever of it is back: seconds and racks of changes, of which some are present."""
     history = [

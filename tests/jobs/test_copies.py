@@ -5,11 +5,12 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from placements import by_hand, legal, stock_of
 
 import trninv
+from conftest import examples
 from trninv.errors import LimitError
 from trninv.inventory.database import writing
 from trninv.inventory.state import Condition, set_state
@@ -29,7 +30,7 @@ Place = tuple[int, int]
 
 
 @given(st.lists(st.integers(1, 1023), max_size=9), st.integers(1, 6))
-@settings(max_examples=25)
+@examples(25)
 def test_the_most_sets_that_share_nothing(sets: list[int], enough: int) -> None:
     most = max(
         n
@@ -102,7 +103,7 @@ class ByHand:
         return not touched(self.model, self.spread, one) & touched(self.model, self.spread, other)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(st.data())
 def test_copies_are_the_best_that_leave_room_for_the_rest(lite_fleet: Asked, data: st.DataObject) -> None:
     model = model_of(data.draw(st.sampled_from(["trn1.32xlarge", "u-trn2x64"])))
@@ -141,7 +142,7 @@ def test_a_greedy_choice_would_leave_no_room(lite_fleet: Asked) -> None:
     assert [each.found.mask for each in places.sequence(3)] == [mask for _, mask in hand.chosen(stock, 3) or ()]
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(st.data())
 def test_servers_of_a_rack_and_those_beside_them(lite_fleet: Asked, data: st.DataObject) -> None:
     """Broken and degraded links of servers leave the others of their rack."""

@@ -8,12 +8,12 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, insert, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from conftest import Databases
+from conftest import Databases, examples
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import ConflictError, LimitError, UnknownAddressError, UnknownJobError, WrongLevelError
@@ -233,7 +233,7 @@ def test_words_say_their_chips(mask: int) -> None:
     assert all(-(2**63) <= row[f"held_{word}"] < 2**63 for word in range(3))
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 63), st.booleans()), max_size=12))
 def test_words_follow_any_order_of_holding_and_releasing(lite: str, steps: list[tuple[str, int, bool]]) -> None:
     with connect(lite) as engine, writing(engine) as connection:

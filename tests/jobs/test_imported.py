@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spoiling import spoilt
 from sqlalchemy import Connection, Engine, text
 
-from conftest import Databases, Run
+from conftest import Databases, Run, examples
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import FileError, LimitError, UnknownJobError
@@ -303,10 +303,11 @@ _JOB = st.tuples(st.integers(1, 5), st.integers(0, 3), st.integers(0, 1))
 _JOBS = st.lists(_JOB, max_size=5, unique_by=lambda job: job[0])
 
 
+@pytest.mark.drawing
 def test_after_any_listings_what_is_held_is_the_last_one(databases: Databases) -> None:
     with connect(databases.seeded("sqlite")) as engine:
 
-        @settings(max_examples=40)
+        @examples(40)
         @given(listings=st.lists(_JOBS, min_size=1, max_size=4))
         def check(listings: Sequence[Sequence[tuple[int, int, int]]]) -> None:
             with writing(engine) as connection:

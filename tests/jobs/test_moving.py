@@ -5,11 +5,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import trninv
-from conftest import Ask
+from conftest import Ask, examples
 from trninv.errors import ConflictError, LimitError, StalePlanError, UnknownJobError
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.model import AnyOf, Legal, Model, legal_of, model_of
@@ -69,7 +69,7 @@ def least(rooms: Sequence[int], now: Sequence[int], choices: Sequence[Sequence[i
     return min((cost for room in rooms for cost in arranged(0, room)), default=None)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.data())
 def test_within_a_server_no_arrangement_moves_less(lite_fleet: Fleet, data: st.DataObject) -> None:
     model = model_of("trn1.32xlarge")

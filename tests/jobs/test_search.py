@@ -6,10 +6,11 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from placements import by_hand, harm_of, legal, sets_of, stock_of
 
+from conftest import examples
 from trninv.jobs.gangs import gang
 from trninv.jobs.model import AnyOf, Legal, Model, model_of
 from trninv.jobs.room import largest, stranded, together
@@ -26,7 +27,7 @@ def places(found: list[Found]) -> list[tuple[int, int]]:
     return [(each.row, each.mask) for each in found]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.data())
 def test_legal_sets_and_boxes_of_torus_domains(lite_fleet: Fleet, data: st.DataObject) -> None:
     model = model_of(data.draw(st.sampled_from(["u-trn2x64", "trn1.32xlarge"])))
@@ -66,7 +67,7 @@ def _free(model: Model) -> st.SearchStrategy[int]:
     return st.one_of(st.just(0), st.just(model.full), st.integers(0, model.full), some)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.data())
 def test_sets_of_switched_domains(lite_fleet: Fleet, data: st.DataObject) -> None:
     model = model_of(data.draw(st.sampled_from(["trn3-gen1", "trn3-gen2"])))
@@ -132,7 +133,7 @@ def test_limits_of_legal_sets_are_the_solvers(lite_fleet: Fleet, slug: str) -> N
                 assert model.limits(mask) == model.worn_limits(mask, {})
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.data())
 def test_what_fits_together_is_a_count_and_what_is_left_is_split(lite_fleet: Fleet, data: st.DataObject) -> None:
     model = model_of(data.draw(st.sampled_from(MODELS)))

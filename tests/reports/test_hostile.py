@@ -83,6 +83,7 @@ def functions(databases: Databases) -> list[tuple[str, int]]:
         return connection.execute("SELECT DISTINCT proname, pronargs FROM pg_proc ORDER BY 1, 2").fetchall()
 
 
+@pytest.mark.slow
 def test_every_function_of_postgresql_is_refused_or_only_computes(functions: list[tuple[str, int]]) -> None:
     assert len(functions) > 2_000
     passed = set[str]()
@@ -325,6 +326,7 @@ def test_a_process_that_hears_nothing_is_killed(databases: Databases, monkeypatc
         find(engine, "SELECT 1 AS one", seconds=0.5)
 
 
+@pytest.mark.slow
 def test_a_server_that_hears_nothing_is_hung_up_on(databases: Databases) -> None:
     """Its process is stopped: it can be neither cancelled nor terminated."""
     url, ended = databases.seeded("postgresql"), Event()

@@ -7,10 +7,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import OptimizeResult, milp
 
+from conftest import examples, seeds
 from graphs import chips_in, domain, graphs, without
 from oracles import brute_force
 from trninv.deadline import limit
@@ -110,7 +111,7 @@ def test_the_closed_form_is_only_for_a_whole_even_torus(change: str) -> None:
     assert split.lower == split.upper == brute_force.bisection(graph, list(graph))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(graph=graphs(), fillers=st.integers(min_value=0, max_value=3))
 def test_enumeration_against_every_split(graph: Graph, fillers: int) -> None:
     ends = chips_in(graph)
@@ -137,7 +138,7 @@ def by_program(graph: Graph, ends: list[int], fillers: int = 0) -> Split:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(graph=graphs(), fillers=st.integers(min_value=0, max_value=2))
 def test_trees_below_and_swaps_above_against_every_split(graph: Graph, fillers: int) -> None:
     ends = chips_in(graph)
@@ -150,7 +151,7 @@ def test_trees_below_and_swaps_above_against_every_split(graph: Graph, fillers: 
     assert packing.pack(problem, min(low, len(ends) - high), exact).bound <= exact
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(graph=graphs(), fillers=st.integers(min_value=0, max_value=2))
 def test_the_integer_program_against_every_split(graph: Graph, fillers: int) -> None:
     ends = chips_in(graph)
@@ -165,7 +166,7 @@ def damaged(graph: Graph, rng: random.Random, chips: int, links: int) -> tuple[G
     return rest, chips_in(rest)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6, 3))
 def test_two_methods_agree_on_damaged_servers(lite_fleet: Fleet, seed: int) -> None:
     rng = random.Random(seed)
     graph, ends = damaged(domain(lite_fleet, "trn2-16.48xlarge"), rng, chips=rng.randint(0, 3), links=rng.randint(0, 4))
@@ -176,7 +177,7 @@ def test_two_methods_agree_on_damaged_servers(lite_fleet: Fleet, seed: int) -> N
 
 
 @pytest.mark.parametrize("scope", ["trn3-gen1", "trn3-gen2"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_damaged_switched_domains_are_exact_and_consistent(lite_fleet: Fleet, scope: str, seed: int) -> None:
     """Its cut is real, names do not matter, and no exchange of a few chips between the halves finds a smaller one."""
     rng = random.Random(seed)

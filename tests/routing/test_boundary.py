@@ -6,9 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import examples, seeds
 from graphs import torus_domain
 from trninv.solvers import enumeration, hypercube
 from trninv.solvers.boundary import Profile
@@ -69,7 +70,7 @@ def test_an_ultraserver_in_closed_form() -> None:
         assert capacity(graph, found.side(size)) == found.upper[size]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=4))
 def test_a_cube_against_every_subset(weights: list[int]) -> None:
     graph = Graph()
@@ -86,7 +87,7 @@ def test_a_cube_whose_heaviest_dimension_comes_last_is_not_proven() -> None:
     assert not hypercube._is_proven((1, 2))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(0, 10_000), st.sampled_from([(128, 128), (128, 64), (48, 48)]))
 def test_what_is_left_of_a_torus_bounds_it(seed: int, carries: tuple[int, int]) -> None:
     chance = random.Random(seed)
@@ -97,7 +98,7 @@ def test_what_is_left_of_a_torus_bounds_it(seed: int, carries: tuple[int, int]) 
     assert (cube.least() <= _every_subset(graph, chips)).all()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10_000), st.sampled_from([1, 2]))
 def test_an_island_of_sixteen_chips_against_every_subset(seed: int, chips_per_nic: int) -> None:
     """With NICs of one chip and of two, and some of everything dead."""
@@ -108,7 +109,7 @@ def test_an_island_of_sixteen_chips_against_every_subset(seed: int, chips_per_ni
     assert list(found.lower) == list(found.upper) == _every_subset(graph, chips)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_a_number_of_chips_is_solved_as_enumeration_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A domain that is too large to enumerate, made so by looking away: each number, with dead exits."""
     chance = random.Random(seed)
@@ -127,7 +128,7 @@ def test_a_number_of_chips_is_solved_as_enumeration_does(seed: int, monkeypatch:
         assert _cut(graph, side) == wanted[size]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(2))
 def test_that_a_number_of_chips_cuts_enough_may_be_all_that_is_found_out(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +156,7 @@ def _least_sum(profiles: list[list[int]], chips: int) -> int:
 
 
 @pytest.mark.parametrize("chips_per_nic", [1, 2])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20, 5))
 def test_a_damaged_cluster_of_sixteens_against_every_subset_and_a_knapsack(seed: int, chips_per_nic: int) -> None:
     chance = random.Random(seed)
     parts = [
@@ -172,7 +173,7 @@ def test_a_damaged_cluster_of_sixteens_against_every_subset_and_a_knapsack(seed:
     assert sum(len(taken.chips) for taken in found.taken) in (count // 2, count - count // 2)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4, 2))
 def test_damaged_ultraservers_are_exact(seed: int) -> None:
     """Two to four of them with up to four chips and four links lost."""
     chance = random.Random(seed)

@@ -8,12 +8,12 @@ from functools import cache, partial
 
 import networkx as nx
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, func, select, update
 
 import trninv
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, Databases, examples
 from graphs import seed_clusters, whole
 from oracles import brute_force
 from trninv.errors import ScopeTooLargeError, UnknownAddressError, WrongLevelError
@@ -376,7 +376,7 @@ def _least_flow(islands: list[tuple[Graph, list[int]]]) -> int:
     return min(found)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(_islands())
 def test_a_small_cluster_is_exact(islands: list[tuple[Graph, list[int]]]) -> None:
     ends = [chip for _, chips in islands for chip in chips]
@@ -386,7 +386,7 @@ def test_a_small_cluster_is_exact(islands: list[tuple[Graph, list[int]]]) -> Non
     assert found.lower == found.upper == _least_flow(islands)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(_islands())
 def test_a_large_cluster_is_bounded(islands: list[tuple[Graph, list[int]]]) -> None:
     """The way of those whose islands are too many to look at one by one."""

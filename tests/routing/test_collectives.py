@@ -9,12 +9,12 @@ from math import ceil, floor, prod
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import trninv
-from conftest import Databases
+from conftest import Databases, examples, seeds
 from graphs import chips_in, domain, graphs, seed_clusters, torus_domain, whole
 from trninv import deadline
 from trninv.routing.fleet import Fleet
@@ -78,7 +78,7 @@ def _weights(graph: Graph, data: st.DataObject) -> dict[int, int]:
     return weights
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(graph=graphs(chips=6), data=st.data())
 def test_all_gather_against_every_set(graph: Graph, data: st.DataObject) -> None:
     weights = _weights(graph, data)
@@ -89,7 +89,7 @@ def test_all_gather_against_every_set(graph: Graph, data: st.DataObject) -> None
     assert sum(c for a, b, c in capacities(graph) if (a in found.into) != (b in found.into)) == found.rate * outside
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(graph=graphs(chips=5), data=st.data())
 def test_all_to_all_against_edge_flows(graph: Graph, data: st.DataObject) -> None:
     weights = _weights(graph, data)
@@ -206,7 +206,7 @@ def _best_rings(graph: Graph, chips: list[int], after: tuple[int, ...] = ()) -> 
     return best
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(graph=graphs(chips=6, switches=0))
 def test_no_rings_are_better_than_the_bound(graph: Graph) -> None:
     chips = chips_in(graph)
@@ -215,7 +215,7 @@ def test_no_rings_are_better_than_the_bound(graph: Graph) -> None:
     assert ring_rate(graph, rings(graph, chips)) <= best <= most(graph, chips)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.data())
 def test_rings_of_a_damaged_torus_keep_to_its_links(data: st.DataObject) -> None:
     graph = torus_domain((4, 4), (3, 2))
@@ -264,7 +264,7 @@ def test_transit_lets_a_slice_leave_by_the_others_nics(databases: Databases) -> 
         assert half.lower <= half.upper == sum(link.bandwidth for link in half.cut) == 1_600 * GB
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_named_chips_of_several_domains_against_the_whole_graph(databases: Databases, seed: int) -> None:
     """Islands and what is above them, and the graph of the named chips, all NICs and the fabric."""
     chance = random.Random(seed)

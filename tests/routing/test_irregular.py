@@ -11,7 +11,7 @@ import pytest
 from irregular import MIXED, irregular, make, plan
 
 import trninv
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, Databases, seeds
 from graphs import split_ports, whole
 from trninv.errors import WrongLevelError
 from trninv.inventory.database import connect, writing
@@ -25,7 +25,6 @@ from trninv.solvers import quotient
 from trninv.solvers.graph import Graph
 
 SEEDS = range(6)
-SOME_SLOW = [*SEEDS[:4], *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[4:])]
 SMALL = {"trn1.2xlarge": 3, "trn1.32xlarge": 2, "trn2-16.48xlarge": 2, "u-trn2x64": 1}
 
 
@@ -70,7 +69,7 @@ def _chips(graph: Graph) -> dict[str, int]:
     return {of["address"]: node for node, of in graph.nodes(data=True) if of["kind"] == "chip"}
 
 
-@pytest.mark.parametrize("seed", SOME_SLOW)
+@pytest.mark.parametrize("seed", seeds(6, 2))
 def test_two_chips_answer_as_the_full_graph_does(fleet: Fleet, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = whole(fleet, f"c{seed}")
     number, chance = _chips(graph), random.Random(seed)
@@ -117,7 +116,7 @@ def _only(graph: Graph, chips: Collection[int]) -> Graph:
     return kept
 
 
-@pytest.mark.parametrize("seed", SOME_SLOW)
+@pytest.mark.parametrize("seed", seeds(6, 2))
 @pytest.mark.parametrize("kind", ["sqlite", "damaged"])
 def test_bisection_of_some_chips_is_the_least_of_all_splits(
     opened: Callable[[str], Fleet], kind: str, seed: int
@@ -135,7 +134,7 @@ def test_bisection_of_some_chips_is_the_least_of_all_splits(
         assert answer.exact or kind == "damaged"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6, 2))
 def test_bisection_below_several_tops_is_within_its_bounds(databases: Databases, seed: int) -> None:
     """Single chips, so that every split can be tried; the tops are joined by nothing."""
     url = make(databases.migrated("sqlite"), {"c": irregular({"trn1.2xlarge": 7}, seed, tops=2, split=False)})
@@ -151,7 +150,7 @@ def _members(graph: Graph, places: Collection[str]) -> set[int]:
     return {node for address, node in _chips(graph).items() if {address, address.rsplit("/", 2)[0]} & set(places)}
 
 
-@pytest.mark.parametrize("seed", SOME_SLOW)
+@pytest.mark.parametrize("seed", seeds(6, 2))
 def test_bisection_of_a_cluster_is_a_cut_that_its_graph_has(opened: Callable[[str], Fleet], seed: int) -> None:
     fleet = opened("damaged" if seed % 2 else "sqlite")
     graph, answer = whole(fleet, f"c{seed}"), fleet.bisection(f"c{seed}")
@@ -166,7 +165,7 @@ def test_bisection_of_a_cluster_is_a_cut_that_its_graph_has(opened: Callable[[st
     assert ("efa-fabric", "uplink", True) in [(fact.subject, fact.attribute, fact.assumed) for fact in answer.facts]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_distances_are_those_of_the_whole_graph(databases: Databases, seed: int) -> None:
     models = {"trn1.2xlarge": 3, "trn1.32xlarge": 2}
     fleets = {"one": irregular(models, seed, split=False), "several": irregular(models, seed, tops=2, split=False)}
@@ -253,7 +252,7 @@ def test_a_cut_names_the_network_node_that_a_server_is_below(databases: Database
     assert answer.upper == 16 * 25 * 10**9
 
 
-@pytest.mark.parametrize("seed", SOME_SLOW)
+@pytest.mark.parametrize("seed", seeds(6, 2))
 def test_the_ways_of_large_and_small_clusters_agree(
     opened: Callable[[str], Fleet], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

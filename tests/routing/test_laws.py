@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 import networkx as nx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import examples
 from graphs import chips_in, count_best, graphs
 from trninv.solvers.bisection import bisect
 from trninv.solvers.collectives import concurrent, gather
@@ -32,7 +33,7 @@ def _measures(graph: Graph, fillers: int) -> dict[str, float]:
     }
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(graph=graphs(chips=6), data=st.data())
 def test_adding_capacity_never_lowers_what_flows(graph: Graph, data: st.DataObject) -> None:
     fillers = data.draw(st.integers(min_value=0, max_value=2))
@@ -46,7 +47,7 @@ def test_adding_capacity_never_lowers_what_flows(graph: Graph, data: st.DataObje
     assert all(after[name] >= value * (1 - 1e-9) for name, value in before.items())
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(graph=graphs(chips=6), data=st.data())
 def test_names_do_not_matter(graph: Graph, data: st.DataObject) -> None:
     image = {node: 1_000 + at for at, node in enumerate(data.draw(st.permutations(sorted(graph))))}

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import trninv
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, Databases, examples
 from graphs import seed_clusters, split_ports
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
@@ -78,7 +78,7 @@ def _rank(graph: Graph, path: tuple[int, ...], metric: PathMetric) -> tuple[floa
 
 
 @pytest.mark.parametrize("metric", list(PathMetric))
-@settings(max_examples=60)
+@examples(60)
 @given(graph=shared_nics(), data=st.data())
 def test_paths_are_all_those_through_no_host(graph: Graph, metric: PathMetric, data: st.DataObject) -> None:
     source = 0
@@ -92,7 +92,7 @@ def test_paths_are_all_those_through_no_host(graph: Graph, metric: PathMetric, d
     assert (ways.count if ways else 0) == sum(rank == wanted[0][0] for rank, _ in wanted)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(graph=shared_nics(), data=st.data())
 def test_what_is_remembered_leads_through_no_host(graph: Graph, data: st.DataObject) -> None:
     """From the chips to the fabric above a domain and back."""
@@ -104,7 +104,7 @@ def test_what_is_remembered_leads_through_no_host(graph: Graph, data: st.DataObj
         assert Toward.of(ahead, target, floor, behind).path(source) == best
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(graph=shared_nics(), target=st.sampled_from([1, TOP]))
 def test_flows_and_disjoint_paths_pass_through_no_host(graph: Graph, target: int) -> None:
     ahead, _ = arcs(graph.nodes, dict(graph.adjacency()))
@@ -143,7 +143,7 @@ def _edge_flows(ways: "nx.DiGraph[object]", ends: list[int]) -> float:
     return float(solved.x[0])
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(graph=shared_nics())
 def test_all_to_all_passes_through_no_host(graph: Graph) -> None:
     chips = [node for node, of in graph.nodes(data=True) if of["kind"] == "chip"]

@@ -5,10 +5,10 @@ from collections import Counter
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import trninv
-from conftest import Databases
+from conftest import Databases, examples
 from graphs import chips_in, domain, graphs, seed_clusters
 from oracles import brute_force
 from trninv.errors import LimitError, ScopeTooLargeError
@@ -22,7 +22,7 @@ GB = 10**9
 U = "u-trn2x64/d0"
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(graph=graphs())
 def test_the_tree_has_every_maximum_flow(graph: Graph) -> None:
     tree = cut_tree(graph)
@@ -41,7 +41,7 @@ def test_the_worst_connected_pair_is_cut_off_by_its_links(fleet: Fleet) -> None:
     assert (alone.a, alone.worst, alone.cut) == (None, 0, ())
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(graph=graphs(chips=6))
 def test_profiles_against_every_subset(graph: Graph) -> None:
     ends = chips_in(graph)

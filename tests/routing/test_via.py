@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 
 import trninv
-from conftest import BACKENDS, Databases, Run, both_ways
+from conftest import BACKENDS, Databases, Run, both_ways, seeds
 from graphs import seed_clusters, split_ports
 from trninv.routing.fleet import Fleet
 from trninv.routing.via import Via
@@ -112,7 +112,7 @@ def test_over_efa_two_chips_of_a_nic_meet_at_its_network_node(clusters: Fleet) -
     assert slow.maximum_flow == sum(link.bandwidth for link in slow.minimum_cut) == 6_250_000_000
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 @pytest.mark.parametrize("system", ["trn1", pytest.param("u-trn2x64", marks=pytest.mark.slow)])
 def test_any_is_the_whole_graph(clusters: Fleet, system: str, seed: int) -> None:
     """Of randomly damaged domains, with NICs as ports; and EFA only ever adds."""
@@ -181,7 +181,7 @@ def test_graphql_takes_it(clusters: Fleet) -> None:
     assert (found["any"]["reachable"], found["any"]["reason"]) == (True, None)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_a_pool_over_efa_is_that_of_the_whole_graph(clusters: Fleet, seed: int) -> None:
     """Which chips are how far away, over how wide a path, and what each ring delivers."""
     chance = random.Random(seed)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from conftest import examples
 from graphs import torus_domain
 from trninv import solvers
 from trninv.solvers import layers
@@ -45,7 +46,7 @@ def worn(graph: Graph, chance: random.Random, chips: int, links: int) -> list[in
     return [end for end in ends if end in graph]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 10_000), st.sampled_from([(4, 4), (4, 2), (2, 4), (2, 2, 4), (4, 2, 2), (3, 4)]), st.booleans())
 def test_no_subset_cuts_less(seed: int, sides: tuple[int, ...], has_exits: bool) -> None:
     chance = random.Random(seed)

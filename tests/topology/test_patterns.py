@@ -7,9 +7,10 @@ from math import prod
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import examples
 from trninv.errors import CatalogError, UnknownWiringError
 from trninv.topology.blueprint import Blueprint, Link, Node
 from trninv.topology.pattern import Permutation
@@ -198,7 +199,7 @@ def test_symmetries_leave_no_two_alike_apart(blueprint: Blueprint) -> None:
 
 
 @given(TORI)
-@settings(max_examples=40)
+@examples(40)
 def test_every_candidate_of_a_torus_is_a_symmetry(sizes: list[int]) -> None:
     blueprint = pattern("torus").blueprint({"sides": sizes, "axes": ["wire"] * len(sizes)})
     graph = wired(blueprint)
@@ -236,7 +237,7 @@ def test_every_part_has_a_place_of_its_own(blueprint: Blueprint) -> None:
 
 
 @given(TORI)
-@settings(max_examples=40)
+@examples(40)
 def test_a_wire_wraps_where_it_joins_the_ends_of_a_ring_of_three_or_more(sizes: list[int]) -> None:
     blueprint = pattern("torus").blueprint({"sides": sizes, "axes": ["wire"] * len(sizes)})
     of, nodes = pattern("torus"), blueprint.nodes

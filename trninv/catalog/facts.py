@@ -154,7 +154,7 @@ def render(value: int, dimension: str) -> str:
     return {"usd": f"${value:,}", "rack_units": f"{value:,} U"}.get(dimension, f"{value:,}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Catalog:
     """Every fact, in the order of the default pick within each subject and attribute."""
 

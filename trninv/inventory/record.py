@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, insert, select, update
@@ -102,7 +103,8 @@ def model_ids(connection: Connection, table: Table) -> dict[str, int]:
     return {slug: key for key, slug in connection.execute(select(table.c.id, table.c.slug))}
 
 
-def fact_rows(catalog: Catalog) -> dict[str, list[dict[str, Any]]]:
+@lru_cache(maxsize=1)
+def fact_rows(catalog: Catalog) -> Mapping[str, Sequence[Row]]:
     """Rows of source and fact, with ids in the order of the catalog."""
     sources = {slug: key for key, slug in enumerate(catalog.sources, start=1)}
     return {
