@@ -3,7 +3,8 @@ import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
 import { DomainView } from "./domain/view";
 import { href, type Route, useRoute } from "./route";
-import "./style.css";
+import "./style/index.css";
+import { ThemeSwitch } from "./theme";
 import { ClusterView } from "./views/cluster";
 import { Disagreements } from "./views/disagreements";
 import { Home } from "./views/home";
@@ -61,6 +62,7 @@ function App() {
         {link("disagreements", "Disagreements")}
         {link("reports", "Reports")}
         <a href="graphql">GraphiQL</a>
+        <ThemeSwitch />
       </nav>
       <main id="main" tabIndex={-1}>
         {broken ? <Broken error={broken} /> : <View route={route} />}
