@@ -112,6 +112,12 @@ def test_columns_are_as_wide_as_the_terminal_allows(columns: list[list[str]], mo
     assert sum(found) == min(left, sum(wanted))
 
 
+def test_characters_of_two_cells_and_words_without_end() -> None:
+    assert widths([["電源の故障"], ["ab"]], 80) == [10, 2]
+    assert widths([["a" * 200, "b"], ["down"]], 80) == [74, 4]
+    assert widths([["a" * 200], ["b" * 20]], 80) == []
+
+
 def test_watch_tells_what_is_not_up_after_each_change(worn: str, engine: Engine) -> None:
     command = [sys.executable, "-m", "trninv", "--database", worn, "watch", "u-trn2x64"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -9,11 +9,13 @@ import pytest
 from click.shell_completion import ShellComplete
 from sqlalchemy import Engine
 
+import trninv
 from conftest import SYSTEMS
-from trninv.cli.main import trninv
+from trninv.cli.main import trninv as command
 from trninv.inventory.binding import Standing, put, server_at
 from trninv.inventory.completion import continued
 from trninv.inventory.database import reading, writing
+from trninv.inventory.schema import TOKEN_SCOPES
 
 FOLLOWS = {
     "u-": ["u-trn2x64"],
@@ -45,7 +47,7 @@ def test_what_may_follow(engine: Engine) -> None:
 
 
 def test_a_shell_is_offered_the_next_level(lite: str) -> None:
-    shell = ShellComplete(trninv, {}, "trninv", "_TRNINV_COMPLETE")
+    shell = ShellComplete(command, {}, "trninv", "_TRNINV_COMPLETE")
 
     def offered(*words: str, written: str) -> list[str]:
         return [item.value for item in shell.get_completions(["--database", lite, *words], written)]
@@ -57,16 +59,40 @@ def test_a_shell_is_offered_the_next_level(lite: str) -> None:
     assert [item.value for item in shell.get_completions(["--database", "sqlite:////no/where", "show"], "u")] == []
 
 
+# what is typed; the words that an interactive bash makes of it; what is to replace the last of them, and an @ before it
+TYPED = [
+    ("show u-trn2x64/d0/s0/c1", "show u-trn2x64/d0/s0/c1", [f"u-trn2x64/d0/s0/c{at}" for at in (1, *range(10, 16))]),
+    ("--database=sqlite:FILE show @", "--database = sqlite : FILE show @", ["@node-b", "@i-0a"]),
+    ("show @node-b/c1", "show @ node-b/c1", [f"@node-b/c{at}" for at in (1, *range(10, 16))]),
+    ("token create --name a:b --scope ", "token create --name a : b --scope ''", [*TOKEN_SCOPES]),
+    ("--database=sqlite:F", "--database = sqlite : F", []),
+]
+
+
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
 def test_bash_completes_with_what_the_command_prints(lite: str, tmp_path: Path) -> None:
+    file = shutil.copy(lite.removeprefix("sqlite:///"), tmp_path / "bound.db")
+    with trninv.open(f"sqlite:///{file}") as fleet:
+        fleet.bind("u-trn2x64/d0/s0", "node-b", who="tests")
+        fleet.bind("trn1.32xlarge/d0/s0", "i-0a", who="tests")
     program = tmp_path / "trninv"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m trninv "$@"\n')
     program.chmod(0o755)
-    script = (
-        f"PATH={tmp_path}:$PATH; source <(trninv completion bash); COMP_WORDS=(trninv show u-trn2x64/d0/s0/c1); "
-        'COMP_CWORD=2; _trninv_completion trninv; echo "${COMPREPLY[@]}"'
+    script = f"PATH={tmp_path}:$PATH; source <(trninv completion bash)"
+    for line, words, _ in TYPED:
+        script += f"; COMP_LINE='trninv {line}'; COMP_WORDS=(trninv {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))"
+        script += '; _trninv_completion trninv; echo "${COMPREPLY[@]}"'
+    environment = {
+        "PYTHONPATH": ":".join(sys.path),
+        "PATH": "/usr/bin:/bin",
+        "TRNINV_DATABASE_URL": f"sqlite:///{file}",
+    }
+    done = subprocess.run(
+        ["bash", "-c", script.replace("FILE", f"///{file}")],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment,
     )
-    environment = {"TRNINV_DATABASE_URL": lite, "PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True, env=environment)
-    assert done.stdout.split() == [f"u-trn2x64/d0/s0/c{at}" for at in (1, *range(10, 16))]
+    assert [line.split() for line in done.stdout.splitlines()] == [found for _, _, found in TYPED]
     assert done.stderr == ""

@@ -253,7 +253,16 @@ def test_jobs_of_whole_domains_at_once_and_to_spare(lite_fleet: Asked) -> None:
     assert ask(Several(7, 1, Spread.DOMAIN, 1)) == []
     assert ask(Several(1, 0, Spread.CHIP, 1), Wish(Limits(700 * GB, 0))) == []
     assert ask(Several(1, 0, Spread.CHIP, 1), Wish(rack=True)) == []
-    worn = replace(stock, damage={row: {0: 500_000} for row in (0, 1, 8, 9, 10)})
+    worn = _worn(stock, 0, 1, 8, 9, 10)
     for copies, degraded in ((7, False), (8, True)):
         placed = whole_domains(worn, laws, two, Wish(), Several(copies, 0, Spread.DOMAIN, 1), 1).placements
         assert (len(placed), any(each.degraded for each in placed)) == (copies, degraded)
+    three = Several(1, 1, Spread.DOMAIN, 1)
+    (one,) = whole_domains(_worn(stock, *range(1, 19)), laws, two, Wish(), three, 1).placements
+    assert (one.places, one.degraded) == (("x/d19", "x/d16"), True)
+    (one,) = whole_domains(_worn(stock, 0), laws, two, Wish(), Several(1, 18, Spread.DOMAIN, 1), 1).placements
+    assert one.spares[-1] == "x/d0"
+
+
+def _worn(stock: Stock, *rows: int) -> Stock:
+    return replace(stock, damage={row: {0: 500_000} for row in rows})

@@ -1,7 +1,44 @@
 """completion: what a shell reads to complete commands, options and addresses."""
 
+from typing import ClassVar
+
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import BashComplete, get_completion_class
+
+_BASH = r"""%(complete_func)s() {
+    local IFS=$' \t\n' words=() rest=$COMP_LINE word last=${COMP_WORDS[COMP_CWORD]} at type value
+    # bash breaks words at : = and @, which URLs and names of hosts hold: what has no space between is one again
+    for ((at = 0; at <= COMP_CWORD; at++)); do
+        word=${COMP_WORDS[at]}
+        if [[ $at == 0 || $rest == [[:space:]]* ]]; then
+            words+=("$word")
+        else
+            words[${#words[@]} - 1]+=$word
+        fi
+        rest=${rest#"${rest%%%%[![:space:]]*}"}
+        rest=${rest#"$word"}
+    done
+    local whole=${words[${#words[@]} - 1]}
+    # it replaces what stands behind the last of them, and an @ too
+    [[ $last == [:=]* ]] && last=
+    [[ $last != @ && $whole == *@"$last" ]] && last=@$last
+    local before=${whole%%"$last"}
+    COMPREPLY=()
+    while IFS=',' read -r type value; do
+        case $type in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) COMPREPLY+=("${value#"$before"}") ;;
+        esac
+    done < <(IFS=$'\n'; COMP_WORDS="${words[*]}" COMP_CWORD=$((${#words[@]} - 1)) %(complete_var)s=bash_complete "$1")
+}
+
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+
+class _Bash(BashComplete):
+    source_template: ClassVar[str] = _BASH
 
 
 @click.command()
@@ -15,7 +52,7 @@ def completion(context: click.Context, shell: str) -> None:
     trninv completion zsh > ~/.zfunc/_trninv
     trninv completion fish > ~/.config/fish/completions/trninv.fish
     """
-    found = get_completion_class(shell)
+    found = _Bash if shell == "bash" else get_completion_class(shell)
     if found is None:
         raise click.UsageError(f"click completes nothing in {shell}")
     click.echo(found(context.find_root().command, {}, "trninv", "_TRNINV_COMPLETE").source())

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import click
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -31,6 +32,8 @@ _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?( ?(%|[A-Za-z]{1,5}(/s)?))?")
 _SPACE = re.compile(rf"(?<![{''.join(glyph for glyph, _ in STATES.values())}])\s+")
 _BETWEEN: Final = 2
 """Spaces between columns."""
+_LONG: Final = 64
+"""Cells of a word that may be broken: longer than any address."""
 
 
 def table(headers: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
@@ -69,13 +72,13 @@ def _drawn(console: Console, headers: Sequence[str], lines: Sequence[Sequence[st
 
 
 def widths(columns: Sequence[Sequence[str]], most: int) -> list[int]:
-    """Characters of each column, so that together they fit: of long columns words go to further lines.
+    """Cells of each column, so that together they fit: of long columns words go to further lines.
 
-    Empty where words would have to be broken.
+    A character of East Asia has two cells. Empty where words would have to be broken that are no longer than addresses.
     """
     most -= _BETWEEN * (len(columns) - 1)
-    wanted = [max(map(len, cells)) for cells in columns]
-    found = [max(len(word) for cell in cells for word in _SPACE.split(cell)) for cells in columns]
+    wanted = [max(map(cell_len, cells)) for cells in columns]
+    found = [max(min(cell_len(word), _LONG) for cell in cells for word in _SPACE.split(cell)) for cells in columns]
     if sum(found) > most:
         return []
     while (left := most - sum(found)) and (wider := [at for at, width in enumerate(found) if width < wanted[at]]):
@@ -89,7 +92,7 @@ def _table(headers: Sequence[str], lines: Sequence[Sequence[Text]], found: Seque
     for at, (header, width) in enumerate(zip(headers, found, strict=True)):
         cells = [line[at].plain for line in lines if line[at].plain]
         is_right = bool(cells) and all(map(_NUMBER.fullmatch, cells))
-        drawn.add_column(header, justify="right" if is_right else "left", width=width)
+        drawn.add_column(header, justify="right" if is_right else "left", width=width, overflow="fold")
     for line in lines:
         drawn.add_row(*line)
     return drawn
@@ -98,7 +101,7 @@ def _table(headers: Sequence[str], lines: Sequence[Sequence[Text]], found: Seque
 def _blocks(headers: Sequence[str], lines: Sequence[Sequence[Text]]) -> Iterator[RenderableType]:
     for line in lines:
         drawn = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0), show_header=False)
-        drawn.add_column(style="bold", width=max(map(len, headers)))
+        drawn.add_column(style="bold", width=max(map(cell_len, headers)))
         drawn.add_column(overflow="fold")
         for header, cell in zip(headers, line, strict=True):
             if cell.plain:

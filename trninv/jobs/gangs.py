@@ -16,7 +16,7 @@ from trninv.topology.clos import TIERS
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """Rows of a stock, and the least tier of the fabric that they have in common."""
+    """Rows of a stock, those with nothing degraded first, and the least tier of the fabric that they have in common."""
 
     rows: tuple[int, ...]
     tier: int
@@ -80,7 +80,7 @@ def gang(
         for (leaf, of), there in leaves.items():
             above.setdefault(({3: leaf, 2: leaf // beside, 1: 0}[least], of), []).append(there)
         if found := _least(above.values(), domains):
-            return Gang(found, least)
+            return Gang(tuple(sorted(found, key=lambda row: (row in stock.lost, row))[:domains]), least)
     return None
 
 
@@ -89,15 +89,14 @@ def _rack(stock: Stock, ordinal: int) -> int:
     return ordinal // stock.model.of.domains_per_rack
 
 
-def _least(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> tuple[int, ...] | None:
-    """Of nodes with their nodes of tier 3, the rows of the best."""
+def _least(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int] | None:
+    """Of nodes with their nodes of tier 3, the rows below those of the best that are taken; a few may be too many."""
     enough = [leaves for leaves in nodes if sum(map(len, leaves)) >= domains]
     taken = [(_taken(leaves, domains), sum(map(len, leaves))) for leaves in enough]
     if not taken:
         return None
     best, _ = min(taken, key=lambda each: (len(each[0]), each[1], each[0]))
-    rows = [row for leaf in best for row in leaf]
-    return tuple(sorted(rows[:domains]))
+    return [row for leaf in best for row in leaf]
 
 
 def _taken(leaves: Sequence[Sequence[int]], domains: int) -> list[Sequence[int]]:
