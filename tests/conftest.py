@@ -346,6 +346,8 @@ _SLOW_ON_POSTGRESQL = (
     "tests/test_incident_page.py",
     "tests/graphql/test_statements.py",
     "tests/graphql/test_job_mutations.py",
+    "tests/graphql/test_lookups.py::test_by_address",
+    "tests/graphql/test_lookups.py::test_links_between_two_places",
     "tests/graphql/test_schema.py::test_the_four_questions",
     "tests/graphql/test_schema.py::test_what_if",
     "tests/history/test_archive.py",
@@ -354,6 +356,8 @@ _SLOW_ON_POSTGRESQL = (
     "tests/history/test_asked_of_the_past.py::test_reports_exports_and_pictures",
     "tests/inventory/test_migrate.py::test_the_stairway[",
     "tests/inventory/test_migrate.py::test_going_back",
+    "tests/inventory/test_adopted.py::test_what_was_adopted",
+    "tests/inventory/test_verify.py",
     "tests/service/test_changes.py",
     "tests/service/test_gauges.py",
     "tests/service/test_observations.py",
@@ -361,12 +365,20 @@ _SLOW_ON_POSTGRESQL = (
 """They reach the database through rooms whose own tests run on both, or other tests of theirs do."""
 
 _QUICK_ON_POSTGRESQL = (
-    "tests/jobs/test_holding.py",
-    "tests/jobs/test_imported.py",
+    "tests/jobs/test_holding.py::test_a_job_holds_its_places",
+    "tests/jobs/test_holding.py::test_the_database_refuses",
+    "tests/jobs/test_holding.py::test_racing",
+    "tests/jobs/test_imported.py::test_a_listing_is_held_again",
+    "tests/jobs/test_imported.py::test_a_spoilt_listing",
     "tests/history/test_archive.py::test_of_two_that_remove_at_once",
     "tests/history/test_archive.py::test_what_is_archived_may_go",
+    "tests/inventory/test_verify.py::test_what_was_seeded",
+    "tests/inventory/test_verify.py::test_changed_rows_of_every_table",
+    "tests/graphql/test_lookups.py::test_by_address[postgresql-chips",
+    "tests/graphql/test_lookups.py::test_by_address[postgresql-links",
+    "tests/graphql/test_lookups.py::test_links_between_two_places[postgresql-u-trn2x64/d0/s0-u-trn2x64/d0/s1",
 )
-"""Of them those that are of locks, or of statements of that database's own."""
+"""Of them those that are of locks, or of statements of that database's own, and one of many alike."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -377,9 +389,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_slow_on_postgresql(item: pytest.Item) -> bool:
-    name, _, parameters = item.nodeid.partition("[")
-    at = f"{name}["
-    return "postgresql" in parameters and at.startswith(_SLOW_ON_POSTGRESQL) and not at.startswith(_QUICK_ON_POSTGRESQL)
+    name = item.nodeid
+    on_it = "postgresql" in name.partition("[")[2]
+    return on_it and name.startswith(_SLOW_ON_POSTGRESQL) and not name.startswith(_QUICK_ON_POSTGRESQL)
 
 
 def _draws(item: pytest.Item) -> bool:

@@ -222,6 +222,7 @@ def test_a_database_that_refuses_is_one_line(run: Run, databases: Databases) -> 
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_up_serves_a_damaged_fleet(run: Run, databases: Databases) -> None:
     url = databases.seeded("sqlite")
     with connect(url) as engine, engine.begin() as connection:
@@ -308,7 +309,14 @@ def test_a_pipe_that_closes_is_no_error(lite: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["facts"], ["--help"], ["facts", "--help"], ["sql", "SELECT 1", "--format", "csv"]]
+    "arguments",
+    [
+        ["facts"],
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in (["--help"], ["facts", "--help"], ["sql", "SELECT 1", "--format", "csv"])
+        ),
+    ],
 )
 def test_output_that_goes_nowhere_is_one_line(lite: str, arguments: list[str]) -> None:
     command = [sys.executable, "-m", "trninv", "--database", lite, *arguments]
@@ -317,7 +325,7 @@ def test_output_that_goes_nowhere_is_one_line(lite: str, arguments: list[str]) -
     assert (done.returncode, done.stderr) == (1, "trninv: the output: No space left on device\n")
 
 
-@pytest.mark.parametrize("command", ["facts", "--help"])
+@pytest.mark.parametrize("command", ["facts", pytest.param("--help", marks=pytest.mark.slow)])
 def test_a_reader_that_leaves_is_no_failure(lite: str, command: str) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "trninv", "--database", lite, command], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -176,6 +176,7 @@ def test_keys_of_the_browser_stay_the_browsers(opened: Open) -> None:  # noqa: F
     assert page.evaluate("location.hash") == U
 
 
+@pytest.mark.slow
 def test_the_keyboard_does_the_same(opened: Open) -> None:  # noqa: F811
     page = opened(U)
     part(page, "s0/c0").focus()
@@ -207,6 +208,7 @@ def test_a_torus_turns(opened: Open) -> None:  # noqa: F811
     page.wait_for_url(re.compile("yaw=1&pitch=37"))
 
 
+@pytest.mark.slow
 def test_a_fleet_names_the_chip_below_the_mouse_and_opens_its_domain(opened: Open) -> None:  # noqa: F811
     page = opened("#/cluster/lab")
     canvas = page.locator("canvas")
@@ -343,6 +345,7 @@ def test_the_command_line_draws_the_same_fleet(
     assert paper.sub(r"\1", download.value.path().read_text()) == paper.sub(r"\1", drawn)
 
 
+@pytest.mark.slow
 def test_a_report_has_parameters_a_plot_and_csv(opened: Open) -> None:  # noqa: F811
     page = opened("#/reports")
     page.get_by_role("link", name="Capacity by generation and cluster").click()
@@ -357,6 +360,7 @@ def test_a_report_has_parameters_a_plot_and_csv(opened: Open) -> None:  # noqa: 
     assert len(lines) == 4
 
 
+@pytest.mark.slow
 def test_a_number_shows_its_source_and_leads_to_the_disagreement(opened: Open) -> None:  # noqa: F811
     page = opened()
     row = page.locator("tr", has=page.get_by_role("rowheader", name="device memory", exact=True)).first

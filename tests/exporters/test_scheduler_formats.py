@@ -277,7 +277,7 @@ def worn_labs(databases: Databases) -> list[str]:
     return made
 
 
-@pytest.mark.parametrize("options", [[], ["--include-down"]])
+@pytest.mark.parametrize("options", [[], pytest.param(["--include-down"], marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [name for name in names() if name != "astra-sim"])
 def test_either_database_gives_the_same_bytes(run: Run, worn_labs: list[str], name: str, options: list[str]) -> None:
     more = ["--include-down"] if name in ("slurm-block", "slurm-yaml") else options

@@ -30,7 +30,8 @@ FAILING = [
 ]
 
 
-def test_300_failing_documents_in_one_loop_leave_nothing(lite_fleet: Fleet) -> None:
+@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_failing_documents_in_one_loop_leave_nothing(lite_fleet: Fleet, count: int) -> None:
     """Each warning of a coroutine that was never awaited, or of a task that was dropped, is an error here."""
     api = Api(lite_fleet, Settings(database_url=str(lite_fleet.engine.url), compiled=False))
     chance = random.Random(0)
@@ -38,7 +39,7 @@ def test_300_failing_documents_in_one_loop_leave_nothing(lite_fleet: Fleet) -> N
 
     async def ask() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-        for number in range(300):
+        for number in range(count):
             answer = await api.run(Request(FAILING[number % len(FAILING)]))
             assert b'"errors"' in answer.body
             assert asyncio.all_tasks() == {asyncio.current_task()}

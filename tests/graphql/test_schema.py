@@ -158,11 +158,16 @@ fragment SaysHalf on BisectionAnswer { definition basis via truncated disputed a
     ("a", "b", "scope"),
     [
         ("trn1.2xlarge/d0/s0/c0", "trn1.32xlarge/d0/s0/c0", "trn1.2xlarge"),
-        ("trn1.32xlarge/d0/s0/c0", "trn1.32xlarge/d0/s0/c10", "trn1.32xlarge"),
-        ("trn2-16.48xlarge/d0/s0/c3", "trn2-16.48xlarge/d0/s0/c9", "trn2-16.48xlarge"),
         (f"{U}/s0/c0", f"{U}/s2/c10", "u-trn2x64"),
-        ("trn3-gen1/d0/s0/c0", "trn3-gen1/d0/s3/c9", "trn3-gen1"),
-        ("trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s35/c3", "trn3-gen2"),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in (
+                ("trn1.32xlarge/d0/s0/c0", "trn1.32xlarge/d0/s0/c10", "trn1.32xlarge"),
+                ("trn2-16.48xlarge/d0/s0/c3", "trn2-16.48xlarge/d0/s0/c9", "trn2-16.48xlarge"),
+                ("trn3-gen1/d0/s0/c0", "trn3-gen1/d0/s3/c9", "trn3-gen1"),
+                ("trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s35/c3", "trn3-gen2"),
+            )
+        ),
     ],
 )
 def test_the_four_questions_for_every_system(ask: Ask, fleet: Fleet, a: str, b: str, scope: str) -> None:

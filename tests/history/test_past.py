@@ -107,7 +107,14 @@ def _change(engine: Engine, dice: random.Random) -> None:
         set_state(connection, dice.sample(parts, dice.choice([1, 1, 2])), condition, why="chance", who="dice")
 
 
-@pytest.mark.parametrize(("two", "seed"), [("sqlite", 0), ("sqlite", 1), ("postgresql", 0)], indirect=["two"])
+@pytest.mark.parametrize(
+    ("two", "seed"),
+    [
+        ("sqlite", 0),
+        *(pytest.param(on, seed, marks=pytest.mark.slow) for on, seed in (("sqlite", 1), ("postgresql", 0))),
+    ],
+    indirect=["two"],
+)
 def test_the_past_is_what_a_database_that_stopped_then_would_say(two: str, seed: int) -> None:
     dice = random.Random(seed)
     with trninv.open(two) as fleet:

@@ -4,6 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 import postgres
 from conftest import Databases, Run, wear
 from trninv.inventory.database import connect, writing
@@ -27,6 +29,7 @@ def test_a_file_is_backed_up_while_it_is_written(run: Run, databases: Databases,
     assert run("verify", database=restored)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_dump_is_restored_with_all_that_it_needs(run: Run, databases: Databases, tmp_path: Path) -> None:
     url, restored = databases.seeded("postgresql"), databases.empty("postgresql")
     wear(url)
@@ -41,6 +44,7 @@ def test_a_dump_is_restored_with_all_that_it_needs(run: Run, databases: Database
     assert run("migrate", "--check", database=restored)[:2] == (0, "the schema is up to date\n")
 
 
+@pytest.mark.slow
 def test_the_role_that_reads_dumps_all_but_tokens(run: Run, databases: Databases, tmp_path: Path) -> None:
     url, restored = databases.seeded("postgresql"), databases.empty("postgresql")
     run("token", "create", "grafana", database=url)

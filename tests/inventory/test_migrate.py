@@ -35,6 +35,7 @@ def _tables(engine: Engine) -> set[str]:
     return set(inspect(engine).get_table_names()) - {"alembic_version"}
 
 
+@pytest.mark.slow
 def test_the_stairway(empty: str) -> None:
     with connect(empty) as engine:
         for before, revision in zip(["base", *REVISIONS], REVISIONS, strict=False):

@@ -98,7 +98,9 @@ def test_without_tables_it_says_what_to_do(empty: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tables", "filled"), [("sqlite", 1), ("sqlite", 6), ("sqlite", 10), ("postgresql", 10)], indirect=["tables"]
+    ("tables", "filled"),
+    [("sqlite", 10), ("postgresql", 10), *(pytest.param("sqlite", most, marks=pytest.mark.slow) for most in (1, 6))],
+    indirect=["tables"],
 )
 def test_a_kill_in_the_middle_leaves_nothing(tables: str, filled: int) -> None:
     with connect(tables) as engine:

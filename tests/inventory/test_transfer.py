@@ -121,9 +121,9 @@ def test_a_row_that_the_target_cannot_hold_undoes_everything(databases: Database
 @pytest.mark.parametrize(
     ("tables", "at"),
     [
-        ("sqlite", "writing fact"),
+        pytest.param("sqlite", "writing fact", marks=pytest.mark.slow),
         ("sqlite", "writing link"),
-        ("sqlite", "comparing token"),
+        pytest.param("sqlite", "comparing token", marks=pytest.mark.slow),
         ("postgresql", "comparing token"),
     ],
     indirect=["tables"],

@@ -4,50 +4,31 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from adopting import adopted, keep, standing
 from seen import TOP, below, fleet, instance
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, text
 
 from conftest import BACKENDS, Databases, Run
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import AddressError, AdoptionError, ClusterExistsError, LimitError
-from trninv.importers.observation import File, observe
 from trninv.inventory import stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.binding import Standing, put
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.verify import verify
 from trninv.jobs.fleet import Fleet
-from trninv.live.adopt import Adopted, adopt
+from trninv.live.adopt import adopt
 
 
 @pytest.fixture
 def engine(databases: Databases) -> Iterator[Engine]:
     with connect(databases.migrated("sqlite")) as made:
         yield made
-
-
-def keep(connection: Connection, kind: str, *documents: object, **more: Any) -> None:
-    files = [File(f"{at}.json", BytesIO(json.dumps(each).encode())) for at, each in enumerate(documents)]
-    observe(connection, kind, files, **more)
-
-
-def made(engine: Engine, *instances: dict[str, Any], name: str = "lab") -> Adopted:
-    """Adopted from a page of DescribeInstanceTopology."""
-    with writing(engine) as connection:
-        keep(connection, "ec2", {"Instances": list(instances)})
-        return adopt(connection, catalog(), systems(), name)
-
-
-def standing(engine: Engine) -> dict[str, str]:
-    with engine.connect() as connection:
-        rows = connection.execute(text("SELECT address, instance FROM binding WHERE until IS NULL ORDER BY id"))
-        return {row.address: row.instance for row in rows}
 
 
 def ultra(*numbers: int, block: str = "cb-1", node: str = "nn-c") -> Iterator[dict[str, Any]]:
@@ -113,7 +94,7 @@ def test_places_in_the_ring_are_the_servers(engine: Engine) -> None:
 
 def test_a_capacity_block_names_a_domain_of_ultraservers_alone(engine: Engine) -> None:
     plain = (below(instance(number, "trn2.48xlarge", "cb-9"), "nn-a", "nn-b", "nn-c") for number in (10, 11))
-    found = made(engine, *ultra(1, 2), *plain)
+    found = adopted(engine, *ultra(1, 2), *plain)
     assert [(each.model, each.domains) for each in found.models] == [("Trn2-16.48xlarge", 2), ("Trn2 UltraServer", 1)]
 
 
@@ -133,7 +114,7 @@ def test_a_capacity_block_names_a_domain_of_ultraservers_alone(engine: Engine) -
 def test_what_fits_no_domain_is_left_out_and_told_why(
     engine: Engine, instances: list[dict[str, Any]], why: str
 ) -> None:
-    found = made(engine, *ultra(1, 2), *(below(each, "nn-a", "nn-b", "nn-d") for each in instances))
+    found = adopted(engine, *ultra(1, 2), *(below(each, "nn-a", "nn-b", "nn-d") for each in instances))
     assert [left.name for left in found.left_out] == [each["InstanceId"] for each in instances]
     assert all(why in left.why for left in found.left_out)
     assert set(standing(engine)) == {"lab/d0/s0", "lab/d0/s1"}
@@ -159,14 +140,14 @@ def test_chips_tell_the_models_of_trn3_apart(engine: Engine) -> None:
 
 def test_a_machine_below_no_network_node_is_left_out_beside_others(engine: Engine) -> None:
     alone = below(instance(9, "trn1.32xlarge"))
-    found = made(engine, *ultra(1), alone)
+    found = adopted(engine, *ultra(1), alone)
     assert [left.why.split(":")[0] for left in found.left_out] == ["no source says below which network nodes it is"]
     with writing(engine) as connection:
         assert adopt(connection, catalog(), systems(), "single").tiers == ()  # alone it needs no fabric
 
 
 def test_servers_of_a_domain_may_hang_below_several_network_nodes(engine: Engine) -> None:
-    found = made(engine, *ultra(1, 2, node="nn-c"), *ultra(3, node="nn-d"))
+    found = adopted(engine, *ultra(1, 2, node="nn-c"), *ultra(3, node="nn-d"))
     assert found.tiers == (1, 1, 2)
     query = """
         SELECT DISTINCT server.ordinal, network_node.vendor_id FROM nic JOIN server ON server.id = nic.server_id
@@ -178,7 +159,7 @@ def test_servers_of_a_domain_may_hang_below_several_network_nodes(engine: Engine
 def test_a_network_node_in_two_places_is_refused(engine: Engine) -> None:
     other = below(instance(9, "trn1.32xlarge"), "nn-x", "nn-b")
     with pytest.raises(AdoptionError, match="network node nn-b is in tier 2 below nn-"):
-        made(engine, *ultra(1), other)
+        adopted(engine, *ultra(1), other)
     with engine.connect() as connection:
         assert connection.scalar(text("SELECT count(*) FROM cluster")) == 0
 
@@ -188,26 +169,24 @@ def test_a_machine_that_was_not_seen_for_long_is_gone(engine: Engine) -> None:
         keep(connection, "ec2", {"Instances": list(ultra(1, 2, 3))})
         old = (datetime.now(UTC) - timedelta(days=3)).isoformat(timespec="seconds")
         connection.execute(text("UPDATE observation SET seen_at = :old"), {"old": old})
-    assert made(engine, *ultra(2, 3)).models[0].machines == 2
+    assert adopted(engine, *ultra(2, 3)).models[0].machines == 2
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_again_it_changes_nothing_and_takes_no_more(databases: Databases, backend: str) -> None:
+def test_again_it_changes_nothing(databases: Databases, backend: str) -> None:
     with connect(databases.migrated(backend)) as engine:
-        made(engine, *ultra(1, 2))
+        adopted(engine, *ultra(1, 2))
         before = standing(engine)
-        assert made(engine, *ultra(1, 2)).is_known
+        assert adopted(engine, *ultra(1, 2)).is_known
         assert standing(engine) == before
-        with pytest.raises(ClusterExistsError, match="lab was adopted already, and 1 machine came since"):
-            made(engine, *ultra(1, 2), *ultra(7, block="cb-2"))
-        again = made(engine, *ultra(1, 2), *ultra(7, block="cb-2"), name="more")
+        again = adopted(engine, *ultra(1, 2), *ultra(7, block="cb-2"), name="more")
         assert (again.models[0].machines, again.models[0].empty) == (1, 3)
         with reading(engine) as connection:
             assert list(verify(connection, catalog(), systems())) == []
 
 
 def test_a_slot_that_was_empty_is_up_again_once_an_instance_stands_there(engine: Engine) -> None:
-    made(engine, *ultra(1, 2))
+    adopted(engine, *ultra(1, 2))
     with writing(engine) as connection:
         slot = resolve(connection, "lab/d0/s3")
         put(connection, [Standing(slot.id, slot.address, "i-0f", None, "pin", "certain")], who="tests")
@@ -215,18 +194,6 @@ def test_a_slot_that_was_empty_is_up_again_once_an_instance_stands_there(engine:
         states = connection.execute(text("SELECT ordinal, state FROM server ORDER BY ordinal")).all()
     assert found.filled == ("lab/d0/s3",)
     assert [row.state for row in states] == ["up", "up", "down", "up"]
-
-
-def test_what_came_since_is_told_where_other_slots_are_filled(engine: Engine, run: Run) -> None:
-    made(engine, *ultra(1, 2))
-    with writing(engine) as connection:
-        keep(connection, "ec2", {"Instances": [*ultra(1, 2), *ultra(7, block="cb-2")]})
-        slot = resolve(connection, "lab/d0/s3")
-        put(connection, [Standing(slot.id, slot.address, "i-0f", None, "pin", "certain")], who="tests")
-    status, out, _ = run("adopt", "lab", database=engine.url.render_as_string(hide_password=False))
-    first, second = out.splitlines()
-    assert (status, first) == (0, "lab: adopted already, up again: lab/d0/s3")
-    assert second.startswith("left out: 1 machine (i-00000000000000007): came since: trninv bind gives them its empty")
 
 
 def test_names_are_checked_and_clusters_of_documents_kept(engine: Engine) -> None:
@@ -242,7 +209,7 @@ def test_names_are_checked_and_clusters_of_documents_kept(engine: Engine) -> Non
 
 def test_an_id_that_would_inject_lines_is_not_written_to_a_schedulers_files(engine: Engine, run: Run) -> None:
     ways = [("nn-a,Nodes=x[0-9999]", "nn-0123456789abcdef0"), ("nn-a,Nodes=x[0-9999]", "SwitchName=b")]
-    made(engine, *(below(instance(at, "trn1.32xlarge"), *way) for at, way in enumerate(ways)))
+    adopted(engine, *(below(instance(at, "trn1.32xlarge"), *way) for at, way in enumerate(ways)))
     for form in ("slurm-tree", "topograph", "kubernetes", "aws"):
         status, out, _ = run("topology", "lab", "--as", form, database=str(engine.url))
         assert (status, "x[" in out, "=b" in out) == (0, False, False)
@@ -268,7 +235,7 @@ def test_the_command_tells_what_it_made(run: Run, databases: Databases, tmp_path
     assert "11 instances of UltraServers in the order of their ids" in out
     assert "left out: 1 machine (i-00000000000000028): its type m5.large is not that of one model" in out
     assert run("verify", database=url)[1].startswith("as the catalog says: prod\nhistory: ")
-    assert run("adopt", "prod", database=url)[1] == "prod: adopted already\n"
+    assert run("adopt", "prod", database=url)[1].startswith("prod: adopted already\nleft out: 1 machine")
     shown = run("show", "prod/fabric/t2/n0", database=url)[1]
     assert any(line.startswith("vendor's id") and line.endswith("nn-aaaaaaa0") for line in _lines(shown))
     tree = run("topology", "prod", "--as", "slurm-tree", "--check", "-o", str(tmp_path / "tree.conf"), database=url)

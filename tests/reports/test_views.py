@@ -140,7 +140,9 @@ def test_a_revision_may_rebuild_a_table_that_views_read(seeded: str, rebuilding:
         assert _names(engine) == set(VIEWS)
 
 
-@pytest.mark.parametrize("plain", [True, False], ids=["alembic", "trninv"])
+@pytest.mark.parametrize(
+    "plain", [pytest.param(True, id="alembic", marks=pytest.mark.slow), pytest.param(False, id="trninv")]
+)
 def test_a_database_with_the_views_of_an_older_trninv_is_upgraded(empty: str, plain: bool) -> None:
     with connect(empty) as engine:
         migrate.migrate(engine, "0005")

@@ -35,6 +35,11 @@ from trninv.solvers.quotient import Island, bisect
 
 GB = 10**9
 CLUSTERS = {"trn1": 20, "trn2": 3, "u-trn2x64": 9, "trn3-gen1": 2, "trn3-gen2": 2, "trn1.2xlarge": 6}
+SOME = [
+    "trn1",
+    "trn3-gen1",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("trn2", "u-trn2x64", "trn3-gen2")),
+]
 
 
 Opened = Callable[[str], Fleet]
@@ -89,7 +94,7 @@ def _break(connection: Connection, table: str, chance: random.Random, share: flo
     connection.execute(update(rows).where(rows.c.id.in_(lost)).values(state="down"))
 
 
-@pytest.mark.parametrize("system", [name for name in CLUSTERS if name != "trn1.2xlarge"])
+@pytest.mark.parametrize("system", SOME)
 def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(asked: Fleet, system: str) -> None:
     graph = whole(asked, f"c-{system}")
     number = {of["address"]: node for node, of in graph.nodes(data=True)}
@@ -120,7 +125,7 @@ def test_two_domains_and_a_slice_answer_as_the_whole_graph_does(asked: Fleet, sy
 
 
 @pytest.mark.parametrize("by", ["hops", "bandwidth"])
-@pytest.mark.parametrize("system", list(CLUSTERS))
+@pytest.mark.parametrize("system", [*SOME, "trn1.2xlarge"])
 def test_what_is_remembered_of_two_domains_answers_as_their_graph_does(
     asked: Fleet, system: str, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,7 +280,9 @@ def _as_read(kind: cluster.Alike) -> tuple[object, ...]:
     return (*parts, sorted(carries for _, _, carries in capacities(island.graph)))
 
 
-@pytest.mark.parametrize("system", ["u-trn2x64", "trn1", "trn1.2xlarge"])
+@pytest.mark.parametrize(
+    "system", ["trn1", *(pytest.param(name, marks=pytest.mark.slow) for name in ("u-trn2x64", "trn1.2xlarge"))]
+)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_wear_leaves_of_a_domain_is_what_the_tables_say(databases: Databases, backend: str, system: str) -> None:
     url, chance = seed_clusters(databases.migrated(backend), {system: 12}), random.Random(system)

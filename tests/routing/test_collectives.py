@@ -303,6 +303,7 @@ def _worn_island() -> tuple[Graph, dict[int, int], float]:
     return graph, dict.fromkeys(chips, 1) | {10_000: 7 * 64}, 25 / (7 * 64)
 
 
+@pytest.mark.slow
 def test_a_known_bound_spares_the_proof() -> None:
     """Trees fill the exit at once; prices prove after dozens of rounds that no more goes through it."""
     graph, weights, exit_ = _worn_island()
@@ -338,6 +339,7 @@ def test_a_linear_program_stops_at_the_deadline(monkeypatch: pytest.MonkeyPatch)
     assert max(given) <= 500
 
 
+@pytest.mark.slow
 def test_collectives_of_a_cluster_of_damaged_domains(databases: Databases) -> None:
     """Each island's exit allows what it can: few trees show it, and islands that allow more than another fewer."""
     with trninv.open(seed_clusters(databases.migrated("sqlite"), {"u-trn2x64": 3})) as cluster:

@@ -58,7 +58,7 @@ def test_a_healthy_cluster_is_all_up(lite_fleet: Fleet, slug: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("slug", ["trn2-16.48xlarge", "trn3-gen1"])
+@pytest.mark.parametrize("slug", ["trn2-16.48xlarge", pytest.param("trn3-gen1", marks=pytest.mark.slow)])
 def test_states_and_pools_of_a_worn_cluster(databases: Databases, backend: str, slug: str) -> None:
     chance = random.Random(slug)
     url = databases.empty(backend)

@@ -78,6 +78,7 @@ def test_distances_are_those_of_the_graph(fleet: Fleet, scope: str) -> None:
     assert answer.mean == pytest.approx(sum(apart) / len(apart))
 
 
+@pytest.mark.slow
 def test_distances_across_a_fabric_are_those_of_the_whole_graph(databases: Databases) -> None:
     """Every pair of chips on the wiring of its own domains and the fabric alone."""
     with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn1": 20, "trn1.2xlarge": 6})) as fleet:

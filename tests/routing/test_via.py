@@ -164,6 +164,7 @@ def test_the_command_line_takes_it(run: Run, clusters: Fleet) -> None:
     assert (status, "luck" in error) == (2, True)
 
 
+@pytest.mark.slow
 def test_graphql_takes_it(clusters: Fleet) -> None:
     document = """query($a: Address!, $b: Address!, $d: Address!, $down: [Address!]!) { whatIf(down: $down) {
         path(from: $a, to: $b) { via reason } any: path(from: $a, to: $b, via: ANY) { via reachable reason }

@@ -47,6 +47,7 @@ def lite_copy(databases: Databases) -> Iterator[tuple[str, Engine]]:
         yield url, engine
 
 
+@pytest.mark.slow
 def test_none_is_lost_and_none_told_twice_when_a_server_is_killed(seeded: str, engine: Engine) -> None:
     begun: list[subprocess.Popen[bytes]] = []
     with serving(seeded, begun=begun.append, TRNINV_LOG="off") as url, Hearing(url) as first:

@@ -21,11 +21,13 @@ _MOST_NAMED = 3
 @format_option
 @click.pass_obj
 def adopt(database: str, name: str, dry_run: bool, style: str) -> None:
-    """Make a cluster NAME out of what was imported: every instance that stands in no slot yet.
+    """Make a cluster NAME out of what was imported, or let it grow: by every instance that stands in no slot yet.
 
     Instances of one UltraServer or capacity block make a domain, any other is one by itself; a slot of a domain in
     which none was seen is down. The fabric is what network nodes the instances name, by the ids that EC2 has for them;
-    their uplinks are assumed to carry as much as all EFA devices below them.
+    their uplinks are assumed to carry as much as all EFA devices below them. Again, it adds what came since: to empty
+    slots of the domains there are, else as domains after these. What there is keeps its address, state, jobs and
+    instance; its history is asked of from then on.
 
     \b
     trninv adopt prod --dry-run
@@ -37,16 +39,13 @@ def adopt(database: str, name: str, dry_run: bool, style: str) -> None:
 
 
 def _table(found: Adopted, *, dry_run: bool) -> None:
-    if found.is_known:
-        filled = f", {'would be ' * dry_run}up again: {', '.join(found.filled)}" if found.filled else ""
-        click.echo(f"{found.cluster}: adopted already{filled}")
-        _left_out(found)
-        return
-    click.echo(f"{found.cluster}: {'would be adopted' if dry_run else 'adopted'}")
-    rows(
-        ["model", "domains", "instances", "empty slots"],
-        ((each.model, each.domains, each.machines, each.empty) for each in found.models),
-    )
+    filled = f", {'would be ' * dry_run}up again: {', '.join(found.filled)}" if found.filled else ""
+    click.echo(f"{found.cluster}: {_done(found, dry_run=dry_run)}{filled}")
+    if found.models:
+        rows(
+            ["model", "domains", "instances", "empty slots"],
+            ((each.model, each.domains, each.machines, each.empty) for each in found.models),
+        )
     if ordered := sum(each.ordered for each in found.models):
         click.echo(
             f"{counted(ordered, 'instance')} of UltraServers in the order of their ids: nothing says which is where"
@@ -56,9 +55,17 @@ def _table(found: Adopted, *, dry_run: bool) -> None:
         click.echo(
             f"network nodes: {tiers}; what their uplinks carry is assumed: as much as all EFA devices below them"
         )
-    if found.tiers and found.tiers[0] > 1:
+    if found.tiers and found.tiers[0] > (not found.is_known):
         click.echo("nothing that was imported joins the network nodes in tier 1: no path leads from one to another")
     _left_out(found)
+
+
+def _done(found: Adopted, *, dry_run: bool) -> str:
+    if not found.is_known:
+        return "would be adopted" if dry_run else "adopted"
+    if not found.models:
+        return "adopted already"
+    return "would grow by" if dry_run else "has grown by"
 
 
 def _left_out(found: Adopted) -> None:

@@ -1,8 +1,35 @@
 """Ids come in blocks: docs/decisions/ids-in-blocks.md."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from sqlalchemy import Connection, Table, func, select
+
+from trninv.inventory.schema import TABLES
+from trninv.topology.tree import PER_TIER, TIERS
+
+BLOCKS = ("domain", "rack", "server", "tray", "node", "core", "link")
+"""Tables whose ids come in blocks; chip, switch, nic and network node share their node's id."""
+ROOM: Final[Mapping[str, int]] = {
+    "domain": 100_000,
+    "rack": 100_000,
+    "server": 100_000,
+    "tray": 1_000_000,
+    "node": 5_000_000,
+    "core": 15_000_000,
+    "link": 20_000_000,
+}
+"""Ids that the domains of a cluster have which may grow; those of its fabric follow in ``node`` and ``link``."""
+_FABRIC: Final = {"node": TIERS * PER_TIER, "link": TIERS * PER_TIER}
 
 
 def next_id(connection: Connection, table: Table) -> int:
     """The first id after the table's last one, where a new block starts. Callers hold the write lock."""
     return int(connection.scalar(select(func.coalesce(func.max(table.c.id), 0))) or 0) + 1
+
+
+def next_block(connection: Connection, block: str, growing: str) -> int:
+    """Where a new cluster's ids start: after all there are, and after the room of those of a system that may grow."""
+    cluster = TABLES["cluster"]
+    last = connection.scalar(select(func.max(cluster.c[f"first_{block}_id"])).where(cluster.c.system == growing))
+    return max(next_id(connection, TABLES[block]), 0 if last is None else last + ROOM[block] + _FABRIC.get(block, 0))

@@ -2,7 +2,8 @@
 
 `trninv.inventory.stamp` inserts them, `trninv.inventory.verify` compares them with what exists. Rows of one domain
 are consecutive in each table: id = start of the part's block + number of the domain in it × rows per domain + local
-number. The fabric's come after those of all parts.
+number. The fabric's come after those of all parts; where that is as it was seen, so that it may grow, after room for
+more domains, and each tier has room for more network nodes.
 """
 
 from collections import Counter
@@ -31,6 +32,7 @@ from sqlalchemy import (
 )
 
 from trninv.catalog.facts import Catalog
+from trninv.inventory.ids import BLOCKS, ROOM
 from trninv.inventory.plan import Part, Plan
 from trninv.inventory.record import model_ids
 from trninv.inventory.schema import ORDER, TABLES
@@ -51,9 +53,6 @@ from trninv.topology.tree import Tree
 
 Rows = Select[Any] | CompoundSelect[Any]
 
-BLOCKS = ("domain", "rack", "server", "tray", "node", "core", "link")
-"""Tables whose ids come in blocks; chip, switch, nic and network node share their node's id."""
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -64,10 +63,19 @@ class Wanted:
 
 
 @contextmanager
-def wanted(connection: Connection, catalog: Catalog, plan: Plan, cluster: Mapping[Any, Any]) -> Iterator[Wanted]:
-    """What a cluster must have; valid while the context lasts."""
+def wanted(
+    connection: Connection, catalog: Catalog, plan: Plan, cluster: Mapping[Any, Any], since: int = 0
+) -> Iterator[Wanted]:
+    """What a cluster must have; valid while the context lasts.
+
+    Parameters
+    ----------
+    since
+        The ordinal of a domain: what is in those before it is left out of the rows, but not of their numbers.
+
+    """
     given = blueprint_rows(connection, catalog, plan)
-    layout = _Layout(cluster, plan, _sizes(plan, given), _Ids.of(connection))
+    layout = _Layout(cluster, plan, _sizes(plan, given), _Ids.of(connection), since)
     with staged(connection, given) as inlined:
         selects = layout.selects(catalog)
         yield Wanted({name: query.add_cte(*inlined) for name, query in selects.items()}, layout.sizes())
@@ -126,6 +134,7 @@ class _Layout:
     plan: Plan
     part_sizes: Sequence[_Size]
     ids: _Ids
+    since: int
 
     def sizes(self) -> dict[str, int]:
         """The number of rows in each table."""
@@ -167,6 +176,7 @@ class _Layout:
             self.ids,
             self._over(),
             isinstance(self.plan.fabric, Tree),
+            self.since,
         )
 
     def _first(self, block: str) -> int:
@@ -182,8 +192,10 @@ class _Layout:
         return None
 
     def _above(self, block: str, local: ColumnElement[Any]) -> ColumnElement[Any]:
-        """The fabric's rows come after those of all domains."""
-        return literal(self._first(block) + sum(size.of(block) for size in self.part_sizes)) + local
+        """The fabric's rows come after those of all domains, and after the room for more of them."""
+        has_room = isinstance(self.plan.fabric, Tree) and not self.plan.fabric.is_dense
+        domains = ROOM[block] if has_room else sum(size.of(block) for size in self.part_sizes)
+        return literal(self._first(block) + domains) + local
 
     def _network_nodes(self) -> Select[Any]:
         return select(
@@ -217,6 +229,8 @@ class _Part:
         Where its ids begin in each table.
     over, by_server
         The network node above a NIC, and whether it is one of its server.
+    since
+        Ordinal of the first domain of which the rows are wanted.
 
     """
 
@@ -230,6 +244,7 @@ class _Part:
     ids: _Ids
     over: ColumnElement[Any] | None
     by_server: bool
+    since: int
 
     def domains(self) -> Select[Any]:
         number = _range(self.part.domains)
@@ -314,7 +329,7 @@ class _Part:
             crossed = crossed.outerjoin(
                 ABOVE, and_(ABOVE.c.domain == _DOMAIN.c.ordinal, ABOVE.c.server == LINK.c.server)
             )
-        ours = _DOMAIN.c.ordinal.between(self.first, self.first + self.part.domains - 1)
+        ours = _DOMAIN.c.ordinal.between(max(self.first, self.since), self.first + self.part.domains - 1)
         return select(key, *columns).select_from(crossed).where(_DOMAIN.c.cluster_id == self.cluster, ours)
 
     def _of_kind(self, kind: str, *columns: ColumnElement[Any]) -> Select[Any]:

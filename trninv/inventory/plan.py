@@ -5,16 +5,18 @@ below the network nodes that its instances report.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, groupby
+from itertools import accumulate, count, groupby
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import DomainModel, System, Systems
+from trninv.inventory.ids import ROOM
 from trninv.inventory.schema import TABLES
 from trninv.topology.clos import Fabric
 from trninv.topology.tree import NetworkNode, Tree
@@ -38,9 +40,16 @@ class Part:
         return Counter(node.server or 0 for node in self.model.blueprint.nodes if node.kind == "nic")
 
 
+def parts(models: Iterable[DomainModel]) -> tuple[Part, ...]:
+    """Of domains with these models, one after another."""
+    alike = (list(each) for _, each in groupby(models, key=attrgetter("slug")))
+    return tuple(Part(each[0], len(each)) for each in alike)
+
+
 class Uplink(NamedTuple):
     """From a network node to the one above it, by local numbers, with the cables of each kind of wire below it."""
 
+    local: int
     a: int
     b: int
     cables: Mapping[str, int]
@@ -85,18 +94,19 @@ class Plan:
         """Links between network nodes: each carries what all NICs below it do."""
         if isinstance(self.fabric, Fabric):
             (part,) = self.parts
-            for link in self.fabric.uplinks():
-                yield Uplink(link.a, link.b, {part.model.nic.slug: link.domains * part.nics.total()})
+            for local, link in enumerate(self.fabric.uplinks()):
+                yield Uplink(local, link.a, link.b, {part.model.nic.slug: link.domains * part.nics.total()})
         elif self.fabric:
-            below = self._cables(self.fabric)
+            below, numbers = self._cables(self.fabric), count()
             for node in self.fabric.nodes():  # from the lowest tier up
                 if (over := self.fabric.above.get(node.local)) is not None:
                     below[over].update(below[node.local])
-                    yield Uplink(node.local, over, below[node.local])
+                    at = next(numbers) if self.fabric.is_dense else node.local
+                    yield Uplink(at, node.local, over, below[node.local])
 
-    def _cables(self, fabric: Tree) -> list[Counter[str]]:
+    def _cables(self, fabric: Tree) -> dict[int, Counter[str]]:
         """Cables of servers to each network node."""
-        found = [Counter[str]() for _ in fabric.nodes()]
+        found = {node.local: Counter[str]() for node in fabric.nodes()}
         parts = [each for part in self.parts for each in [(part.model.nic.slug, part.nics)] * part.domains]
         for (domain, server), node in fabric.servers.items():
             wire, nics = parts[domain]
@@ -120,17 +130,18 @@ def _adopted(connection: Connection, systems: Systems, cluster: Mapping[Any, Any
     models = {system.domain.slug: system.domain for system in systems.systems}
     if not slugs or not models.keys() >= set(slugs):
         return None
-    parts = tuple(Part(models[slug], len(list(alike))) for slug, alike in groupby(slugs))
-    return Plan(ADOPTED, parts, _tree(connection, cluster["id"]))
+    return Plan(ADOPTED, parts(models[slug] for slug in slugs), _tree(connection, cluster))
 
 
-def _tree(connection: Connection, cluster: int) -> Tree | None:
+def _tree(connection: Connection, cluster: Mapping[Any, Any]) -> Tree | None:
     node, above, link = _T["node"], _T["network_node"], _T["link"]
-    query = select(above).join(node, node.c.id == above.c.id).where(node.c.cluster_id == cluster).order_by(above.c.id)
-    nodes = connection.execute(query).all()
-    local = {row.id: number for number, row in enumerate(nodes)}
+    query = select(above).join(node, node.c.id == above.c.id).where(node.c.cluster_id == cluster["id"])
+    nodes = connection.execute(query.order_by(above.c.id)).all()
     if not nodes:
         return None
+    start = int(cluster["first_node_id"]) + ROOM["node"]
+    is_dense = nodes[0].id < start
+    local = {row.id: number if is_dense else row.id - start for number, row in enumerate(nodes)}
     ours = link.c.a_id.between(nodes[0].id, nodes[-1].id), link.c.b_id.between(nodes[0].id, nodes[-1].id)
     uplinks = connection.execute(select(link.c.a_id, link.c.b_id).where(*ours))
     domain, server, nic = _T["domain"], _T["server"], _T["nic"]
@@ -140,11 +151,12 @@ def _tree(connection: Connection, cluster: int) -> Tree | None:
         .join(server, server.c.domain_id == domain.c.id)
         .join(nic, nic.c.server_id == server.c.id)
         .join(link, link.c.a_id == nic.c.id)
-        .where(domain.c.cluster_id == cluster, link.c.scope == "fabric")
+        .where(domain.c.cluster_id == cluster["id"], link.c.scope == "fabric")
         .group_by(domain.c.ordinal, server.c.ordinal)
     )
     return Tree(
         tuple(NetworkNode(local[row.id], row.tier, row.ordinal, row.vendor_id) for row in nodes),
         {local[row.a_id]: local[row.b_id] for row in uplinks if {row.a_id, row.b_id} <= local.keys()},
         {(row.domain, row.server): local[row.above] for row in connection.execute(servers) if row.above in local},
+        is_dense,
     )

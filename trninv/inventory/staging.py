@@ -119,8 +119,7 @@ def _fabric(plan: Plan, wires: Mapping[str, dict[str, Any]]) -> dict[Table, list
     return {
         NETWORK_NODE: [{"vendor_id": None, **node._asdict()} for node in nodes],
         UPLINK: [
-            {"local": local, "a": link.a, "b": link.b} | _bundle(link.cables, wires)
-            for local, link in enumerate(plan.uplinks())
+            {"local": link.local, "a": link.a, "b": link.b} | _bundle(link.cables, wires) for link in plan.uplinks()
         ],
         ABOVE: [
             {"domain": domain, "server": server, "node": node}

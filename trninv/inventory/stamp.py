@@ -1,19 +1,19 @@
-"""Stamping: a cluster is created by one INSERT … SELECT per table, and removed by one DELETE per table."""
+"""Stamping: a cluster is created, and grown, by one INSERT … SELECT per table, and removed by one DELETE per table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select
+from sqlalchemy import Connection, Select, Subquery, delete, func, insert, or_, select, update
 
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
-from trninv.errors import ClusterExistsError
+from trninv.errors import AdoptionError, ClusterExistsError
 from trninv.inventory.address import cluster_name
 from trninv.inventory.binding import end_all
 from trninv.inventory.bulk import bulk, size
-from trninv.inventory.ids import next_id
-from trninv.inventory.layout import BLOCKS, wanted
+from trninv.inventory.ids import BLOCKS, ROOM, next_block, next_id
+from trninv.inventory.layout import Wanted, wanted
 from trninv.inventory.plan import ADOPTED, Plan
 from trninv.inventory.record import model_ids, record_facts, record_models
 from trninv.inventory.schema import HELD, ORDER, TABLES
@@ -76,16 +76,71 @@ def make(connection: Connection, catalog: Catalog, plan: Plan, slug: str, progre
     cluster = _row(connection, plan, slug)
     connection.execute(insert(_CLUSTER).values(cluster))
     with wanted(connection, catalog, plan, cluster) as must:
-        total, done = sum(must.sizes.values()), 0
-        with bulk(connection, total, size(connection)):
-            for table, rows in must.rows.items():
-                progress(table, done, total)
-                names = list(rows.selected_columns.keys())
-                connection.execute(insert(TABLES[table]).from_select(names, rows, include_defaults=False))
-                done += must.sizes[table]
-                if table == "domain":  # the other statements cross the blueprint with it
-                    analyze(connection)
-            progress("keys and indexes", done, total)
+        _check_room(plan, must)
+        with bulk(connection, sum(must.sizes.values()), size(connection)):
+            _insert(connection, must, progress)
+
+
+def grow(
+    connection: Connection, catalog: Catalog, plan: Plan, cluster: Mapping[Any, Any], progress: Progress = quiet
+) -> None:
+    """Give a cluster what its plan has more than it; what is there stays, but for what its fabric's links carry.
+
+    Parameters
+    ----------
+    plan
+        The cluster's own, with domains after its own and network nodes that are numbered after its own.
+
+    Raises
+    ------
+    AdoptionError
+        There is no room for that in the cluster's block of ids.
+    DatabaseError
+        Other clusters were seeded from a catalog with different numbers.
+
+    """
+    record_models(connection, catalog, plan.models)
+    record_facts(connection, catalog)
+    with wanted(connection, catalog, plan, cluster, since=cluster["domains"]) as must:
+        _check_room(plan, must)
+        rows = sum(must.sizes.values()) * (plan.domains - cluster["domains"]) // plan.domains
+        with bulk(connection, rows, size(connection)):
+            _insert(connection, must, progress, beside=True)
+    with wanted(connection, catalog, plan, cluster) as must:
+        _rewire(connection, must.rows["link"].subquery("must"))
+    new = _shape(connection, plan) | _known(connection)
+    connection.execute(update(_CLUSTER).where(_CLUSTER.c.id == cluster["id"]).values(new))
+
+
+def _check_room(plan: Plan, must: Wanted) -> None:
+    if plan.system == ADOPTED and (over := [name for name in ROOM if must.sizes[name] > ROOM[name]]):
+        listed = " and ".join(f"{must.sizes[name]:,} in {name}" for name in over)
+        raise AdoptionError(f"its rows are too many ({listed}): {ROOM['server']:,} servers and what they hold fit")
+
+
+def _insert(connection: Connection, must: Wanted, progress: Progress, *, beside: bool = False) -> None:
+    """Insert rows; beside others only those that are not there."""
+    total, done = sum(must.sizes.values()), 0
+    for name, rows in must.rows.items():
+        progress(name, done, total)
+        table, columns, new = TABLES[name], list(rows.selected_columns.keys()), rows
+        if beside:
+            given = rows.subquery("given")
+            new = select(given).where(given.c.id.not_in(select(table.c.id)))
+        connection.execute(insert(table).from_select(columns, new, include_defaults=False))
+        done += must.sizes[name]
+        if name == "domain":  # the other statements cross the blueprint with it
+            analyze(connection)
+    progress("keys and indexes", done, total)
+
+
+def _rewire(connection: Connection, must: Subquery) -> None:
+    """Let links of the fabric end where they must, and carry what they must."""
+    link = TABLES["link"]
+    written = ("b_id", "cables", "bandwidth_bytes_per_s", "link_model_id", "technology")
+    differ = or_(*(link.c[name] != must.c[name] for name in written))
+    same = link.c.id == must.c.id, must.c.scope == "fabric"
+    connection.execute(update(link).where(*same, differ).values({name: must.c[name] for name in written}))
 
 
 def unseed(connection: Connection, cluster_id: int) -> int:
@@ -143,14 +198,25 @@ _PARENTS = {
 
 
 def _row(connection: Connection, plan: Plan, slug: str) -> dict[str, Any]:
-    models = {model.slug for model in plan.models}
     return {
         "id": next_id(connection, _CLUSTER),
         "slug": slug,
         "system": plan.system,
-        "domain_model_id": model_ids(connection, TABLES["domain_model"])[models.pop()] if len(models) == 1 else None,
-        "domains": plan.domains,
-        **{f"first_{name}_id": next_id(connection, TABLES[name]) for name in BLOCKS},
+        **_shape(connection, plan),
+        **{f"first_{name}_id": next_block(connection, name, ADOPTED) for name in BLOCKS},
+        **_known(connection),
+    }
+
+
+def _shape(connection: Connection, plan: Plan) -> dict[str, Any]:
+    """How many domains a cluster has, and of which model if that is one."""
+    models, ids = {model.slug for model in plan.models}, model_ids(connection, TABLES["domain_model"])
+    return {"domain_model_id": ids[models.pop()] if len(models) == 1 else None, "domains": plan.domains}
+
+
+def _known(connection: Connection) -> dict[str, Any]:
+    """From which event and time on its history is known: its parts have been the same since."""
+    return {
         "known_from": next_id(connection, TABLES["state_event"]) - 1,
         "known_since": datetime.now(UTC).isoformat(timespec="microseconds"),
     }

@@ -1,37 +1,32 @@
 """A cluster made out of what was imported: its machines by domain, empty slots, and the fabric as they report it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
 from sqlalchemy import Connection, func, select
 
 from trninv.catalog.facts import Catalog
-from trninv.catalog.models import Systems
+from trninv.catalog.models import DomainModel, Systems
 from trninv.errors import AdoptionError, ClusterExistsError
 from trninv.inventory import stamp
-from trninv.inventory.address import Place, address_of, cluster_name, resolve
+from trninv.inventory.address import address_of, cluster_name, resolve
 from trninv.inventory.binding import Standing, bindings, put
 from trninv.inventory.named import is_host, is_instance
-from trninv.inventory.plan import ADOPTED, Part
+from trninv.inventory.plan import ADOPTED, Plan, plan_of
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import UP, Condition, set_state
 from trninv.live.fleet import Domain, LeftOut, Planned, planned
 from trninv.live.groups import grouped, living
-from trninv.live.newest import Machine, newest
+from trninv.live.growth import Seen, growth
+from trninv.live.newest import Machine, Newest, newest
 from trninv.topology.tree import Slot
-from trninv.units import counted
 
 NO_INSTANCE: Final = "no instance"
 """Why a slot is down in which nothing stands."""
 WHO: Final = "trninv adopt"
-SINCE: Final = (
-    "came since: trninv bind gives them its empty slots, trninv adopt makes them a cluster of another name, and after "
-    "trninv unseed it adopts all anew"
-)
-"""What is said of machines that a cluster which is there already does not take."""
 WITHIN: Final = timedelta(hours=24)
 """A machine that was seen last so long before the others is taken for gone."""
 
@@ -58,7 +53,7 @@ class AdoptedModel:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What became a cluster, or would.
+    """What became a cluster, or would; of one that was adopted before, what it has grown by.
 
     Attributes
     ----------
@@ -67,7 +62,7 @@ class Adopted:
     left_out
         Machines that are in no domain, and why.
     is_known
-        Whether it was adopted before: then nothing is made.
+        Whether it was adopted before.
     filled
         Its slots that were empty and have an instance now, which are up again.
 
@@ -90,16 +85,18 @@ def adopt(
     *,
     dry_run: bool = False,
 ) -> Adopted:
-    """Make a cluster out of all machines that stand nowhere yet, within the caller's transaction.
+    """Make a cluster out of all machines that stand nowhere yet, or let it grow by them; in the caller's transaction.
+
+    What a cluster has stays as it is. Where its domains or its fabric become more, its history is known from then on.
 
     Raises
     ------
     AddressError
         The name cannot be part of an address.
     ClusterExistsError
-        There is a cluster of that name.
+        There is a cluster of that name that was not adopted.
     AdoptionError
-        Nothing can be adopted, or what was seen contradicts itself.
+        Nothing can be adopted, what was seen contradicts itself, or there is no room for more.
 
     """
     slug = cluster_name(name)
@@ -107,51 +104,75 @@ def adopt(
     if known not in (None, ADOPTED):
         raise ClusterExistsError(f"{slug} is there already, as {known}: adopt under another name")
     if known == ADOPTED:
-        return _again(connection, systems, slug, dry_run=dry_run)
+        return _again(connection, catalog, systems, slug, progress, dry_run=dry_run)
     plan = _plan(connection, systems)
     if not dry_run:
         stamp.make(connection, catalog, plan.plan, slug, progress)
-        slots = _slots(connection, slug)
-        put(connection, [_standing(*slots[slot], machine, ordered=o) for slot, machine, o in plan.slots], who=WHO)
-        empty = [slots[slot][1] for slot in plan.empty]
-        set_state(connection, empty, Condition("down"), why=NO_INSTANCE, who=WHO, source="import")
-    return _told(slug, plan)
+        _occupy(connection, slug, plan.slots, plan.empty)
+    return _told(slug, plan.domains, plan.plan, plan.left_out)
 
 
-def _again(connection: Connection, systems: Systems, slug: str, *, dry_run: bool) -> Adopted:
-    """Put slots into service that were empty and have an instance now; a cluster grows no domains."""
-    place = resolve(connection, slug)
-    filled = _filled(connection, place)
-    try:
-        new = sorted(machine.name for _, machine, _ in _plan(connection, systems).slots)
-    except AdoptionError:
-        new = []
-    if new and not filled:
-        raise ClusterExistsError(f"{slug} was adopted already, and {counted(len(new), 'machine')} {SINCE}")
+def _again(
+    connection: Connection, catalog: Catalog, systems: Systems, slug: str, progress: stamp.Progress, *, dry_run: bool
+) -> Adopted:
+    """Let a cluster grow, and put slots into service that were empty and have an instance now."""
+    cluster = connection.execute(select(_CLUSTER).where(_CLUSTER.c.slug == slug)).mappings().one()
+    plan = plan_of(connection, catalog, systems, cluster)
+    if plan is None:
+        raise AdoptionError(f"{slug} has domains of models that the catalog does not know: trninv verify lists them")
+    place, seen, empty = resolve(connection, slug), newest(connection), _empty(connection)
+    came = _came(connection, seen)
+    of = Seen.of(connection, place, seen, came, empty)
+    more = growth(connection, plan, _models(systems), of, _chips(connection, came))
+    if not dry_run and more.plan:
+        stamp.grow(connection, catalog, more.plan, cluster, progress)
+    if not dry_run:
+        put(connection, more.filled, who=WHO)
+        _occupy(connection, slug, more.slots, more.empty)
+    held = {each.address for each in bindings(connection, place)} | {each.address for each in more.filled}
+    filled = sorted(held & empty)
     if not dry_run:
         set_state(connection, filled, UP, why="an instance stands there now", who=WHO, source="import")
-    return Adopted(slug, (), (), tuple(LeftOut(name, SINCE) for name in new), is_known=True, filled=tuple(filled))
+    told = _told(slug, more.domains, more.plan, more.left_out, plan)
+    return replace(told, is_known=True, filled=tuple(filled))
 
 
-def _filled(connection: Connection, cluster: Place) -> list[str]:
-    """Addresses of slots that are down because they were empty, and have an instance now."""
+def _occupy(
+    connection: Connection, slug: str, standing: Iterable[tuple[Slot, Machine, bool]], empty: Iterable[Slot]
+) -> None:
+    """Let machines stand in slots that were just made; the others are down."""
+    slots = _slots(connection, slug)
+    put(connection, [_standing(*slots[slot], machine, ordered=o) for slot, machine, o in standing], who=WHO)
+    down = [slots[slot][1] for slot in empty]
+    set_state(connection, down, Condition("down"), why=NO_INSTANCE, who=WHO, source="import")
+
+
+def _empty(connection: Connection) -> set[str]:
+    """Addresses of slots that are down because no instance was seen there."""
     event = TABLES["state_event"]
     last = select(event.c.address, func.max(event.c.id).label("id")).group_by(event.c.address).subquery()
     empty = select(event.c.address).join(last, last.c.id == event.c.id).where(event.c.why == NO_INSTANCE)
-    down = set(connection.scalars(empty.where(event.c.state == "down", event.c.who == WHO)))
-    return [each.address for each in bindings(connection, cluster) if each.address in down]
+    return set(connection.scalars(empty.where(event.c.state == "down", event.c.who == WHO)))
 
 
 def _plan(connection: Connection, systems: Systems) -> Planned:
-    seen = newest(connection)
-    standing = {name for each in bindings(connection) for name in (each.instance, each.host) if name}
-    machines = [each for each in living(seen, WITHIN) if not {each.name, each.host} & standing]
-    named = [each for each in machines if is_instance(each.name) or is_host(each.name)]
-    models = {system.domain.slug: system.domain for system in systems.systems}
+    came = _came(connection, newest(connection))
+    models = _models(systems)
     sizes = {slug: model.blueprint.servers for slug, model in models.items()}
-    if standing and not named:
+    if not came and any(True for _ in bindings(connection)):
         raise AdoptionError("every machine that was imported stands in a slot already: trninv bindings lists them")
-    return planned(grouped(((each, None) for each in named), sizes), models, _chips(connection, named))
+    return planned(grouped(((each, None) for each in came), sizes), models, _chips(connection, came))
+
+
+def _models(systems: Systems) -> dict[str, DomainModel]:
+    return {system.domain.slug: system.domain for system in systems.systems}
+
+
+def _came(connection: Connection, seen: Newest) -> list[Machine]:
+    """Machines that stand nowhere, and have a name that can be written."""
+    standing = {name for each in bindings(connection) for name in (each.instance, each.host) if name}
+    machines = (each for each in living(seen, WITHIN) if not {each.name, each.host} & standing)
+    return [each for each in machines if is_instance(each.name) or is_host(each.name)]
 
 
 def _chips(connection: Connection, machines: Sequence[Machine]) -> dict[str, int]:
@@ -182,16 +203,22 @@ def _standing(key: int, address: str, machine: Machine, *, ordered: bool) -> Sta
     return Standing(key, address, machine.instance, host, "adopted", confidence)
 
 
-def _told(slug: str, plan: Planned) -> Adopted:
-    models = tuple(
-        _model(part, [each for each in plan.domains if each.model is part.model]) for part in plan.plan.parts
-    )
-    tiers = Counter(node.tier for node in plan.plan.fabric.nodes()) if plan.plan.fabric else Counter[int]()
-    return Adopted(slug, models, tuple(tiers[tier] for tier in sorted(tiers)), plan.left_out)
+def _told(
+    slug: str, domains: Sequence[Domain], plan: Plan | None, left_out: tuple[LeftOut, ...], before: Plan | None = None
+) -> Adopted:
+    """What there is more than before."""
+    names = dict.fromkeys(each.model.name for each in domains)
+    models = tuple(_model(name, [each for each in domains if each.model.name == name]) for name in names)
+    tiers = _tiers(plan) - _tiers(before) if plan else Counter[int]()
+    return Adopted(slug, models, tuple(tiers[tier] for tier in range(1, max(tiers, default=0) + 1)), left_out)
 
 
-def _model(part: Part, domains: Sequence[Domain]) -> AdoptedModel:
+def _tiers(plan: Plan | None) -> Counter[int]:
+    return Counter(node.tier for node in plan.fabric.nodes()) if plan and plan.fabric else Counter[int]()
+
+
+def _model(name: str, domains: Sequence[Domain]) -> AdoptedModel:
     counts = (
         sum(map(len, listed)) for listed in zip(*((d.machines, d.empty, d.ordered) for d in domains), strict=True)
     )
-    return AdoptedModel(part.model.name, part.domains, *counts)
+    return AdoptedModel(name, len(domains), *counts)

@@ -3,16 +3,15 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Final, NamedTuple
 
 from trninv.catalog.models import DomainModel
 from trninv.errors import AdoptionError
-from trninv.inventory.plan import ADOPTED, Part, Plan
+from trninv.inventory.plan import ADOPTED, Plan, parts
 from trninv.live.groups import Group, Member
 from trninv.live.newest import Machine
 from trninv.live.ring import ring_of
-from trninv.topology.tree import Slot, Tree, contradictions
+from trninv.topology.tree import Slot, Tree
 
 _TRN3: Final = "trn3"
 Way = tuple[str, ...]
@@ -97,6 +96,23 @@ def planned(groups: Iterable[Group], models: Mapping[str, DomainModel], chips: M
         Nothing can be adopted, or what was seen of the network nodes contradicts itself.
 
     """
+    found, left_out = arranged(groups, models, chips)
+    if not found:
+        raise AdoptionError(_nothing(left_out))
+    return Planned(Plan(ADOPTED, parts(each.model for each in found), _fabric(found)), tuple(found), tuple(left_out))
+
+
+def arranged(
+    groups: Iterable[Group], models: Mapping[str, DomainModel], chips: Mapping[str, int], *, beside: bool = False
+) -> tuple[list[Domain], list[LeftOut]]:
+    """The domains that groups of machines make up, in order, and the machines that are in none.
+
+    Parameters
+    ----------
+    beside
+        Whether there are other domains, so that it must be known below which network nodes these are.
+
+    """
     left_out, found = list[LeftOut](), list[Domain]()
     for group in groups:
         made, why = _domain(group, models, chips)
@@ -107,19 +123,14 @@ def planned(groups: Iterable[Group], models: Mapping[str, DomainModel], chips: M
             names = {machine.name for machine in made.machines.values()}
             twice = "another instance has its place in the UltraServer"
             left_out += (LeftOut(member.name, twice) for member in group.members if member.name not in names)
-    if len(found) > 1:
+    if beside or len(found) > 1:
         nowhere = [domain for domain in found if not domain.ways]
         why = "no source says below which network nodes it is: import aws ec2 describe-instance-topology"
         left_out += (LeftOut(machine.name, why) for domain in nowhere for machine in domain.machines.values())
         found = [domain for domain in found if domain.ways]
-    if not found:
-        raise AdoptionError(_nothing(left_out))
     order = {slug: number for number, slug in enumerate(models)}
     found.sort(key=lambda domain: (order[domain.model.slug], min(domain.ways.values(), default=()), _name(domain)))
-    parts = tuple(
-        Part(models[slug], len(list(alike))) for slug, alike in groupby(found, key=lambda domain: domain.model.slug)
-    )
-    return Planned(Plan(ADOPTED, parts, _fabric(found)), tuple(found), tuple(sorted(left_out)))
+    return found, sorted(left_out)
 
 
 def _name(domain: Domain) -> str:
@@ -195,6 +206,19 @@ def _ways(machines: Mapping[int, Machine], servers: int) -> dict[int, Way]:
 
 def _fabric(domains: Sequence[Domain]) -> Tree | None:
     ways = {(ordinal, server): way for ordinal, domain in enumerate(domains) for server, way in domain.ways.items()}
-    if wrong := next(contradictions(ways.values()), None):
-        raise AdoptionError(f"{wrong}: import the topology of all instances anew, from one account")
-    return Tree.of(ways) if ways else None
+    return joined(Tree((), {}, {}), ways) if ways else None
+
+
+def joined(fabric: Tree, ways: Mapping[Slot, Way]) -> Tree:
+    """A fabric with the network nodes above more servers.
+
+    Raises
+    ------
+    AdoptionError
+        What was seen of the network nodes contradicts itself.
+
+    """
+    try:
+        return fabric.grown(ways)
+    except ValueError as wrong:
+        raise AdoptionError(f"{wrong}: import the topology of all instances anew, from one account") from None

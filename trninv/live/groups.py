@@ -88,6 +88,11 @@ class Group:
         return [each for each in self.members if each.slot is not None]
 
     @property
+    def slots(self) -> list[Slot]:
+        """Where they stand."""
+        return [each.slot for each in self.members if each.slot is not None]
+
+    @property
     def unplaced(self) -> list[Member]:
         """Those that have none."""
         return [each for each in self.members if each.slot is None]

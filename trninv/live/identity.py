@@ -64,6 +64,11 @@ def identify(
     found = matched(
         of, held, newest(connection), template=template, within=within, in_order=in_order, is_all=place is None
     )
+    return without_undone(connection, found)
+
+
+def without_undone(connection: Connection, found: Identified) -> Identified:
+    """What was found without inferences that a person undid before."""
     undone = _undone(connection)
     again = [each for each in found.standings if _what(each) in undone]
     left = [
@@ -95,7 +100,7 @@ def matched(
 
     """
     machines = [each for each in living(seen, within) if is_named(each)]
-    groups = grouped(_standing(machines, of, held, seen), {slot.model: slot.servers for slot in of})
+    groups = grouped(standing_in(machines, of, held, seen), {slot.model: slot.servers for slot in of})
     anchors = Anchors(of, {each.server_id for each in held}, template, is_all=is_all)
     made, unplaced = list[Standing](), list[Unplaced]()
     for group, anchor in anchors.of(groups, in_order=in_order):
@@ -107,10 +112,10 @@ def matched(
     return Identified((*learnt, *made), (*anchors.unplaced, *unplaced))
 
 
-def _standing(
+def standing_in(
     machines: Iterable[Machine], of: Sequence[Slot], held: Iterable[Binding], seen: Newest
 ) -> Iterator[tuple[Machine, Slot | None]]:
-    """Machines with their slots; those that stand in another cluster are left out."""
+    """Machines with their slots out of some; those that stand in others are left out."""
     by_id, bound = {slot.id: slot for slot in of}, dict[str, int]()
     for each in held:
         if (machine := _of(each, seen)) is not None:

@@ -2,16 +2,22 @@
 
 Instances name the nodes above them from the top layer down. A node has one node above it, so that the whole is a tree,
 or several where there are several nodes on top. Local numbers run from the lowest tier to tier 1, so a link's upper end
-has the higher one; within a tier they follow the names.
+has the higher one; within a tier they follow the names, and those of nodes that come later follow them. Each tier has
+room for `PER_TIER` of them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 Slot = tuple[int, int]
 """A domain's ordinal, and a server's in it."""
+TIERS: Final = 16
+"""The most tiers of a fabric."""
+PER_TIER: Final = 100_000
+"""The most nodes of a tier."""
 
 
 class NetworkNode(NamedTuple):
@@ -25,11 +31,19 @@ class NetworkNode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The nodes in the order of their local numbers, what is above them, and the node above each server."""
+    """The nodes in the order of their local numbers, what is above them, and the node above each server.
+
+    Attributes
+    ----------
+    is_dense
+        Whether local numbers leave no room for more nodes, as those of clusters that older versions adopted.
+
+    """
 
     listed: tuple[NetworkNode, ...]
     above: Mapping[int, int]
     servers: Mapping[Slot, int]
+    is_dense: bool = False
 
     @classmethod
     def of(cls, ways: Mapping[Slot, Sequence[str]]) -> "Tree":
@@ -38,18 +52,39 @@ class Tree:
         Raises
         ------
         ValueError
-            A node is in two tiers, or below two nodes: `contradictions` says so in words.
+            A node is in two tiers, or below two nodes, or there are too many: `contradictions` says so in words.
 
         """
-        if wrong := next(contradictions(ways.values()), None):
+        return cls((), {}, {}).grown(ways)
+
+    def grown(self, ways: Mapping[Slot, Sequence[str]]) -> "Tree":
+        """With the nodes above other servers, or above some of these instead; nodes that are there keep their numbers.
+
+        Raises
+        ------
+        ValueError
+            As of `of`.
+
+        """
+        if wrong := next(contradictions([*self.ways().values(), *ways.values()]), None):
             raise ValueError(wrong)
-        tiers = {name: tier for way in ways.values() for tier, name in enumerate(way, start=1)}
-        listed = sorted(tiers, key=lambda name: (-tiers[name], name))
-        local = {name: number for number, name in enumerate(listed)}
-        first = {tier: min(local[name] for name in listed if tiers[name] == tier) for tier in set(tiers.values())}
-        nodes = (NetworkNode(local[name], tiers[name], local[name] - first[tiers[name]], name) for name in listed)
-        above = {local[low]: local[high] for way in ways.values() for high, low in pairwise(way)}
-        return cls(tuple(nodes), above, {slot: local[way[-1]] for slot, way in ways.items()})
+        places = {node.vendor_id: node for node in self.listed}
+        last = Counter(node.tier for node in self.listed)
+        for tier, name in sorted({place for way in ways.values() for place in enumerate(way, start=1)}):
+            if name not in places:
+                places[name] = NetworkNode((TIERS - tier) * PER_TIER + last[tier], tier, last[tier], name)
+                last[tier] += 1
+        above = {places[low].local: places[high].local for way in ways.values() for high, low in pairwise(way)}
+        servers = {slot: places[way[-1]].local for slot, way in ways.items()}
+        return Tree(tuple(sorted(places.values())), {**self.above, **above}, {**self.servers, **servers}, self.is_dense)
+
+    def ways(self) -> Mapping[Slot, tuple[str, ...]]:
+        """The names of the nodes above each server, the top one first."""
+        names = {node.local: node.vendor_id for node in self.listed}
+        found = dict[int, tuple[str, ...]]()
+        for local in sorted(names, reverse=True):
+            found[local] = (*(found.get(self.above[local], ()) if local in self.above else ()), names[local])
+        return {slot: found[local] for slot, local in self.servers.items()}
 
     def nodes(self) -> Iterator[NetworkNode]:
         """All nodes, the lowest tier first."""
@@ -74,7 +109,7 @@ class Tree:
 
 
 def contradictions(ways: Iterable[Sequence[str]]) -> Iterator[str]:
-    """In words, each node that is said to be in two tiers or below two others."""
+    """In words, each node that is said to be in two tiers or below two others, and more nodes than there can be."""
     places: dict[str, tuple[int, str | None]] = {}
     for way in dict.fromkeys(map(tuple, ways)):
         for tier, name in enumerate(way, start=1):
@@ -82,6 +117,9 @@ def contradictions(ways: Iterable[Sequence[str]]) -> Iterator[str]:
             known = places.setdefault(name, place)
             if known != place:
                 yield f"network node {name} is {_place(*known)} and {_place(*place)}"
+    for tier, count in Counter(tier for tier, _ in places.values()).items():
+        if count > PER_TIER or tier > TIERS:
+            yield f"there are {count:,} network nodes in tier {tier}: at most {PER_TIER:,} in each of {TIERS} tiers"
 
 
 def _place(tier: int, above: str | None) -> str:

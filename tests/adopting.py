@@ -1,0 +1,33 @@
+"""Adopts what was imported, in tests."""
+
+import json
+from io import BytesIO
+from typing import Any
+
+from sqlalchemy import Connection, Engine, text
+
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.importers.observation import File, observe
+from trninv.inventory.database import writing
+from trninv.live.adopt import Adopted, adopt
+
+
+def keep(connection: Connection, kind: str, *documents: object, **more: Any) -> None:
+    """Import what a program printed."""
+    files = [File(f"{at}.json", BytesIO(json.dumps(each).encode())) for at, each in enumerate(documents)]
+    observe(connection, kind, files, **more)
+
+
+def adopted(engine: Engine, *instances: dict[str, Any], name: str = "lab") -> Adopted:
+    """Adopted from a page of DescribeInstanceTopology."""
+    with writing(engine) as connection:
+        keep(connection, "ec2", {"Instances": list(instances)})
+        return adopt(connection, catalog(), systems(), name)
+
+
+def standing(engine: Engine) -> dict[str, str]:
+    """Instances by the addresses of their slots."""
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT address, instance FROM binding WHERE until IS NULL ORDER BY id"))
+        return {row.address: row.instance for row in rows}
