@@ -19,6 +19,7 @@ from trninv.jobs.copies import Places, Spread, Wish
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.model import AnyOf, Legal, Model, model_of
 from trninv.jobs.placing import Several, whole_domains
+from trninv.jobs.search import Policy, reaches
 from trninv.jobs.stock import Stock
 from trninv.routing.fleet import Fleet as Asked
 from trninv.solvers.blocks import whole
@@ -159,7 +160,7 @@ def test_servers_of_a_rack_and_those_beside_them(lite_fleet: Asked, data: st.Dat
     good = [[server for server in rack if server not in servers | bad] for rack in model.racks]
     places = Places(stock, found, AnyOf(size, spares), Wish(healthy=healthy))
     assert places.most(99) == sum(len(rack) // (size + spares) for rack in good)
-    positions = places.search.positions(places.fit, healthy=healthy)
+    positions = places.search.positions(places.fit)
     assert positions == sum(len([*combinations(rack, size)]) for rack in good if len(rack) >= size + spares)
     for pick in places.sequence(places.most(99)):
         assert len(pick.beside) == spares
@@ -214,6 +215,38 @@ def test_what_is_to_spare_can_be_held_with_the_job(own: Fleet) -> None:
     assert len(rack.spares) == 2
     assert len({place.rpartition("/")[0] for place in rack.places + rack.spares}) == 1
     assert own.fits("trn3-gen2", servers=16, spares=3).why == "no domain has such a set of free chips"
+
+
+@pytest.mark.parametrize(
+    ("carried", "least"),
+    [
+        ({7: 0.1}, Limits(576 * GB, 0)),
+        ({3: 0.1, 7: 0.1}, Limits(576 * GB, 0)),
+        ({0: 0.1, 1: 0.1, 2: 0.1, 3: 0.1, 4: 0.5}, Limits(400 * GB, 0)),
+        ({0: 0.1, 1: 0.1, 2: 0.1, 3: 0.1, 4: 0.5}, Limits(500 * GB, 0)),
+        ({5: 0.1}, Limits(0, 2_560 * GB)),
+    ],
+)
+def test_degraded_servers_of_a_rack_against_every_choice(
+    lite_fleet: Asked, carried: dict[int, float], least: Limits
+) -> None:
+    """Four of the first eight; a link of a chip of some of these to its rack's switch carries a part."""
+    model = model_of("trn3-gen2")
+    free = sum(model.whole_server[:8])
+    switch = next(wire.b for wire in model.of.blueprint.wires if (wire.a, wire.role) == (0, "rack"))
+    damage = {(server * model.per_server, switch): int(part * 10**6) for server, part in carried.items()}
+    stock = stock_of(model, [free], {0: damage})
+    masks = map(sum, combinations(model.whole_server[:8], 4))
+    worth = {mask: model.worn_limits(mask, stock.lost[0].carried) for mask in masks}
+    good = {mask: each for mask, each in worth.items() if reaches(each, least)}
+    places = Places(stock, legal(lite_fleet, model), AnyOf(4), Wish(least))
+    assert places.search.positions(places.fit) == len(good)
+    (first,) = places.search.best(places.fit, 1, Policy.QUALITY) or [None]
+    assert (first and (first.limits.all_gather, first.limits.bisection)) == max(
+        ((each.all_gather, each.bisection) for each in good.values()), default=None
+    )
+    apart = any(not a & b for a, b in combinations(good, 2))
+    assert places.most(9) == len([*places.sequence(places.most(9))]) == bool(good) + apart
 
 
 def test_in_one_rack(own: Fleet) -> None:

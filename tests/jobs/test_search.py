@@ -14,12 +14,10 @@ from conftest import examples
 from trninv.jobs.gangs import gang
 from trninv.jobs.model import AnyOf, Legal, Model, model_of
 from trninv.jobs.room import largest, stranded, together
-from trninv.jobs.search import Found, Policy, Search, fitting
+from trninv.jobs.search import Found, Policy, Search
 from trninv.routing.fleet import Fleet
 from trninv.solvers.blocks import words
-from trninv.solvers.slices import Limits
 
-NOTHING = Limits(0, 0)
 MODELS = ["trn1.2xlarge", "trn1.32xlarge", "trn2-16.48xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"]
 
 
@@ -46,7 +44,7 @@ def test_legal_sets_and_boxes_of_torus_domains(lite_fleet: Fleet, data: st.DataO
         sets = [block.mask for each in model.torus.turned(shape) for block in model.torus.blocks(each)]
     search = Search(stock, found, sets)
     expected = by_hand(stock, found, sets, free)
-    fit = fitting(search, NOTHING)
+    fit = search.fit
     k = data.draw(st.integers(1, 30))
     assert search.positions(fit) == len(expected)
     assert search.domains(fit) == len({row for row, _ in expected})
@@ -76,7 +74,7 @@ def test_sets_of_switched_domains(lite_fleet: Fleet, data: st.DataObject) -> Non
     size = data.draw(st.sampled_from([size for size in found.sizes if size != 16 or model.slug == "trn3-gen1"]))
     wanted = found.any_of.get(size) or found.sets[size]
     search = Search(stock_of(model, free), found, wanted)
-    fit = fitting(search, NOTHING)
+    fit = search.fit
     expected = [
         (row, mask) for row, mask in product(range(len(free)), sets_of(found, model, size)) if free[row] & mask == mask
     ]

@@ -1,7 +1,7 @@
 """Several places at once: copies of a job, and sets to spare, each as good as leaves room for all that follow."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
@@ -12,7 +12,7 @@ from trninv import deadline, solvers
 from trninv.catalog.facts import catalog
 from trninv.choice import Choice
 from trninv.jobs.model import AnyOf, Legal
-from trninv.jobs.search import Found, Policy, Search, fitting
+from trninv.jobs.search import ANY, Found, Policy, Search
 from trninv.jobs.stock import Stock
 from trninv.solvers.blocks import Words, words
 from trninv.solvers.slices import Limits
@@ -32,17 +32,10 @@ class Spread(Choice):
 class Wish:
     """What a place must be like, beside being free with every link."""
 
-    least: Limits = field(default_factory=lambda: Limits(0, 0))
+    least: Limits = ANY
     healthy: bool = False
     rack: bool = False
     policy: Policy = Policy.QUALITY
-
-    def fit(self, search: Search) -> NDArray[np.bool_]:
-        """Where it is."""
-        found = fitting(search, self.least)
-        if self.rack:
-            found &= search.in_rack[None, :]
-        return found & ~search.worn if self.healthy else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +65,13 @@ class Places:
     @cached_property
     def search(self) -> Search:
         """All places for one more."""
-        return Search(self.stock, self.legal, self.wanted, self.kept)
+        wish = self.wish
+        return Search(self.stock, self.legal, self.wanted, self.kept, least=wish.least, healthy=wish.healthy)
 
     @cached_property
     def fit(self) -> NDArray[np.bool_]:
         """Those that do."""
-        return self.wish.fit(self.search)
+        return self.search.fit & self.search.in_rack[None, :] if self.wish.rack else self.search.fit
 
     def most(self, enough: int) -> int:
         """How many more can be taken at once, as far as it is fewer than enough."""
@@ -143,7 +137,7 @@ class Places:
         return {}
 
     def _footprints(self, row: int) -> list[int]:
-        return [self.footprint(mask) for mask in self.search.sets(self.fit, row, healthy=self.wish.healthy)]
+        return [self.footprint(mask) for mask in self.search.sets(self.fit, row)]
 
     def footprint(self, mask: int) -> int:
         """The chips of a domain that no other may have beside a set."""

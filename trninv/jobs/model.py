@@ -3,6 +3,7 @@
 Bit i of a set of chips is the blueprint's node i: chips come first, server by server.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -139,6 +140,19 @@ class Model:
         """What a set with degraded links carries."""
         near = tuple((ends, left) for ends, left in carried.items() if any(mask >> end & 1 for end in ends))
         return _worn(self, mask, near)
+
+    def shortfall(self, mask: int, carried: Mapping[tuple[int, int], int]) -> tuple[int, int]:
+        """What damage takes from links among a set's chips, or to their switches: at the worst chip, and of all."""
+        at = Counter[int]()
+        for ends, left in carried.items():
+            chips = [end for end in ends if end < self.chips]
+            if all(mask >> end & 1 for end in chips):
+                at.update(dict.fromkeys(chips, self._carries[ends] - left))
+        return max(at.values(), default=0), at.total()
+
+    @cached_property
+    def _carries(self) -> dict[tuple[int, int], int]:
+        return {(wire.a, wire.b): self.bandwidth(wire.role) for wire in self.of.blueprint.wires}
 
     def _alike(self, mask: int) -> int:
         """A set of the same worth, of a switched domain in whose rack it lies: its servers moved to the front."""

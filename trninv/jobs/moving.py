@@ -18,7 +18,7 @@ from trninv import deadline, solvers
 from trninv.errors import UnknownJobError, nearest
 from trninv.jobs.asked import Asked
 from trninv.jobs.model import AnyOf, Legal
-from trninv.jobs.search import Found, Policy, Search, fitting
+from trninv.jobs.search import ANY, Found, Policy, Search
 from trninv.jobs.stock import Stock
 from trninv.jobs.tenants import Tenant
 from trninv.solvers.blocks import Words, holding, meeting, whole, words
@@ -97,9 +97,9 @@ def elsewhere(there: Stock, legal: Legal, mask: int, policy: Policy, *, as_good:
     """The best place among what is free for a job that has a set now; ``as_good`` keeps its all-gather limit."""
     if not (wanted := alternatives(there, legal, mask)):
         return None
-    search = Search(there, legal, wanted)
-    fit = fitting(search, Limits(there.model.limits(mask).all_gather if as_good else 0, 0))
-    found = search.best(fit & ~search.worn if as_good else fit, 1, policy)
+    least = Limits(there.model.limits(mask).all_gather, 0) if as_good else ANY
+    search = Search(there, legal, wanted, least=least, healthy=as_good)
+    found = search.best(search.fit, 1, policy)
     return found[0] if found else None
 
 
@@ -283,9 +283,9 @@ class Planner:
         if isinstance(wanted, AnyOf):
             return ()
         if (key := (row, wanted, least)) not in self._known:
-            search = Search(self._emptied.rows([row], self._emptied.inside), self._legal, wanted)
-            fit = fitting(search, Limits(least, 0)) & ~search.worn
-            self._known[key] = tuple(wanted[at] for at in np.flatnonzero(fit[0]))
+            emptied = self._emptied.rows([row], self._emptied.inside)
+            search = Search(emptied, self._legal, wanted, least=Limits(least, 0), healthy=True)
+            self._known[key] = tuple(wanted[at] for at in np.flatnonzero(search.fit[0]))
         return self._known[key]
 
     def domains(self, count: int) -> Plan | None:

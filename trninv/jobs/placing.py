@@ -13,11 +13,10 @@ from trninv.jobs.asked import Asked
 from trninv.jobs.copies import Pick, Places, Spread, Wish
 from trninv.jobs.gangs import Gang, free_domains, gangs, limits_of
 from trninv.jobs.model import AnyOf, Legal, written
-from trninv.jobs.search import Search
+from trninv.jobs.search import ANY, Search
 from trninv.jobs.stock import Stock
 from trninv.routing.answer import At
 from trninv.solvers.blocks import Words
-from trninv.solvers.slices import Limits
 from trninv.units import Bandwidth, counted
 
 
@@ -83,7 +82,7 @@ def within_domains(there: Stock, legal: Legal, wanted: Asked, wish: Wish, severa
     places = Places(there, legal, sets, wish, several.spread)
     search, fit = places.search, places.fit
     steps = (*_enough(there, wanted.chips), *_steps(search, wish), Step("has it as good as that", search.domains(fit)))
-    found = search.positions(fit, healthy=wish.healthy), search.domains(fit), steps
+    found = search.positions(fit), search.domains(fit), steps
     needed = several.copies * (1 + spares)
     of = f"of {needed:,} sets " if spares else ""
     if needed > 1 and (most := places.most(needed)) < needed:
@@ -145,7 +144,7 @@ def whole_domains(there: Stock, _: Legal, wanted: Asked, wish: Wish, several: Se
     if wish.rack and len(model.racks) > 1:
         steps.append(Step("is in one rack", 0))
         return Result((), 0, 0, tuple(steps))
-    if wish.healthy or wish.least != Limits(0, 0):
+    if wish.healthy or wish.least != ANY:
         rows = free_domains(there, healthy=wish.healthy, least=wish.least)
         steps.append(Step("is as good as that", len(rows)))
     needed, sound = wanted.domains + several.spares, [row for row in rows if row not in there.lost]

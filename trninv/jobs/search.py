@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from math import comb
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,19 +53,27 @@ class Found:
     leaves: int
 
 
+ANY: Final = Limits(0, 0)
+"""Limits that everything reaches."""
+
+
 def _touched(mask: int, links: Iterable[int]) -> bool:
     return any(link & ~mask == 0 for link in links)
 
 
 @dataclass(frozen=True, slots=True)
 class _Rack:
-    """The free servers of a rack, the best first, of a kind of free set; how many have every link, and sound ones."""
+    """The free servers of a rack, the best first, of a kind of free set.
+
+    So many of them have every link, are sound, and may be taken: each choice of these is as good as is wanted.
+    """
 
     of: int
     servers: tuple[int, ...]
     any_of: AnyOf
     intact: int
     sound: int
+    good: int
 
     @property
     def needs(self) -> int:
@@ -76,10 +85,9 @@ class _Rack:
         """The chips of the best ones."""
         return sum(self.servers[: self.any_of.servers])
 
-    def parts(self, *, healthy: bool) -> Iterator[int]:
+    def parts(self) -> Iterator[int]:
         """As many as are needed, over and over."""
-        most = self.sound if healthy else self.intact
-        return (sum(self.servers[at : at + self.needs]) for at in range(0, most - self.needs + 1, self.needs))
+        return (sum(self.servers[at : at + self.needs]) for at in range(0, self.good - self.needs + 1, self.needs))
 
 
 class Search:
@@ -91,11 +99,22 @@ class Search:
         Sets of one number of chips, or any so many servers of a rack.
     kept
         Chips that are not to be taken, though they stay free.
+    least, healthy
+        What a place that is fit reaches, and whether nothing in it is degraded.
 
     """
 
-    def __init__(self, stock: Stock, legal: Legal, wanted: Sequence[int] | AnyOf, kept: Words | None = None) -> None:
-        self.stock, self._legal = stock, legal
+    def __init__(
+        self,
+        stock: Stock,
+        legal: Legal,
+        wanted: Sequence[int] | AnyOf,
+        kept: Words | None = None,
+        *,
+        least: Limits = ANY,
+        healthy: bool = False,
+    ) -> None:
+        self.stock, self._legal, self._least, self._healthy = stock, legal, least, healthy
         left = stock.free if kept is None else stock.free & ~kept
         self._first, self._class = stock.kinds if kept is None else stock.kinds_of(left)
         self._free, self._left_over = stock.free[self._first], left[self._first]
@@ -112,10 +131,23 @@ class Search:
                 masks = [model.whole_server[server] for server in rack]
                 there = [mask for mask in masks if free & mask == mask]
                 whole_ones = [mask for mask in there if not _touched(mask, lost.broken)]
-                sound = [mask for mask in whole_ones if not _touched(mask, lost.worn)]
-                best_first = tuple(dict.fromkeys([*sound, *whole_ones, *there]))
+                whole_ones.sort(key=lambda mask: model.shortfall(mask, lost.carried))
+                sound = sum(not _touched(mask, lost.worn) for mask in whole_ones)
+                best_first = tuple(dict.fromkeys([*whole_ones, *there]))
                 if len(there) >= any_of.servers + any_of.spares:
-                    yield _Rack(of, best_first, any_of, len(whole_ones), len(sound))
+                    good = self._good(best_first[: len(whole_ones)], sound, any_of.servers, lost)
+                    yield _Rack(of, best_first, any_of, len(whole_ones), sound, good)
+
+    def _good(self, servers: Sequence[int], sound: int, needed: int, lost: Lost) -> int:
+        """How many of servers, the best first, may be taken: the worst of those are as good as is wanted."""
+        if self._healthy:
+            return sound
+        for good in range(max(sound + 1, needed), len(servers) + 1) if self._least != ANY else ():
+            deadline.check()
+            worst = self.stock.model.worn_limits(sum(servers[good - needed : good]), lost.carried)
+            if not reaches(worst, self._least):
+                return max(sound, good - 1)
+        return len(servers)
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
@@ -150,6 +182,21 @@ class Search:
         for of, lost in self._damaged():
             for worn in words(lost.worn, self.stock.model.chips):
                 found[of] |= self._has(worn)
+        return found
+
+    @cached_property
+    def fit(self) -> NDArray[np.bool_]:
+        """Intact ones that reach the least limits, what is degraded as it is; without that, where it is not wanted."""
+        enough = np.array([reaches(each, self._least) for each in self.limits], bool)
+        found: NDArray[np.bool_] = self.intact & enough[None, :]
+        if self._listed is not None:
+            return found & self._of_racks([rack.needs <= rack.good for rack in self._listed])
+        if self._healthy:
+            return found & ~self.worn
+        if self._least != ANY and self.stock.lost:
+            for of, at in zip(*np.nonzero(found & self.worn), strict=True):
+                deadline.check()
+                found[of, at] = reaches(self.worn_limits(self.row_of(of), at), self._least)
         return found
 
     def _has(self, link: Words) -> NDArray[np.bool_]:
@@ -200,22 +247,22 @@ class Search:
         """How many domains have a place."""
         return int(self.has(fit).sum())
 
-    def positions(self, fit: NDArray[np.bool_], *, healthy: bool = False) -> int:
-        """How many places there are, in a rack each way to take so many servers; ``healthy`` as those that fit are."""
+    def positions(self, fit: NDArray[np.bool_]) -> int:
+        """How many places there are, in a rack each way to take so many servers."""
         if self._listed is None:
             return self.listed(fit)
         each = np.zeros(len(self._free), np.int64)
         for of, at in zip(*np.nonzero(fit), strict=True):
             rack = self._listed[at]
-            each[of] += comb(rack.sound if healthy else rack.intact, rack.any_of.servers)
+            each[of] += comb(rack.good, rack.any_of.servers)
         return int(each[self._class].sum())
 
-    def sets(self, fit: NDArray[np.bool_], row: int, *, healthy: bool = False) -> list[int]:
+    def sets(self, fit: NDArray[np.bool_], row: int) -> list[int]:
         """Sets of a row that fit; of a rack, its free servers by as many as are needed, so that none is in two."""
         at = np.flatnonzero(fit[self._class[row]]).tolist()
         if self._listed is None:
             return [self._masks[each] for each in at]
-        return [mask for each in at for mask in self._listed[each].parts(healthy=healthy)]
+        return [mask for each in at for mask in self._listed[each].parts()]
 
     def beside(self, found: "Found") -> list[int]:
         """Servers to spare, of a place in a rack."""
@@ -270,16 +317,6 @@ class Search:
         chips = np.array([size for _, size in masks], np.float32)  # whole numbers, so that equal sums are equal
         lost: NDArray[np.float32] = (holding(self._free[kinds], sets) * chips) @ meeting(sets, self._sets[wanted])
         return lost
-
-
-def fitting(found: Search, least: Limits) -> NDArray[np.bool_]:
-    """Intact places whose sets have at least some limits, with what is degraded as it is."""
-    fit: NDArray[np.bool_] = found.intact & np.array([reaches(each, least) for each in found.limits], bool)[None, :]
-    if least != Limits(0, 0) and found.stock.lost:
-        for of, at in zip(*np.nonzero(fit & found.worn), strict=True):
-            deadline.check()
-            fit[of, at] = reaches(found.worn_limits(found.row_of(of), at), least)
-    return fit
 
 
 def reaches(limits: Limits, least: Limits) -> bool:
