@@ -5,6 +5,7 @@ import re
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -153,3 +154,19 @@ def test_streams_are_no_slow_requests(lite: str) -> None:
 def _metrics(url: str) -> Samples:
     with urllib.request.urlopen(f"{url}/metrics", timeout=20) as answer:
         return _samples(answer.read().decode())
+
+
+def test_a_probe_does_not_wait_for_the_first_count(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, probed = Event(), Event()
+
+    def found(_self: Gauges, _engine: Engine) -> bytes:
+        begun.set()
+        return b"probed meanwhile" if probed.wait(20) else b""
+
+    monkeypatch.setattr(Gauges, "text", found)
+    with TestClient(app(lite), base_url="http://localhost") as client, ThreadPoolExecutor(1) as other:
+        scraped = other.submit(client.get, "/metrics")
+        assert begun.wait(20)
+        assert client.get("/readyz").status_code == 200
+        probed.set()
+        assert scraped.result().text.endswith("probed meanwhile")

@@ -36,7 +36,7 @@ async def metrics(request: Request) -> Response:
     await holder(request, "read")
     at = shared(request)
     try:
-        fleet = await at.watch(at.gauges.text)
+        fleet = await at.counted()
     except (TrninvError, SQLAlchemyError):
         fleet = b""  # what is old would look as if it were so
     at.metrics.ready.set(bool(fleet))

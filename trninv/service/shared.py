@@ -51,8 +51,6 @@ class Shared:
         How many exports may begin besides those that run.
     listeners, news
         How many may begin to listen besides those that do, and what they hear.
-    gauges
-        What is told of the fleet to what watches it.
     process
         Tells this process from every other, for what must not be taken for another's.
 
@@ -68,14 +66,15 @@ class Shared:
         self._made = None if settings.jobs else finalize(self, rmtree, directory, ignore_errors=True)
         self.jobs = Jobs(directory, url or settings.database_url)
         self.api = Api(self.fleet, settings, self.readers, self.jobs)
-        self._watching, self._watched = Workers(1), engine_of(url or settings.database_url, _WATCH_SECONDS)
+        self._watching, self._counting = Workers(1), Workers(1)
+        self._watched = engine_of(url or settings.database_url, _WATCH_SECONDS)
         if settings.sql_url and self._is_on_postgresql:
             self.readers.logins = {each.engine: self._login(each.engine) for each in self.readers.fleets}
         self.exports = Semaphore(settings.exports, max_value=settings.exports)
         self.listeners = Semaphore(settings.listeners, max_value=settings.listeners)
         self.metrics.listeners.set_function(lambda: settings.listeners - self.listeners.value)
         self.news = News(self.watch, self.read, self.fleet.watched, self.log)
-        self.gauges = Gauges(self.fleet.watched)
+        self._gauges = Gauges(self.fleet.watched)
         self.process = secrets.token_hex(8)
         for each in self.readers.fleets:
             count_statements(each.engine)
@@ -125,6 +124,18 @@ class Shared:
         """
         with deadline.limit(_WATCH_SECONDS):
             return await _in_time(self._watching, find, self._watched)
+
+    async def counted(self) -> bytes:
+        """What /metrics tells of the fleet, by a thread of its own: probes don't wait for the first count.
+
+        Raises
+        ------
+        TimeLimitError
+            It took too long.
+
+        """
+        with deadline.limit(_WATCH_SECONDS):
+            return await _in_time(self._counting, self._gauges.text, self._watched)
 
     def close(self) -> None:
         """Close what is open, and end what runs."""
