@@ -207,17 +207,28 @@ def test_distances_below_several_network_nodes_are_those_of_the_whole_graph(
 
 
 def test_distances_take_ways_through_either_domain(databases: Databases) -> None:
+    """Of d1 only s2 and s3 stay joined: from s0 to s1 all ways lead down through them, from below one top to another."""
     ways = [[["a", "b", "c"], ["a", "b", "d"]], [["a", "b", "c"], ["x", "y", "z"]], [["x", "y", "z"]]]
     url = make(databases.migrated("sqlite"), {"c": plan({"u-trn2x64": 3}, ways)})
     with trninv.open(url) as fleet:
         _distances_are_those_of_the_graph(fleet, "c")
         assert fleet.path("c/d0/s1/c0", "c/d1/s0/c0").paths[0].hops == 5
-        lost = ["c/d1/s0/efa0", "c/fabric/t3/n0", "c/fabric/t3/n2"]
-        supposed = fleet.what_if(down=lost).distances("c")
-        with connect(url) as engine, writing(engine) as connection:
-            set_state(connection, lost, Condition("down"), why="test", who="tests")
-        _distances_are_those_of_the_graph(fleet, "c")
-        assert fleet.distances("c").by_hops == supposed.by_hops
+        lost = ["c/d1/s0/efa0", *_between_servers(whole(fleet, "c"), "c/d1", but={"s2", "s3"})]
+        more = [*lost, "c/fabric/t3/n0", "c/fabric/t3/n2"]
+        supposed = [fleet.what_if(down=down).distances("c").by_hops for down in (lost, more)]
+        for down, before in zip((lost, more), supposed, strict=True):
+            with connect(url) as engine, writing(engine) as connection:
+                set_state(connection, down, Condition("down"), why="test", who="tests")
+            _distances_are_those_of_the_graph(fleet, "c")
+            assert fleet.distances("c").by_hops == before
+
+
+def _between_servers(graph: Graph, domain: str, but: set[str]) -> list[str]:
+    """Links of a domain between chips of two servers, other than these."""
+    ends = [(graph.nodes[a], graph.nodes[b]) for a, b in graph.edges]
+    named = [(a["address"], b["address"]) for a, b in ends if a["kind"] == b["kind"] == "chip"]
+    servers = [(a, b, {a.split("/")[2], b.split("/")[2]}) for a, b in named if a.startswith(f"{domain}/")]
+    return [f"{a}--{b}" for a, b, of in servers if len(of) > 1 and of != but]
 
 
 def test_what_no_fabric_joins_sends_nothing_to_each_other(databases: Databases) -> None:
