@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 
 import networkx as nx
 import pytest
@@ -13,7 +13,6 @@ from irregular import MIXED, irregular, make, plan
 import trninv
 from conftest import BACKENDS, Databases, seeds
 from graphs import split_ports, whole
-from trninv.errors import WrongLevelError
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.cluster import islands
@@ -165,6 +164,27 @@ def test_bisection_of_a_cluster_is_a_cut_that_its_graph_has(opened: Callable[[st
     assert ("efa-fabric", "uplink", True) in [(fact.subject, fact.attribute, fact.assumed) for fact in answer.facts]
 
 
+def _hops(graph: Graph) -> Counter[int]:
+    """Pairs of chips by hops, through no domain but their own two; NICs are ports."""
+    chips, found = sorted(_chips(graph).values()), Counter[int]()
+    domains = {chip: graph.nodes[chip]["domain_id"] for chip in chips}
+    ways = split_ports(graph)
+    for ours in combinations_with_replacement(sorted(set(domains.values())), 2):
+        kept = {node for node, of in graph.nodes(data=True) if of["domain_id"] in (None, *ours)}
+        near = ways.subgraph(node for node in ways if (node[0] if isinstance(node, tuple) else node) in kept)
+        for chip in (chip for chip in chips if domains[chip] == ours[0]):
+            away = nx.single_source_shortest_path_length(near, chip)
+            others = (end for end in chips if domains[end] == ours[1] and (ours[0] != ours[1] or end > chip))
+            found.update(away[end] for end in others if end in away)
+    return found
+
+
+def _distances_are_those_of_the_graph(fleet: Fleet, slug: str) -> None:
+    answer, found = fleet.distances(slug, via="any"), _hops(whole(fleet, slug))
+    assert {each.hops: each.pairs for each in answer.by_hops} == found
+    assert answer.unreachable == answer.pairs - found.total()
+
+
 @pytest.mark.parametrize("seed", seeds(4))
 def test_distances_are_those_of_the_whole_graph(databases: Databases, seed: int) -> None:
     models = {"trn1.2xlarge": 3, "trn1.32xlarge": 2}
@@ -172,27 +192,42 @@ def test_distances_are_those_of_the_whole_graph(databases: Databases, seed: int)
     url = make(databases.migrated("sqlite"), fleets)
     with trninv.open(url) as fleet:
         for slug in fleets:
-            graph, answer = whole(fleet, slug), fleet.distances(slug)
-            chips = _chips(graph)
-            found = Counter[int]()
-            for a, b in combinations(chips, 2):
-                ours = {None, graph.nodes[chips[a]]["domain_id"], graph.nodes[chips[b]]["domain_id"]}
-                near = graph.subgraph(node for node, of in graph.nodes(data=True) if of["domain_id"] in ours)
-                if nx.has_path(near, chips[a], chips[b]):
-                    found[int(nx.shortest_path_length(near, chips[a], chips[b]))] += 1
-            assert {each.hops: each.pairs for each in answer.by_hops} == found
-            assert answer.unreachable == len(chips) * (len(chips) - 1) // 2 - found.total()
+            _distances_are_those_of_the_graph(fleet, slug)
 
 
-def test_distances_below_several_network_nodes_are_refused(databases: Databases) -> None:
-    ways = [[["a", "b", "c"], ["a", "b", "d"]], [["a", "b", "c"]]]
-    url = make(databases.migrated("sqlite"), {"c": plan({"u-trn2x64": 2}, ways)})
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [("sqlite", 1), ("damaged", 3), *(pytest.param("damaged", seed, marks=pytest.mark.slow) for seed in (0, 2))],
+)
+def test_distances_below_several_network_nodes_are_those_of_the_whole_graph(
+    opened: Callable[[str], Fleet], kind: str, seed: int
+) -> None:
+    _distances_are_those_of_the_graph(opened(kind), f"c{seed}")
+
+
+def test_distances_take_ways_through_either_domain(databases: Databases) -> None:
+    """Of d1 only s2 and s3 stay joined: from s0 to s1 all ways lead down through them, from one top to another."""
+    ways = [[["a", "b", "c"], ["a", "b", "d"]], [["a", "b", "c"], ["x", "y", "z"]], [["x", "y", "z"]]]
+    url = make(databases.migrated("sqlite"), {"c": plan({"u-trn2x64": 3}, ways)})
     with trninv.open(url) as fleet:
-        with pytest.raises(WrongLevelError, match="below several network nodes each"):
-            fleet.distances("c")
-        assert fleet.distances("c/d0").diameter == 6
+        _distances_are_those_of_the_graph(fleet, "c")
         assert fleet.path("c/d0/s1/c0", "c/d1/s0/c0").paths[0].hops == 5
-        assert fleet.bisection("c").exact
+        lost = ["c/d1/s0/efa0", *_between_servers(whole(fleet, "c"), "c/d1", but={"s2", "s3"})]
+        more = [*lost, "c/fabric/t3/n0", "c/fabric/t3/n2"]
+        supposed = [fleet.what_if(down=down).distances("c").by_hops for down in (lost, more)]
+        for down, before in zip((lost, more), supposed, strict=True):
+            with connect(url) as engine, writing(engine) as connection:
+                set_state(connection, down, Condition("down"), why="test", who="tests")
+            _distances_are_those_of_the_graph(fleet, "c")
+            assert fleet.distances("c").by_hops == before
+
+
+def _between_servers(graph: Graph, domain: str, but: set[str]) -> list[str]:
+    """Links of a domain between chips of two servers, other than these."""
+    ends = [(graph.nodes[a], graph.nodes[b]) for a, b in graph.edges]
+    named = [(a["address"], b["address"]) for a, b in ends if a["kind"] == b["kind"] == "chip"]
+    servers = [(a, b, {a.split("/")[2], b.split("/")[2]}) for a, b in named if a.startswith(f"{domain}/")]
+    return [f"{a}--{b}" for a, b, of in servers if len(of) > 1 and of != but]
 
 
 def test_what_no_fabric_joins_sends_nothing_to_each_other(databases: Databases) -> None:

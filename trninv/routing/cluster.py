@@ -100,8 +100,8 @@ class ClusterSplit:
                 inside.append(domain)
                 continue
             like = next(of["domain_id"] for _, of in island.graph.nodes(data=True) if of["domain_id"])
-            starts = _starts(connection, "node", [domain, like])
-            shift = starts[domain] - starts[like]
+            first = starts(connection, "node", [domain, like])
+            shift = first[domain] - first[like]
             named_chips = _node_addresses(connection, [chip + shift for chip in island.chips])
             for chip in island.chips:
                 parts[chip not in chips].append(named_chips[chip + shift])
@@ -187,7 +187,7 @@ def _of_one_model(
         return kinds + [_read(reader, alike, scope) for alike in groups.values()]
     healthy = groups.pop(())
     whole = _read(reader, healthy, scope)
-    first = {table: _starts(reader.connection, table, healthy[-1:])[healthy[-1]] for table in ("node", "link")}
+    first = {table: starts(reader.connection, table, healthy[-1:])[healthy[-1]] for table in ("node", "link")}
     wear = Wear(reader.load(healthy[-1:], fabric=True), whole.island)
     return [*kinds, whole, *(_worn(wear, _lacks(first, pattern), alike, scope) for pattern, alike in groups.items())]
 
@@ -277,14 +277,14 @@ def _patterns(connection: Connection, cluster_id: int) -> dict[int, Pattern]:
     found: dict[int, list[tuple[str, int, int]]] = {}
     for table, query in (("node", nodes), ("link", links)):
         rows = [row for row in connection.execute(query) if row.domain_id is not None]
-        starts = _starts(connection, table, {row.domain_id for row in rows})
+        first = starts(connection, table, {row.domain_id for row in rows})
         for row in rows:
             if (left := carried(PPM, condition_of(row))) < PPM:
-                found.setdefault(row.domain_id, []).append((table, row.id - starts[row.domain_id], left))
+                found.setdefault(row.domain_id, []).append((table, row.id - first[row.domain_id], left))
     return {domain: tuple(sorted(listed)) for domain, listed in found.items()}
 
 
-def _starts(connection: Connection, name: str, domains: Collection[int]) -> dict[int, int]:
+def starts(connection: Connection, name: str, domains: Collection[int]) -> dict[int, int]:
     """Id of the first node or link of each of some domains."""
     table, wanted = _T[name], sorted(domains)
     query = select(table.c.domain_id, func.min(table.c.id)).group_by(table.c.domain_id)

@@ -1,29 +1,17 @@
-"""How many hops apart the chips of a scope are.
+"""How many hops apart the chips of a scope are."""
 
-Across domains a path climbs the fabric's tree to the lowest network node above both, so the pairs of a cluster are
-counted from how many chips of each domain are how far below its network node: products of such counts, tier by tier.
-"""
-
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
-
-from sqlalchemy import func, select
+from typing import Annotated
 
 from trninv import solvers
-from trninv.errors import WrongLevelError
-from trninv.inventory.schema import CARRYING, TABLES
 from trninv.routing import cluster, evidence
 from trninv.routing.answer import Answer, At, CitedFact, Exact, Table, Told
+from trninv.routing.hops import counted as pairs_by_hops
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Scope
 from trninv.routing.via import ASKED, Reason, Via
 from trninv.routing.wiring import Reader
-from trninv.solvers.arcs import arcs
 from trninv.units import counted
-
-if TYPE_CHECKING:
-    from trninv.solvers.distances import Counts
 
 _DEFINED = "links travelled on a shortest path between each pair of the scope's healthy chips (chip-switch-chip is two)"
 
@@ -77,7 +65,10 @@ def distances(
         facts: tuple[CitedFact, ...] = ()
     else:
         kinds = cluster.islands(reader, scope)
-        chips, found = sum(kind.island.size * len(kind.domains) for kind in kinds), _counted(reader, scope, kinds, over)
+        chips, found = (
+            sum(kind.island.size * len(kind.domains) for kind in kinds),
+            pairs_by_hops(reader, scope, kinds, over),
+        )
         nodes = (of for kind in kinds for of in kind.island.graph.nodes.values())
         facts = evidence.of_fabric(reader, nodes) if over is Via.ANY else ()
     pairs, reached = chips * (chips - 1) // 2, int(found.sum())
@@ -103,65 +94,5 @@ def _reason(reader: Reader, scope: Scope, over: Via, pairs: int, reached: int) -
     what = counted(pairs - reached, "pair")
     if over is Via.ANY:
         return over.unjoined(what)
-    otherwise = int(_counted(reader, scope, cluster.islands(reader, scope), Via.ANY).sum()) - reached
+    otherwise = int(pairs_by_hops(reader, scope, cluster.islands(reader, scope), Via.ANY).sum()) - reached
     return over.unjoined(what, f"{otherwise:,} of them are joined" if otherwise else "none of them is joined")
-
-
-def _counted(reader: Reader, scope: Scope, kinds: list[cluster.Alike], over: Via) -> "Counts":
-    """Pairs by hops, in a domain and across."""
-    across = _across(reader, scope, kinds) if over is Via.ANY else ()
-    return solvers.distances.total([*_within(kinds, over), *across])
-
-
-def _within(kinds: list[cluster.Alike], over: Via) -> Iterator["Counts"]:
-    for kind in kinds:
-        graph = kind.island.graph if over is Via.ANY else solvers.quotient.without_exits(kind.island.graph)
-        links = arcs(graph.nodes, dict(graph.adjacency())).ahead
-        yield solvers.distances.within(links, kind.island.chips) * len(kind.domains)
-
-
-def _across(reader: Reader, scope: Scope, kinds: list[cluster.Alike]) -> Iterator["Counts"]:
-    """Pairs of chips of different domains, by hops: those that meet at each network node."""
-    above_domain, above_node = _tree(reader, scope)
-    leaves: dict[int, list[Counts]] = {}
-    for kind in kinds:
-        counts = solvers.distances.below(kind.island.graph, kind.island.chips, kind.island.above)
-        for domain in kind.domains:
-            if domain in above_domain and len(counts):
-                leaves.setdefault(above_domain[domain], []).append(counts)
-    return solvers.distances.across(leaves, above_node)
-
-
-def _tree(reader: Reader, scope: Scope) -> tuple[dict[int, int], dict[int, int]]:
-    """The network node above each domain, and above each network node: over links and nodes that carry."""
-    node, link, top = TABLES["node"], TABLES["link"], TABLES["node"].alias("top")
-    down = reader.changes.down
-    lost = {key for key, factor in reader.changes.links.items() if not factor}
-    ours = link.c.domain_id.in_(scope.domains) if scope.members is not None else node.c.cluster_id == scope.place.id
-    joined = link.join(node, node.c.id == link.c.a_id).join(top, top.c.id == link.c.b_id)
-    carrying = (link.c.scope == "fabric") & link.c.state.in_(CARRYING) & top.c.state.in_(CARRYING)
-    nearest, farthest = func.min(link.c.b_id), func.max(link.c.b_id)
-    of_domains = select(link.c.domain_id, nearest, farthest).select_from(joined).where(carrying, ours)
-    found = reader.connection.execute(of_domains.where(link.c.domain_id.is_not(None)).group_by(link.c.domain_id)).all()
-    if any(nearest != farthest for _, nearest, farthest in found):
-        raise WrongLevelError(
-            f"{scope.place.address} has domains below several network nodes each, and distances are counted below one: "
-            "ask for a path between two chips, or about one domain"
-        )
-    domains = {domain: above for domain, above, _ in found if above not in down}
-    uplinks = (
-        select(link.c.id, link.c.a_id, link.c.b_id)
-        .select_from(joined)
-        .where(
-            carrying,
-            node.c.state.in_(CARRYING),
-            link.c.domain_id.is_(None),
-            node.c.cluster_id == scope.place.cluster_id,
-        )
-    )
-    nodes = {
-        row.a_id: row.b_id
-        for row in reader.connection.execute(uplinks)
-        if row.id not in lost and not down & {row.a_id, row.b_id}
-    }
-    return domains, nodes
