@@ -50,10 +50,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def examples(most: int) -> settings:
     """How many examples a test draws at most: a fifth of them where slow tests are left out."""
-    return settings(max_examples=max(most // 5, 4) if _is_quick() else most)
+    return settings(max_examples=max(most // 5, 4) if is_quick() else most)
 
 
-def _is_quick() -> bool:
+def is_quick() -> bool:
+    """Whether slow tests are left out."""
     return settings.get_current_profile_name() == "quick"
 
 
@@ -353,11 +354,15 @@ _SLOW_ON_POSTGRESQL = (
     "tests/history/test_archive.py",
     "tests/history/test_event_lists.py",
     "tests/history/test_follow.py",
-    "tests/history/test_asked_of_the_past.py::test_reports_exports_and_pictures",
+    "tests/history/test_asked_of_the_past.py::test_reports_topologies_and_pictures",
     "tests/inventory/test_migrate.py::test_the_stairway[",
     "tests/inventory/test_migrate.py::test_going_back",
+    "tests/inventory/test_migrate.py::test_going_on",
+    "tests/inventory/test_migrate.py::test_a_database_of_an_older_revision",
+    "tests/inventory/test_migrate.py::test_an_empty_database_has_nothing_to_lose",
     "tests/inventory/test_adopted.py::test_what_was_adopted",
     "tests/inventory/test_verify.py",
+    "tests/reports/test_views.py::test_switches_have_their_model",
     "tests/service/test_changes.py",
     "tests/service/test_gauges.py",
     "tests/service/test_observations.py",
@@ -384,7 +389,7 @@ _QUICK_ON_POSTGRESQL = (
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _is_slow_on_postgresql(item) or (_draws(item) and not _is_quick()):
+        if _is_slow_on_postgresql(item) or (_draws(item) and not is_quick()):
             item.add_marker(pytest.mark.slow)
 
 

@@ -64,6 +64,7 @@ def test_a_question_imports_no_other_and_no_solver_that_it_does_without() -> Non
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_the_service_starts_without_solvers() -> None:
     code = (
         "import sys, trninv.service.app\n"

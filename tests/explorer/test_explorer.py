@@ -378,6 +378,7 @@ def test_graphiql_runs_a_query(opened: Open) -> None:  # noqa: F811
     expect(page.locator(".result-window")).to_contain_text("gigabytesPerSecond", timeout=20_000)
 
 
+@pytest.mark.slow
 def test_a_wrong_address_is_told(opened: Open, watched: Watched) -> None:  # noqa: F811
     page = opened()
     for at, says in {

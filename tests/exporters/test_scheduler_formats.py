@@ -278,7 +278,18 @@ def worn_labs(databases: Databases) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [[], pytest.param(["--include-down"], marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", [name for name in names() if name != "astra-sim"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kubernetes",
+        "slurm-yaml",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in names()
+            if name not in ("astra-sim", "kubernetes", "slurm-yaml")
+        ),
+    ],
+)
 def test_either_database_gives_the_same_bytes(run: Run, worn_labs: list[str], name: str, options: list[str]) -> None:
     more = ["--include-down"] if name in ("slurm-block", "slurm-yaml") else options
     one, other = (exported(run, url, exporting.SCOPES.get(name, "lab"), name, *more) for url in worn_labs)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, Engine, select, text
 
 import trninv
-from conftest import Databases
+from conftest import Databases, is_quick
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import MomentError
@@ -26,7 +26,7 @@ from trninv.routing.overview import overview
 
 U = "u-trn2x64/d0"
 T = "trn2-16.48xlarge/d0"
-CHANGES = 6
+CHANGES = 3 if is_quick() else 6
 
 
 def _seed_two(url: str) -> None:

@@ -123,11 +123,19 @@ def test_a_server_hangs_below_the_node_that_it_names(databases: Databases) -> No
         ("UPDATE link SET bandwidth_bytes_per_s = 1 WHERE a_id IN (SELECT id FROM network_node)", "link"),
         ("DELETE FROM link WHERE a_id IN (SELECT id FROM network_node)", "network_node"),
         ("DELETE FROM link WHERE id IN (SELECT max(id) FROM link WHERE scope = 'fabric' AND domain_id > 0)", "link"),
-        ("UPDATE cluster SET domains = domains + 1", "cluster"),
-        ("UPDATE cluster SET domain_model_id = 1", "cluster"),
-        ("UPDATE cluster SET system = 'trn1.32xlarge'", "cluster"),
-        ("UPDATE domain SET domain_model_id = (SELECT min(domain_model_id) FROM domain) WHERE ordinal = 2", "chip"),
-        ("UPDATE server SET rack_id = rack_id - 1 WHERE id = (SELECT max(id) FROM server)", "server"),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in (
+                ("UPDATE cluster SET domains = domains + 1", "cluster"),
+                ("UPDATE cluster SET domain_model_id = 1", "cluster"),
+                ("UPDATE cluster SET system = 'trn1.32xlarge'", "cluster"),
+                (
+                    "UPDATE domain SET domain_model_id = (SELECT min(domain_model_id) FROM domain) WHERE ordinal = 2",
+                    "chip",
+                ),
+                ("UPDATE server SET rack_id = rack_id - 1 WHERE id = (SELECT max(id) FROM server)", "server"),
+            )
+        ),
     ],
 )
 def test_what_was_changed_is_found(databases: Databases, change: str, difference: str) -> None:

@@ -39,6 +39,8 @@ NAMES = ("b1", "b-1", "b_1", "b.1", "ba", "b-a", "a-b", "ab", "b10", "b-10")
 """Clusters that a dictionary and code points order otherwise."""
 _LOCALE = "en_US.UTF-8"
 
+pytestmark = pytest.mark.slow  # a server of their own
+
 
 def _make(url: str) -> None:
     small, wide = (systems().names[name] for name in ("trn1.2xlarge", "trn1.32xlarge"))

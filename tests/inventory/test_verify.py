@@ -99,22 +99,27 @@ def test_a_state_is_no_difference(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "difference"),
+    ("change", "differences"),
     [
-        ("UPDATE cluster SET slug = 'My Lab' WHERE slug = 'trn3-gen1'", ("My Lab", "cluster", "changed")),
-        ("UPDATE cluster SET system = 'trn2u' WHERE slug = 'u-trn2x64'", ("u-trn2x64", "cluster", "changed")),
-        ("UPDATE cluster SET system = 'mine' WHERE slug = 'u-trn2x64'", ("u-trn2x64", "cluster", "changed")),
-        ("UPDATE cluster SET domain_model_id = 1 WHERE slug = 'u-trn2x64'", ("u-trn2x64", "cluster", "changed")),
-        ("UPDATE link_model SET slug = 'string' WHERE slug = 'efa-200'", ("u-trn2x64", "link_model", "missing")),
-        ("UPDATE link_model SET slug = 'string' WHERE slug = 'efa-200'", ("", "link_model", "unexpected")),
+        ("UPDATE cluster SET slug = 'My Lab' WHERE slug = 'trn3-gen1'", {("My Lab", "cluster", "changed")}),
+        (
+            "UPDATE link_model SET slug = 'string' WHERE slug = 'efa-200'",
+            {("u-trn2x64", "link_model", "missing"), ("", "link_model", "unexpected")},
+        ),
+        *(
+            pytest.param(
+                f"UPDATE cluster SET {change} WHERE slug = '{U}'", {(U, "cluster", "changed")}, marks=pytest.mark.slow
+            )
+            for change in ("system = 'trn2u'", "system = 'mine'", "domain_model_id = 1")
+        ),
     ],
 )
-def test_a_cluster_that_is_not_what_it_says(lite: str, change: str, difference: tuple[str, str, str]) -> None:
+def test_a_cluster_that_is_not_what_it_says(lite: str, change: str, differences: set[tuple[str, str, str]]) -> None:
     with connect(lite) as engine, writing(engine) as connection:
         connection.execute(text(change))
         found = _found(connection)
         connection.rollback()
-    assert difference in found
+    assert differences <= found
 
 
 def test_rows_of_no_cluster_are_found(databases: Databases) -> None:

@@ -315,7 +315,7 @@ SLOW = {
 @pytest.mark.parametrize("what", SLOW)
 def test_a_statement_ends_at_its_limit(engine: Engine, what: str) -> None:
     with pytest.raises(TimeLimitError):
-        find(engine, checked(SLOW[what], engine.dialect.name), seconds=1.0)
+        find(engine, checked(SLOW[what], engine.dialect.name), seconds=0.5)
 
 
 def test_a_process_that_hears_nothing_is_killed(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,12 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from hearing import served
 from printed import neuron_ls
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from conftest import Databases, Run
-from serving import serving
 from trninv.inventory import access
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
@@ -145,7 +145,7 @@ def test_collect_sends_to_a_service(
 ) -> None:
     url = databases.migrated("sqlite")
     monkeypatch.setattr("trninv.cli.imports.collected", collected)
-    with serving(url, TRNINV_AUTH="tokens") as service:
+    with served(url, auth="tokens") as service:
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0a"))
         assert run("collect", "--to", f"{service}/")[:2] == (0, '{"servers":1,"chips":16,"isKnown":false}\n')
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0b"))

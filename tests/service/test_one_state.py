@@ -56,7 +56,8 @@ def _answer(api: Api, document: str) -> dict[str, Any]:
     return found
 
 
-def test_a_flow_asked_for_many_times_in_one_document_is_always_the_same(seeded: str) -> None:
+@pytest.mark.parametrize("documents", [4, pytest.param(15, marks=pytest.mark.slow)])
+def test_a_flow_asked_for_many_times_in_one_document_is_always_the_same(seeded: str, documents: int) -> None:
     """In both directions, beside what the compiled fields say of the chip; more than one state is seen."""
     ways = [(A, B), (B, A)] * (FLOWS // 2)
     flow = "maximumFlow { bytesPerSecond }"
@@ -65,7 +66,7 @@ def test_a_flow_asked_for_many_times_in_one_document_is_always_the_same(seeded: 
     seen = set()
     with trninv.open(seeded) as fleet, toggling(seeded):
         api = Api(fleet, Settings(database_url=seeded))
-        for _ in range(15):
+        for _ in range(documents):
             data = _answer(api, "{" + " ".join(fields) + "}")["data"]
             flows = {data[f"f{n}"]["maximumFlow"]["bytesPerSecond"] for n in range(FLOWS)}
             assert len(flows) == 1
