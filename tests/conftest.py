@@ -349,6 +349,7 @@ _SLOW_ON_POSTGRESQL = (
     "tests/graphql/test_job_mutations.py",
     "tests/graphql/test_lookups.py::test_by_address",
     "tests/graphql/test_lookups.py::test_links_between_two_places",
+    "tests/graphql/test_schema.py::test_an_expected_failure",
     "tests/graphql/test_schema.py::test_the_four_questions",
     "tests/graphql/test_schema.py::test_what_if",
     "tests/history/test_archive.py",

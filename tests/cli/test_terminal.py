@@ -73,6 +73,7 @@ def test_a_list_fits_the_terminal_and_says_states_by_glyph(worn: str) -> None:
     assert "✕ down" in chip
 
 
+@pytest.mark.slow
 def test_who_wants_no_colour_gets_none_and_a_pipe_neither(worn: str) -> None:
     told = on_a_terminal(worn, "incidents", size=(132, 60), NO_COLOR="1")
     assert not COLOUR.search(told)
@@ -89,7 +90,7 @@ def test_more_lines_than_the_terminal_has_go_to_the_pager(worn: str, tmp_path: P
     assert (tmp_path / "paged").read_text().count("✕ down") == 33
 
 
-@pytest.mark.parametrize("width", [40, 30])
+@pytest.mark.parametrize("width", [40, pytest.param(30, marks=pytest.mark.slow)])
 def test_where_words_would_be_broken_a_line_is_a_block(worn: str, width: int) -> None:
     told = CODE.sub("", on_a_terminal(worn, "incidents", size=(width, 60)))
     assert max(map(len, told.split("\n"))) <= width

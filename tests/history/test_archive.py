@@ -33,20 +33,32 @@ EVENT = TABLES["state_event"]
 U = "u-trn2x64/d0"
 
 
+def _live(url: str, *clusters: str) -> None:
+    with connect(url) as engine:
+        for slug in clusters:
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), systems().get(slug))
+        live(engine)
+
+
+def _several(url: str) -> None:
+    _live(url, "trn1.2xlarge", "u-trn2x64", "trn3-gen1")
+
+
+def _one_server(url: str) -> None:
+    _live(url, "trn1.32xlarge")
+
+
 @pytest.fixture(params=BACKENDS)
 def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.seeded(request.param)) as engine:
-        live(engine)
+    with connect(databases.copied(request.param, _several)) as engine:
         yield engine
 
 
 @pytest.fixture
 def small(databases: Databases) -> Iterator[Engine]:
     """The same of one server; files do not depend on the kind of database."""
-    with connect(databases.migrated("sqlite")) as engine:
-        with writing(engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
-        live(engine)
+    with connect(databases.copied("sqlite", _one_server)) as engine:
         yield engine
 
 

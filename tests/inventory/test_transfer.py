@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Engine, select, text
 
 from apart import copy_half, killed_half_way
-from conftest import BACKENDS, Databases, wear
+from conftest import BACKENDS, Databases, seed_everything, wear
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import DatabaseError, UsageError
@@ -15,14 +15,17 @@ from trninv.inventory.transfer import transfer
 from trninv.inventory.verify import verify
 
 
-@pytest.fixture
-def used(databases: Databases, request: pytest.FixtureRequest) -> str:
-    """URL of a database with clusters, states, events and a token."""
-    url = databases.seeded(request.param)
+def _use(url: str) -> None:
+    seed_everything(url)
     wear(url)
     with connect(url) as engine, writing(engine) as connection:
         access.create(connection, "grafana", "read", "90d")
-    return url
+
+
+@pytest.fixture
+def used(databases: Databases, request: pytest.FixtureRequest) -> str:
+    """URL of a database with clusters, states, events and a token."""
+    return databases.copied(request.param, _use)
 
 
 def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:

@@ -284,7 +284,7 @@ def test_a_view_by_cluster_domain_or_address_uses_indexes(big: dict[str, str], b
 def big(databases: Databases) -> dict[str, str]:
     """A cluster that is worth an index, on both databases."""
     urls = {backend: databases.seeded(backend) for backend in ("sqlite", "postgresql")}
-    system = systems().get("u-trn2x64").resized(60)
+    system = systems().get("u-trn2x64").resized(20)
     for backend, url in urls.items():
         with connect(url) as engine:
             with writing(engine) as connection:
