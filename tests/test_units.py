@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trninv.errors import UnitError
-from trninv.units import Bandwidth, Capacity, Compute, Quantity
+from trninv.units import Bandwidth, Capacity, Compute, Quantity, counted
 
 WHOLE = st.integers(min_value=0, max_value=2**63 - 1)
 
@@ -93,3 +93,11 @@ def test_units_of_answers() -> None:
     rate = Bandwidth.parse("25 GB/s")
     assert (rate.bytes_per_second, rate.gigabytes_per_second, rate.gigabits_per_second) == (25 * 10**9, 25.0, 200.0)
     assert (Capacity.parse("1.5 GiB").bytes, Capacity.parse("1.5 GiB").gibibytes) == (3 * 2**29, 1.5)
+
+
+def test_counts_are_in_english() -> None:
+    assert [counted(1, "switch"), counted(1_024, "chip"), counted(2, "switch")] == [
+        "1 switch",
+        "1,024 chips",
+        "2 switches",
+    ]

@@ -149,5 +149,6 @@ class Duration(Quantity):
 
 
 def counted(number: int, thing: str) -> str:
-    """'1 chip', '1,024 chips'."""
-    return f"{number:,} {thing}{'s' * (number != 1)}"
+    """'1 chip', '1,024 chips', '2 switches'."""
+    many = "es" if thing.endswith("ch") else "s"
+    return f"{number:,} {thing}{many * (number != 1)}"

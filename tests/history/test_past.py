@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, select, text
+from lived import T, U, change, seed_two
+from sqlalchemy import Connection, select, text
 
 import trninv
 from conftest import Databases, is_quick
@@ -17,32 +17,19 @@ from trninv.errors import MomentError
 from trninv.history.moment import instant, moment
 from trninv.inventory import stamp
 from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.migrate import migrate
 from trninv.inventory.past import among_lost
-from trninv.inventory.schema import STATES, TABLES, is_not_up
+from trninv.inventory.schema import TABLES, is_not_up
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
 from trninv.routing.overview import overview
 
-U = "u-trn2x64/d0"
-T = "trn2-16.48xlarge/d0"
 CHANGES = 3 if is_quick() else 6
-
-
-def _seed_two(url: str) -> None:
-    """Two small clusters, one of them of several domains with a fabric."""
-    known = systems()
-    with connect(url) as engine:
-        migrate(engine)
-        for system in (known.get("u-trn2x64"), replace(known.get("trn2-16.48xlarge"), domains=3)):
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), system)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def two(request: pytest.FixtureRequest, databases: Databases) -> str:
     """URL of a database with two clusters."""
-    return databases.copied(request.param, _seed_two)
+    return databases.copied(request.param, seed_two)
 
 
 def _states(connection: Connection) -> dict[str, Any]:
@@ -90,23 +77,6 @@ def _said(fleet: Fleet, question: Callable[[Fleet], Any]) -> Any:
         return str(error)
 
 
-def _change(engine: Engine, dice: random.Random) -> None:
-    """One change of something, by trninv or in plain SQL."""
-    state = dice.choice(STATES)
-    condition = Condition.of(state, dice.choice([0.5, 0.25]) if state == "degraded" else None)
-    server = dice.choice([f"{U}/s0", f"{U}/s1", f"{U}/s2", f"{T}/s0", "trn2-16.48xlarge/d2/s0"])
-    if dice.random() < 0.3:
-        with engine.begin() as connection:
-            table = dice.choice(["node", "link", "server"])
-            factor = dice.choice(["NULL", "300000"])
-            few = f"id % {dice.choice([7, 50, 97])} = {dice.randrange(7)}"
-            connection.execute(text(f"UPDATE {table} SET state = '{state}', factor_ppm = {factor} WHERE {few}"))
-        return
-    parts = [server, f"{server}/c{dice.randrange(16)}", f"{server}/efa3", f"{server}/c0--{server}/c1"]
-    with writing(engine) as connection:
-        set_state(connection, dice.sample(parts, dice.choice([1, 1, 2])), condition, why="chance", who="dice")
-
-
 @pytest.mark.parametrize(
     ("two", "seed"),
     [
@@ -120,7 +90,7 @@ def test_the_past_is_what_a_database_that_stopped_then_would_say(two: str, seed:
     with trninv.open(two) as fleet:
         kept = []
         for _ in range(CHANGES):
-            _change(fleet.engine, dice)
+            change(fleet.engine, dice)
             answers = _answers(fleet)
             kept.append((answers["events"][-1] if answers["events"] else 0, datetime.now(UTC), answers))
         for event, time, answers in dice.sample(kept, 3):

@@ -1,5 +1,6 @@
 """Jobs, closed servers, bindings and what is free, as they stood at a time."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -90,3 +91,27 @@ def test_commands_tell_who_stood_there_and_who_held(run: Run, kept: str) -> None
     assert (status, "no instance or host node-a" in error) == (1, True)
     _, printed, _ = run("sql", "SELECT name, chips FROM v_job", "--at", then, database=kept)
     assert printed.split()[-2:] == ["first", "17"]
+
+
+def test_differences_are_between_what_was_held_then_and_then(kept: str) -> None:
+    with trninv.open(kept) as fleet:
+        held = {hours: {job.name: job.chips for job in fleet.at(_at(hours)).jobs()} for hours in (0.5, 1, 2.5, 3)}
+        for one, other in ((0.5, 1), (0.5, 3), (1, 2.5), (1, 3), (3, 3)):
+            found = fleet.diff(_at(one), _at(other))
+            was, became = (Counter(held[hours]) for hours in (one, other))
+            assert {job.name: (job.before, job.after) for job in found.jobs} == {
+                name: (was[name], became[name]) for name in {*was, *became} if was[name] != became[name]
+            }
+            assert [each.closed for each in found.closings] == [True] * (one < 2 <= other)
+            assert found.job_count == len(found.jobs)
+        (first, second) = fleet.diff(_at(1), _at(3), f"{ULTRA}/s0").jobs
+        assert (first.before, first.lost, second.gained, second.since) == (16, 16, 16, _at(3).isoformat())
+        assert fleet.diff(_at(0.5), _at(3), f"{ULTRA}/s1").closings == ()
+        (slot,) = fleet.diff(_at(3)).bindings
+        assert (slot.server, slot.host_before, slot.host, slot.who) == (f"{ULTRA}/s3", None, "node-a", "me")
+        with writing(fleet.engine) as connection:
+            open_again = text("UPDATE closing SET until = :at")
+            connection.execute(open_again, {"at": _at(4).isoformat(timespec="seconds")})
+        (opened,) = fleet.diff(_at(3), _at(5)).closings
+        assert (opened.server, opened.closed, opened.who) == (f"{ULTRA}/s2", False, None)
+        assert fleet.diff(_at(1), _at(5)).closings == ()

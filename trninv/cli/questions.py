@@ -64,7 +64,7 @@ def values(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
 def _options(of: Parameter) -> list[click.Parameter]:
     """The argument or option of a parameter; a switch for each word but the default, of words that are switches."""
     argument = of.argument
-    if of.required or argument.positional:
+    if argument.positional or (of.required and not argument.option):
         taken = PLACE if of.form is str else None
         return [click.Argument([of.name], metavar=argument.metavar or None, required=of.required, type=taken)]
     if argument.option == "":
@@ -82,15 +82,17 @@ def _options(of: Parameter) -> list[click.Parameter]:
         shown = default is not None
         return [click.Option([written, of.name], type=choices, default=default, show_default=shown, help=of.says)]
     many = issubclass(of.form, tuple)
+    given = {"default": of.default} if of.form is int else {}
     return [
         click.Option(
             [written, of.name],
             type=int if of.form is int else PLACE if of.form in (str, tuple) else str,
             multiple=many,
+            required=of.required,
             show_default=of.form is int and of.default is not None,
-            default=of.default if of.form is int else None,
             metavar=argument.metavar or None,
             help=f"{of.says.removesuffix('.')}; repeatable." if many else of.says,
+            **given,
         )
     ]
 

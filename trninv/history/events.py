@@ -107,7 +107,7 @@ class Wanted:
         if level in (None, "cluster", "domain", "rack", "server"):
             yield ~taken_along()
         if self.scope is not None:
-            yield _of(connection, self.scope)
+            yield of_scope(connection, self.scope)
         if self.since is not None:
             yield EVENT.c.at >= written(self.since)
         if self.until is not None:
@@ -155,8 +155,8 @@ def last(connection: Connection) -> int:
     return connection.scalar(select(func.max(EVENT.c.id))) or 0
 
 
-def _of(connection: Connection, scope: str) -> Sql:
-    """`of_place`, of an address whose form was read."""
+def of_scope(connection: Connection, scope: str) -> Sql:
+    """`of_place`, of an address as people write it."""
     level = level_of(scope)
     if level == "rack":
         return of_place(level, lambda: literal(resolve(connection, scope).id))

@@ -148,7 +148,7 @@ def bindings(connection: Connection, place: Place | None = None, *, ended: bool 
     """
     query = select(*(_BINDING.c[field.name] for field in fields(Binding))).order_by(_BINDING.c.server_id, _BINDING.c.id)
     if place is not None:
-        query = query.where(_BINDING.c.address.in_(_slots(place)))
+        query = query.where(_BINDING.c.address.in_(slots(place)))
     if not ended:
         query = query.where(_IS_OPEN)
     return (Binding(*row) for row in connection.execute(query))
@@ -165,8 +165,15 @@ def names_at(connection: Connection, addresses: Iterable[str]) -> dict[str, str]
     return found
 
 
-def _slots(place: Place) -> Select[Any]:
-    """Addresses of the servers that a place is or holds."""
+def slots(place: Place) -> Select[Any]:
+    """Addresses of the servers that a place is or holds.
+
+    Raises
+    ------
+    WrongLevelError
+        It holds none.
+
+    """
     column = {
         "server": _SERVER.c.id,
         "rack": _SERVER.c.rack_id,

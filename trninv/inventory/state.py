@@ -236,15 +236,20 @@ def kept_by_server(connection: Connection, addresses: Iterable[str]) -> Iterator
             yield place.address, found
 
 
+def server_address(of: ColumnElement[str]) -> ColumnElement[str]:
+    """The address of the server that a chip, NIC or switch is in, in SQL; of a switch of no server, of its domain."""
+    for last in ("0123456789", "abcdefghijklmnopqrstuvwxyz", "/"):  # of SERVER/c15
+        of = func.rtrim(of, literal_column(f"'{last}'"))
+    return of
+
+
 def taken_along() -> ColumnElement[bool]:
     """Whether a row of ``state_event`` is of a part of a server that was changed with it.
 
     The server's event is looked for by its address, which has few, not by the batch, which may have a whole fleet's.
     """
     event, server = TABLES["state_event"], TABLES["state_event"].alias("of_server")
-    of_server: ColumnElement[str] = event.c.address
-    for last in ("0123456789", "abcdefghijklmnopqrstuvwxyz", "/"):  # of SERVER/c15
-        of_server = func.rtrim(of_server, literal_column(f"'{last}'"))
+    of_server = server_address(event.c.address)
     is_same = server.c.batch + literal_column("0") == event.c.batch
     is_server = func.coalesce(server.c.kind, literal_column("''")) == literal_column("'server'")
     with_it = select(server.c.id).where(server.c.address == of_server, is_same, is_server).correlate_except(server)

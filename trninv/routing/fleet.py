@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from trninv.routing.questions.bisection import BisectionAnswer
     from trninv.routing.questions.collectives import CollectivesAnswer
     from trninv.routing.questions.cut_tree import CutTreeAnswer
+    from trninv.routing.questions.diff import DiffAnswer
     from trninv.routing.questions.distances import DistanceAnswer
     from trninv.routing.questions.path import PathAnswer
     from trninv.routing.questions.placement import PlacementAnswer
@@ -350,6 +351,22 @@ class Fleet:
     def availability(self, of: str, since: str | None = None, until: str | None = None) -> "AvailabilityAnswer":
         """Share of time up, failures, mean time between failures and to repair of a place's parts, by their kind."""
         answer: AvailabilityAnswer = self.ask(find("availability"), of, since, until)
+        return answer
+
+    def diff(
+        self,
+        from_: Time,
+        to: Time | None = None,
+        of: str | None = None,
+        by: str = "place",
+        most: int = 1_000,
+        skip: int = 0,
+    ) -> "DiffAnswer":
+        """What differs between two times, of a place or of everything: states by "place", "kind" or "part", and jobs.
+
+        What changed and changed back is only counted.
+        """
+        answer: DiffAnswer = self.ask(find("diff"), from_, to, of, by, most, skip)
         return answer
 
     def sweep(

@@ -54,7 +54,7 @@ class Argument:
     name
         In GraphQL, where that is not the parameter's in camelCase.
     option
-        On the command line, where that is not --NAME; ignored of what has no default, which stands without a name.
+        On the command line, where that is not --NAME; what has no default and no option stands without a name.
         Empty of words that are each a switch of its own.
     metavar
         What stands for the value in the command's help.

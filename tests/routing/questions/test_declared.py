@@ -17,7 +17,7 @@ from trninv.jobs import questions as of_jobs
 from trninv.jobs import reference
 from trninv.jobs.fleet import Fleet
 from trninv.routing.answer import Answer
-from trninv.routing.question import FORMS, ROUTED, SCAN, Argument, Question, question
+from trninv.routing.question import FORMS, ROUTED, SCAN, Argument, Question, Text, question
 from trninv.routing.questions import every, find
 from trninv.routing.shown import shown
 from trninv.routing.via import Via
@@ -50,7 +50,9 @@ def test_every_question_has_a_price_an_example_and_words(asked: Question) -> Non
 def test_the_command_takes_what_is_asked(asked: Question) -> None:
     taken = {each.name: each for each in commands.command_of(asked.function.__module__.rpartition(".")[2]).params}
     for each in asked.parameters:
-        assert isinstance(taken[each.name], Option) != (each.required or each.argument.positional)
+        assert isinstance(taken[each.name], Option) != (
+            each.argument.positional or (each.required and not each.argument.option)
+        )
 
 
 @EVERY
@@ -64,7 +66,7 @@ def test_the_field_takes_what_is_asked_and_costs_the_price(asked: Question) -> N
     assert len(field.args) == len(asked.parameters)
     assert [each.description for each in field.args.values()] == [each.says for each in asked.parameters]
     required = [(name, each) for name, each in zip(field.args, asked.parameters, strict=True) if each.required]
-    given = ", ".join(f"{name}: " + ('"x"' if each.form is str else "1") for name, each in required)
+    given = ", ".join(f"{name}: " + ('"x"' if each.form in (str, Text) else "1") for name, each in required)
     given = given and f"({given})"
     assert _cost(f"{{ {asked.field}{given} {{ definition }} }}") == asked.price + 1
     down = f'{{ whatIf(down: ["x"]) {{ {asked.field}{given} {{ definition }} }} }}'

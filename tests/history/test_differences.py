@@ -1,0 +1,171 @@
+"""What differs between two moments is what turns the fleet of the one into the fleet of the other."""
+
+import json
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from lived import U, change, seed_two
+from sqlalchemy import select, text
+
+import trninv
+from conftest import Databases, Run, both_ways
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import LimitError, MomentError, UnknownAddressError, WrongLevelError
+from trninv.inventory import stamp
+from trninv.inventory.address import address_of, locate, node_addresses, words
+from trninv.inventory.database import writing
+from trninv.inventory.schema import TABLES
+from trninv.inventory.state import PPM, Condition, set_state
+from trninv.routing.fleet import Fleet
+from trninv.routing.questions.diff import DiffAnswer
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def two(request: pytest.FixtureRequest, databases: Databases) -> str:
+    """URL of a database with two clusters."""
+    return databases.copied(request.param, seed_two)
+
+
+State = tuple[str, float | None]
+
+
+def _states(fleet: Fleet) -> dict[str, tuple[State, State]]:
+    """What each part is, and what it would be without its server."""
+    node, server, link = (TABLES[name] for name in ("node", "server", "link"))
+    domain, cluster = TABLES["domain"], TABLES["cluster"]
+    named = node_addresses().subquery()
+    ends = [named.alias(), named.alias()]
+    queries = [
+        select(named.c.address, node.c.state, node.c.factor_ppm, node.c.own_state, node.c.own_factor_ppm).join(
+            node, node.c.id == named.c.id
+        ),
+        select(address_of("server"), server.c.state, server.c.factor_ppm, text("NULL"), text("NULL"))
+        .select_from(server.join(domain, domain.c.id == server.c.domain_id))
+        .join(cluster, cluster.c.id == domain.c.cluster_id),
+        select(
+            words(ends[0].c.address, "--", ends[1].c.address),
+            link.c.state,
+            link.c.factor_ppm,
+            text("NULL"),
+            text("NULL"),
+        )
+        .select_from(link.join(ends[0], ends[0].c.id == link.c.a_id))
+        .join(ends[1], ends[1].c.id == link.c.b_id),
+    ]
+    found: dict[str, tuple[State, State]] = {}
+    with fleet.reading() as connection:
+        for query in queries:
+            for address, state, factor, own, own_factor in connection.execute(query):
+                held = state, factor and factor / PPM
+                found[address] = held, ((own, own_factor and own_factor / PPM) if own else held)
+    return found
+
+
+def _applied(states: dict[str, tuple[State, State]], answer: DiffAnswer) -> dict[str, tuple[State, State]]:
+    """States after a difference: of what is shown only its own, where what holds stayed."""
+    found = dict(states)
+    for each in answer.states:
+        assert each.place
+        before, after = (each.before, each.factor_before), (each.after, each.factor)
+        held, own = found[each.place]
+        assert before in (held, own)
+        found[each.place] = (after, own) if before == held else (held, after)
+    return found
+
+
+@pytest.mark.parametrize(("two", "seed"), [("sqlite", 1), ("postgresql", 0)], indirect=["two"])
+def test_a_difference_turns_one_state_into_the_other(two: str, seed: int) -> None:
+    dice = random.Random(seed)
+    with trninv.open(two) as fleet:
+        moments: list[Any] = [0]
+        for _ in range(7):
+            change(fleet.engine, dice)
+            moments.append(datetime.now(UTC))
+        kept = [_states(fleet.at(moment)) for moment in moments]
+        for one, other in [(0, 7), *(sorted(dice.sample(range(8), 2)) for _ in range(2))]:
+            found = fleet.diff(moments[one], moments[other], by="part", most=10_000)
+            shown = _applied(kept[one], found)
+            for address, (held, own) in kept[other].items():
+                assert held == shown[address][0] or own == shown[address][1], address
+            differ = {address for address in kept[one] if kept[one][address] != kept[other][address]}
+            assert {each.place for each in found.states} == differ
+            assert (found.differ, found.state_groups, found.truncated) == (len(differ), len(differ), False)
+            for by in ("place", "kind"):
+                grouped = fleet.diff(moments[one], moments[other], by=by).states
+                assert sum(part.count for each in grouped for part in each.parts) == len(differ)
+        assert fleet.diff(moments[3], moments[3]).kinds == ()
+        assert fleet.at(moments[5]).diff(moments[2]).states == fleet.diff(moments[2], moments[5]).states
+        with pytest.raises(MomentError, match="as of which is asked"):
+            fleet.at(moments[5]).diff(moments[2], moments[6])
+
+
+def _set(fleet: Fleet, address: str, state: str, why: str = "a test") -> None:
+    with writing(fleet.engine) as connection:
+        set_state(connection, [address], Condition.of(state), why=why, who="tester")
+
+
+def test_a_server_is_one_line_and_what_changed_back_is_counted(two: str, run: Run) -> None:
+    with trninv.open(two) as fleet:
+        for address, state in ((f"{U}/s0/c1", "down"), (f"{U}/s0/c1", "up"), (f"{U}/s1", "down")):
+            _set(fleet, address, state, f"{address} {state}")
+        _set(fleet, f"{U}/s1/c0--{U}/s1/c1", "maintenance")
+        found = fleet.diff(0, of="u-trn2x64")
+        link, server = found.states
+        assert (server.place, [str(each) for each in server.parts]) == (f"{U}/s1", ["1 server", "16 chips", "16 NICs"])
+        assert (server.before, server.after, server.why) == ("up", "down", f"{U}/s1 down")
+        assert (link.place, link.after, found.differ, found.changed_back) == (
+            f"{U}/s1/c0--{U}/s1/c1",
+            "maintenance",
+            34,
+            1,
+        )
+        (rest,) = fleet.diff("0", of=f"{U}/s1", most=1, skip=1).states
+        assert rest == server
+        assert fleet.diff(0, of=f"{U}/s1", most=1, skip=2).state_groups == 2
+        assert fleet.diff(0, of="u-trn2x64/r0").states == found.states
+        assert [each.place for each in fleet.diff(0, of=f"{U}/s1/c0").states] == [link.place, f"{U}/s1/c0"]
+        assert fleet.diff(0, of=f"{U}/s2").states == ()
+        document = '{ diff(from: "0", by: KIND) { changedBack states { place parts { kind count } after } } }'
+        by_kind = both_ways(fleet)(document)["data"]["diff"]
+        assert by_kind["changedBack"] == 1
+        assert {each["parts"][0]["kind"]: each["parts"][0]["count"] for each in by_kind["states"]} == {
+            "link": 1,
+            "server": 1,
+            "chip": 16,
+            "nic": 16,
+        }
+        status, out, _ = run("diff", "--from", "0", "--to", "2", "--format", "json", database=two)
+        said = json.loads(out)
+        assert (status, said["differ"], said["changedBack"], said["last"]["event"]) == (0, 0, 1, 2)
+        with writing(fleet.engine) as connection:
+            stamp.unseed(connection, locate(connection, "u-trn2x64").id)
+        assert fleet.diff(0).kinds == ()
+
+
+def test_what_can_not_be_asked(two: str) -> None:
+    with trninv.open(two) as fleet:
+        _set(fleet, f"{U}/s1", "down")
+        now = datetime.now(UTC)
+        with pytest.raises(MomentError, match="is after 0: name the earlier time first"):
+            fleet.diff(1, 0)
+        for since, until in (
+            ("2020-01-01T00:00Z", None),
+            (0, "2999-01-01T00:00Z"),
+            (0, "2026-01-01T00:00"),
+            (99, None),
+        ):
+            with pytest.raises(MomentError):
+                fleet.diff(since, until)
+        with pytest.raises(UnknownAddressError):
+            fleet.diff(now, of="nowhere")
+        with pytest.raises(WrongLevelError, match="name its chip"):
+            fleet.diff(now, of=f"{U}/s0/c0/nc0")
+        with pytest.raises(LimitError, match="supposing"):
+            fleet.what_if([f"{U}/s0/c0"]).diff(now)
+        with writing(fleet.engine) as connection:
+            stamp.seed(connection, catalog(), systems().get("trn1.2xlarge"))
+        with pytest.raises(MomentError, match="is known since"):
+            fleet.diff(now)
