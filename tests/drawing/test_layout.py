@@ -2,6 +2,9 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -9,7 +12,11 @@ from sqlalchemy import text
 from conftest import Ask, Databases, Run
 from trninv.inventory.database import connect, writing
 
-LAYOUT = "{ layout(of: %s) { wiring turns wrapping places { address x y solid { x y z } } } }"
+LAYOUT = (
+    "{ layout(of: %s) { wiring turns wrapping places { address x y solid { x y z } } routes { address strokes } } }"
+)
+PICTURE = """{ layout(of: "%s/d0", narrow: %s) {
+    font box { width height } places { address x y width height text } labels { text x y anchor } } }"""
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -24,8 +31,17 @@ def _drawn(svg: str) -> dict[str, tuple[float, float]]:
         title = element.findtext(f"{SVG}title") or ""
         if match := re.fullmatch(r"(\S+/(?:c|sw)\d+), up", title):
             x, y = (float(element.get(f"c{key}") or element.get(key) or 0) for key in "xy")
-            off = (17, 9) if element.tag == f"{SVG}rect" else (0, 0)
-            found[match[1]] = x + off[0], y + off[1]
+            wide, high = (float(element.get(key) or 0) for key in ("width", "height"))
+            found[match[1]] = x + wide / 2, y + high / 2
+    return found
+
+
+def _ways(svg: str) -> dict[str, list[list[float]]]:
+    """Lines of links."""
+    found: dict[str, list[list[float]]] = {}
+    for line in _parsed(svg).iter(f"{SVG}polyline"):
+        address = (line.findtext(f"{SVG}title") or "").split(":")[0]
+        found.setdefault(address, []).append([float(each) for each in re.split("[ ,]", line.get("points") or "")])
     return found
 
 
@@ -51,9 +67,49 @@ def test_graphql_and_the_picture_place_parts_alike(
     for place in layout["places"]:
         assert drawn[place["address"]] == pytest.approx((place["x"], place["y"]), abs=0.051)
         assert (place["solid"] is not None) == turns
-    stubs = [line.findtext(f"{SVG}title") or "" for line in _parsed(svg).iter(f"{SVG}line")]
-    twice = {title.split(":")[0] for title in stubs if stubs.count(title) == 2}
-    assert twice == set(layout["wrapping"])
+    ways = _ways(svg)
+    assert ways.keys() == {route["address"] for route in layout["routes"]}
+    for route in layout["routes"]:
+        assert ways[route["address"]] == [pytest.approx(stroke, abs=0.11) for stroke in route["strokes"]]
+
+
+Boxed = tuple[str, float, float, float, float]
+
+
+def _texts(layout: dict[str, Any]) -> Iterator[Boxed]:
+    """Every text with the box that it takes up, in a font as wide as any."""
+    font = layout["font"]
+    for place in layout["places"]:
+        along, across = 0.62 * font * len(place["text"]), 0.8 * font
+        wide, high = (across, along) if place["height"] > place["width"] else (along, across)
+        assert wide <= place["width"]
+        assert high <= place["height"]
+        yield place["address"], place["x"] - wide / 2, place["y"] - high / 2, wide, high
+    for label in layout["labels"]:
+        wide = 0.62 * font * len(label["text"])
+        left = label["x"] - wide * {"start": 0, "middle": 0.5, "end": 1}[label["anchor"]]
+        yield label["text"], left, label["y"] - 0.8 * font, wide, 0.8 * font
+
+
+def _overlap(a: Boxed, b: Boxed) -> bool:
+    return a[1] < b[1] + b[3] and b[1] < a[1] + a[3] and a[2] < b[2] + b[4] and b[2] < a[2] + a[4]
+
+
+@pytest.mark.parametrize("scope", ["trn1.32xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"])
+@pytest.mark.parametrize(("narrow", "pixels"), [("false", 780), ("true", 350)])
+def test_every_text_is_legible_and_none_lies_on_another(ask: Ask, scope: str, narrow: str, pixels: int) -> None:
+    """780 pixels are left for a picture of 1280 × 720, 350 on a phone; 11 are the least height."""
+    layout = ask(PICTURE % (scope, narrow))["data"]["layout"]
+    assert layout["font"] * pixels / layout["box"]["width"] >= 11
+    texts = list(_texts(layout))
+    assert [(a[0], b[0]) for a, b in combinations(texts, 2) if _overlap(a, b)] == []
+
+
+def test_the_links_between_servers_of_a_row_have_heights_of_their_own(ask: Ask) -> None:
+    routes = ask(LAYOUT % '"u-trn2x64/d0"')["data"]["layout"]["routes"]
+    ring = [route["strokes"][0] for route in routes if "/s0/" in route["address"] and "/s1/" in route["address"]]
+    assert len({y for _, y, _, _ in ring}) == 16
+    assert all(start == end for _, start, _, end in ring)
 
 
 def test_an_ultraserver_in_space_is_a_cube_about_its_middle(ask: Ask) -> None:

@@ -13,6 +13,7 @@ import pytest
 from conftest import BACKENDS, Databases, Run, wear
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
+from trninv.drawing.svg import BAD, BAD_SOFT, WORN, WORN_SOFT
 from trninv.inventory import stamp
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
@@ -52,14 +53,30 @@ def test_a_wiring_shows_every_chip(run: Run, lite: str, scope: str, chips: int) 
 def test_a_marked_path_is_in_the_picture(run: Run, lite: str) -> None:
     out = drawn(run, "u-trn2x64", "--path", f"{U}/s0/c0", f"{U}/s2/c10", database=lite)
     assert "6 hops, 64 GB/s one direction" in out
-    assert len(set(re.findall(r'<line [^>]*stroke="#e4572e"[^>]*><title>([^:]*):', out))) == 6
-    assert len(re.findall(r'<circle [^>]*stroke="#e4572e"', out)) == 7
+    assert len(set(re.findall(r'<polyline [^>]*stroke="#c2125c"[^>]*><title>([^:]*):', out))) == 6
+    assert len(re.findall(r'<circle [^>]*stroke="#c2125c"', out)) == 7
+    assert re.findall(r'<circle [^>]*fill="#c2125c"[^>]*><title>(.*?),', out) == [f"{U}/s0/c0", f"{U}/s2/c10"]
 
 
-@pytest.mark.parametrize(("option", "links"), [("--widest", 3), ("--cut", 3)])
-def test_other_marks(run: Run, lite: str, option: str, links: int) -> None:
+@pytest.mark.parametrize(("option", "colour"), [("--widest", "#c2125c"), ("--cut", "#9a6a00")])
+def test_other_marks(run: Run, lite: str, option: str, colour: str) -> None:
     out = drawn(run, "trn3-gen2", option, "trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s35/c3", database=lite)
-    assert len(set(re.findall(r'<line [^>]*stroke="#e4572e"[^>]*><title>([^:]*):', out))) == links
+    assert len(set(re.findall(rf'<polyline [^>]*stroke="{colour}"[^>]*><title>([^:]*):', out))) == 3
+
+
+def test_a_state_has_a_colour_and_a_glyph(run: Run, databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    states = {"down": f"{U}/s1/c5", "degraded": f"{U}/s2/c0", "maintenance": f"{U}/s3/c1"}
+    with connect(url) as engine, writing(engine) as connection:
+        for state, address in states.items():
+            factor = 0.5 if state == "degraded" else None
+            set_state(connection, [address], Condition.of(state, factor), why="test", who="tests")
+    out = drawn(run, U, database=url)
+    for state, (ink, soft) in {"down": (BAD, BAD_SOFT), "degraded": (WORN, WORN_SOFT)}.items():
+        assert re.search(f'fill="{soft}" stroke="{ink}"[^>]*><title>{states[state]}, {state}<', out)
+        assert re.search(f'<path [^>]*(stroke|fill)="{ink}"', out)
+    for legend in ("✕ down", "◐ degraded", "◆ in maintenance", "dotted: carries nothing"):
+        assert f">{legend}<" in out
 
 
 def test_what_is_down_stays_in_the_picture(run: Run, lite: str) -> None:

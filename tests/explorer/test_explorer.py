@@ -9,6 +9,7 @@ import os
 import re
 import urllib.request
 import xml.etree.ElementTree as ET
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from conftest import Databases, Run
 from serving import serving
 from trninv.inventory.access import create
 from trninv.inventory.database import connect, writing
+from trninv.inventory.state import Condition, set_state
 from trninv.service.explorer import WEB
 
 SCREENS = Path(__file__).parent.parent / "golden" / "screens"
@@ -132,6 +134,64 @@ def test_what_happens_when_a_chip_is_down_is_found_by_clicking(opened: Open) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_the_texts_of_every_domain_are_legible_and_apart(opened: Open, width: int, height: int) -> None:  # noqa: F811
+    """Of a phone too, on which the whole picture is as wide as the screen."""
+    page = opened("", width=width, height=height)
+    for at in ("trn1.2xlarge/d0", "trn1.32xlarge/d0", "u-trn2x64/d0", "trn3-gen1/d0", "trn3-gen2/d0"):
+        page.evaluate("to => { location.hash = to }", f"#/domain/{at}")
+        page.locator(f'.wiring [data-at^="{at}"]').first.wait_for()
+        sizes, boxes, over = page.evaluate(TEXTS)
+        assert min(sizes) >= 11, at
+        assert [(a[0], b[0]) for a, b in combinations(boxes, 2) if overlapping(a, b)] == [], at
+        assert over <= 0, at
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+TEXTS = """() => {
+    const texts = [...document.querySelectorAll('.wiring text')]
+    const size = text => {
+        const at = text.getScreenCTM()
+        return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(at.a, at.b)
+    }
+    const box = text => {
+        const { x, y, width, height } = text.getBoundingClientRect()
+        return [text.textContent + ' ' + x + ' ' + y, x, y + height * 0.15, x + width, y + height * 0.85]
+    }
+    const frame = document.querySelector('.wide')
+    return [texts.map(size), texts.map(box), frame.scrollWidth - frame.clientWidth]
+}"""
+Boxed = tuple[str, float, float, float, float]
+
+
+def overlapping(a: Boxed, b: Boxed) -> bool:
+    return a[1] < b[3] and b[1] < a[3] and a[2] < b[4] and b[2] < a[4]
+
+
+def test_what_the_arrow_keys_reach_is_told(opened: Open, service_database: str) -> None:  # noqa: F811
+    with connect(service_database) as engine, writing(engine) as connection:
+        why = "HBM uncorrectable errors"
+        set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.of("down", None), why=why, who="tests")
+    page = opened(U)
+    told = page.locator(".wide [role=status]")
+    part(page, "s0/c5").focus()
+    page.keyboard.press("Shift+ArrowRight")
+    expect(told).to_have_text("s1, chip 5, down, HBM uncorrectable errors, 6 links")
+    expect(part(page, "s1/c5").locator(".sign.down")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(told).to_have_text("s1, chip 9, up, 6 links")
+    before = part(page, "s1/c9").bounding_box()
+    page.keyboard.press("+")
+    after = part(page, "s1/c9").bounding_box()
+    assert before
+    assert after
+    assert after["width"] > 1.3 * before["width"]
+    page.keyboard.press("0")
+    with connect(service_database) as engine, writing(engine) as connection:
+        set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.of("up", None), why="test", who="tests")
+
+
+@pytest.mark.slow
 def test_links_and_switches_are_taken_down_too(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?from=s0/c0&to=s0/c1")
     expect(figure(page, "Shortest path")).to_have_text("1 hop")
@@ -198,10 +258,10 @@ def test_the_keyboard_does_the_same(opened: Open) -> None:  # noqa: F811
 @pytest.mark.slow
 def test_a_torus_turns(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?view=3d")
-    circle = part(page, "s0/c0").locator("circle:not(.near)")
+    circle = part(page, "s0/c0").locator("circle.body")
     before = circle.get_attribute("cx")
     page.get_by_role("button", name="Turn left").click()
-    page.wait_for_url(re.compile("yaw=-49"))
+    page.wait_for_url(re.compile("yaw=-29"))
     assert circle.get_attribute("cx") != before
     box = page.locator("#wiring").bounding_box()
     assert box
@@ -209,7 +269,7 @@ def test_a_torus_turns(opened: Open) -> None:  # noqa: F811
     page.mouse.down()
     page.mouse.move(box["x"] + 140, box["y"] + 60)
     page.mouse.up()
-    page.wait_for_url(re.compile("yaw=1&pitch=37"))
+    page.wait_for_url(re.compile("yaw=21&pitch=36"))
 
 
 @pytest.mark.slow
@@ -290,14 +350,17 @@ def places(svg: str) -> dict[str, set[tuple[str, ...]]]:
     found: dict[str, set[tuple[str, ...]]] = {}
     for element in ET.fromstring(svg).findall(".//*"):  # noqa: S314 # our own
         title = element.find(f"{SVG}title")
-        shapes = [each for each in (element, *element) if each.tag in (f"{SVG}circle", f"{SVG}rect", f"{SVG}line")]
+        tags = {f"{SVG}{tag}" for tag in ("circle", "rect", "line", "polyline")}
+        shapes = [each for each in (element, *element) if each.tag in tags]
         says = "" if title is None else title.text or ""
         address = re.search(r"\S+/\S+", says)
         if not address or "cables" in says:
             continue
-        for shape in shapes[: 1 if shapes and shapes[0].tag != f"{SVG}line" else None]:
-            keys = ("cx", "cy", "x", "y", "x1", "y1", "x2", "y2")
-            at = tuple(f"{float(shape.get(key, 0)):.0f}" for key in keys)
+        for shape in shapes[: 1 if shapes and not shapes[0].tag.endswith("line") else None]:
+            keys = ("cx", "cy", "r", "x", "y", "width", "height", "x1", "y1", "x2", "y2")
+            numbers = [float(shape.get(key, 0)) for key in keys]
+            numbers += map(float, re.split("[ ,]", shape.get("points") or "0"))
+            at = tuple(f"{number:.0f}" for number in numbers)
             found.setdefault(address[0].rstrip(":,"), set()).add(at)
     return found
 

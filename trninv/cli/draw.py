@@ -108,7 +108,8 @@ def _wiring(asked: Fleet, scope: str, ends: _Ends, widest: _Ends, parted: _Ends,
         answer = asked.bandwidth(*parted)
         caption = f"{parted[0]} to {parted[1]}: maximum flow {answer.maximum_flow} one direction"
         cut = [frozenset((link.a, link.b)) for link in answer.minimum_cut]
-        marks = Marks(links=cut, cut=True, caption=f"{caption}, {counted(len(cut), 'link')} cut")
+        cut_at = f"{caption}, {counted(len(cut), 'link')} cut"
+        marks = Marks(links=cut, ends=(answer.source, answer.target), cut=True, caption=cut_at)
     elif halved:
         half = asked.bisection(scope)
         bounds = half.upper if half.exact else f"{half.lower} to {half.upper}"
@@ -131,5 +132,6 @@ def _way(asked: Fleet, a: str, b: str, by: str) -> Marks:
     return Marks(
         links=[frozenset(step.address.split("--")) for step in found.steps if step.kind == "link"],
         nodes=[step.address for step in found.steps if step.kind != "link"],
+        ends=(answer.source, answer.target),
         caption=f"{answer.source} to {answer.target}: {counted(found.hops, 'hop')}{carries}",
     )

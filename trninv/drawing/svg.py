@@ -5,10 +5,14 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 Point = tuple[float, float]
 
-PAPER, INK, QUIET, MARK = "#ffffff", "#1a1d21", "#5a6270", "#e4572e"
-WORN, BAD, REPAIR = "#e0a526", "#b3261e", "#7350b8"
-"""Colours for what is degraded, down, and in maintenance."""
-LINKS: Final = ("#4269d0", "#3ca951", "#9c6b4e", "#a463f2")
+PAPER, SUNKEN, EDGE, IDLE = "#ffffff", "#eef0f4", "#e1e5eb", "#868f9e"
+INK, QUIET = "#12161c", "#626b7a"
+MARK, CUT, SIDE = "#c2125c", "#9a6a00", "#fbf0d6"
+"""Colours of a path, of what is cut, and of one of its sides."""
+WORN, BAD, REPAIR = "#f0a202", "#c2182b", "#5a3da8"
+WORN_SOFT, BAD_SOFT, REPAIR_SOFT = "#fdf3dc", "#fdeaec", "#efebfa"
+"""Colours of what is degraded, down, and in maintenance: of its edge, and of what it fills."""
+LINKS: Final = ("#6f92d8", "#176a5c", "#a98556")
 """Colours of links, widest first."""
 
 _TITLE, _LINE = 34.0, 20.0

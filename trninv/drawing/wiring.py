@@ -7,22 +7,24 @@ from xml.etree.ElementTree import Element
 
 from sqlalchemy import Connection, Select, func, select
 
-from trninv.drawing.layout import RADIUS, Layout, Part, Wire, layout
+from trninv.drawing.ink import STATES, Stand, node, sign, way
+from trninv.drawing.layout import Layout, Part, Wire, layout
 from trninv.drawing.svg import (
-    BAD,
+    CUT,
+    EDGE,
+    IDLE,
     INK,
     LINKS,
     MARK,
     PAPER,
     QUIET,
-    REPAIR,
+    SIDE,
+    SUNKEN,
     WORN,
     Picture,
-    Point,
     Style,
     add,
     label,
-    line,
 )
 from trninv.errors import WrongLevelError
 from trninv.inventory.address import node_addresses, nodes_of, resolve
@@ -35,16 +37,15 @@ if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
 _T = TABLES
-_SIDE, _SWITCH = "#f2c14e", "#f5f6f8"
-_STUB, _MARGIN = 24.0, 44.0
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The links and nodes of a path, or the links of a cut and the chips on one side of it."""
+    """The links and nodes of a path, or the links of a cut and the chips on one side of it; what it is between."""
 
     links: Collection[frozenset[str]] = ()
     nodes: Collection[str] = ()
+    ends: Collection[str] = ()
     side: Collection[str] = ()
     cut: bool = False
     caption: str = ""
@@ -60,10 +61,9 @@ class Diagram:
     parts: Sequence[Part]
     wires: Sequence[Wire]
 
-    @property
-    def layout(self) -> Layout:
+    def layout(self, *, narrow: bool = False) -> Layout:
         """Where its parts are drawn."""
-        return layout(self.wiring, self.sides, self.parts, self.wires)
+        return layout(self.wiring, self.sides, self.parts, self.wires, narrow=narrow)
 
 
 def read(connection: Connection, scope: str) -> Diagram:
@@ -141,75 +141,79 @@ def picture(diagram: Diagram, live: "Graph", marks: Marks | None = None) -> str:
     """An SVG document; ``live`` holds what is up, as `Fleet.graph` gives it."""
     marks = marks or Marks()
     made = Picture(diagram.scope, marks.caption)
-    placed = diagram.layout
-    at = placed.flat
+    placed = diagram.layout()
+    for panel in placed.panels:
+        add(made.drawing, "rect", **panel._asdict(), rx=10.0, fill=SUNKEN, stroke=EDGE)
     bandwidths = sorted({wire.nominal for wire in diagram.wires}, reverse=True)
-    for wire in sorted(diagram.wires, key=lambda wire: wire.ends in marks.links):
-        colour = LINKS[bandwidths.index(wire.nominal) % len(LINKS)]
-        up = live.has_edge(wire.a, wire.b)
-        style = _style(wire, marks, colour, wire.nominal / bandwidths[0], up=up)
-        carries = Bandwidth(live.edges[wire.a, wire.b]["bandwidth"]) if up else "nothing"
-        title = f"{wire.a}--{wire.b}: {carries}, one direction, {wire.technology}"
-        for a, b in _strokes(at[wire.a], at[wire.b], wraps=wire.ends in placed.wrapping):
-            line(made.drawing, a, b, title, **style)
+    quiet = add(made.drawing, "g", **({"opacity": "0.55"} if marks.links else {}))
+    for wire in sorted(diagram.wires, key=lambda wire: _rank(wire, marks, live)):
+        _wire(made.drawing if wire.ends in marks.links else quiet, wire, placed, bandwidths, marks, live)
+    for wire in diagram.wires:
+        if wire.state == "degraded" and live.has_edge(wire.a, wire.b):
+            sign(made.drawing, placed.routes[wire.ends].sign, "degraded", around=True)
     for part in diagram.parts:
-        _node(made.drawing, part, at[part.address], marks, up=part.address in live)
-    for part in diagram.parts:
-        if part.kind == "chip" and part.ordinal == 0:
-            x, y = at[part.address]
-            halo: Style = {"paint_order": "stroke", "stroke": PAPER, "stroke_width": 4.0}
-            label(made.drawing, (x - RADIUS, y - RADIUS - 8), f"server {part.server}", 12, QUIET, **halo)
-    for nominal in bandwidths:
-        technology = ", ".join(dict.fromkeys(wire.technology for wire in diagram.wires if wire.nominal == nominal))
-        colour = LINKS[bandwidths.index(nominal) % len(LINKS)]
-        made.legend.append((colour, f"{technology} {Bandwidth(nominal)} one direction"))
-    if "degraded" in {*(part.state for part in diagram.parts), *(wire.state for wire in diagram.wires)}:
-        made.legend.append((WORN, "degraded"))
-    if any(part.state == "maintenance" for part in diagram.parts):
-        made.legend.append((REPAIR, "in maintenance"))
-    if marks.side:
-        made.legend.append((_SIDE, "one half"))
-    xs, ys = [x for x, _ in at.values()], [y for _, y in at.values()]
-    return made.text(min(xs) - _MARGIN, min(ys) - _MARGIN, max(xs) + _MARGIN, max(ys) + _MARGIN)
+        node(made.drawing, part, placed.flat[part.address], _stand(part, marks, live), placed.font)
+    for each in placed.labels:
+        weight: Style = {"font_weight": "600"} if each.strong else {}
+        colour = INK if each.strong else QUIET
+        label(made.drawing, (each.x, each.y), each.text, placed.font, colour, text_anchor=each.anchor, **weight)
+    made.legend = _legend(diagram, bandwidths, marks, live)
+    left, top, width, height = placed.box
+    return made.text(left, top, left + width, top + height)
 
 
-def _style(wire: Wire, marks: Marks, colour: str, part: float, *, up: bool) -> Style:
-    if not up:
-        return {"stroke": QUIET, "stroke_width": 1 + 2.5 * part, "stroke_dasharray": "2 5", "opacity": "0.6"}
+def _rank(wire: Wire, marks: Marks, live: "Graph") -> int:
+    """What carries nothing below, then what carries, what is worn, and what is marked."""
     if wire.ends in marks.links:
-        return {"stroke": MARK, "stroke_width": 5.0, **({"stroke_dasharray": "7 4"} if marks.cut else {})}
-    if wire.state == "degraded":
-        return {"stroke": WORN, "stroke_width": 1 + 2.5 * part, "stroke_dasharray": "10 4", "opacity": "0.8"}
-    return {"stroke": colour, "stroke_width": 1 + 2.5 * part, "opacity": "0.8"}
+        return 3
+    return 1 + (wire.state == "degraded") if live.has_edge(wire.a, wire.b) else 0
 
 
-def _strokes(a: Point, b: Point, *, wraps: bool) -> list[tuple[Point, Point]]:
-    """A line between two parts; one that wraps around is a stub at either end."""
-    if not wraps:
-        return [(a, b)]
-    dx, dy = b[0] - a[0], b[1] - a[1]
-    part = _STUB / max((dx**2 + dy**2) ** 0.5, 1)
-    return [(a, (a[0] - dx * part, a[1] - dy * part)), (b, (b[0] + dx * part, b[1] + dy * part))]
+def _stand(part: Part, marks: Marks, live: "Graph") -> Stand:
+    supposed = part.address not in live and part.state in ("up", "degraded")
+    return Stand(
+        "down" if supposed else part.state,
+        supposed=supposed,
+        marked=part.address in marks.nodes,
+        end=part.address in marks.ends,
+        side=part.address in marks.side,
+    )
 
 
-def _node(root: Element, part: Part, at: Point, marks: Marks, *, up: bool) -> None:
-    x, y = at
-    marked = part.address in marks.nodes
-    fill = _SIDE if part.address in marks.side else PAPER if part.kind == "chip" else _SWITCH
-    style: Style = {
-        "fill": fill,
-        "stroke": MARK if marked else INK,
-        "stroke_width": 3 if marked else 1.2,
-    }
-    if part.state == "degraded" and not marked:
-        style |= {"stroke": WORN, "stroke_width": 3.0}
-    off = REPAIR if part.state == "maintenance" else BAD
-    if not up:
-        style = {"fill": PAPER, "stroke": off, "stroke_width": 1.2, "stroke_dasharray": "3 2"}
-    title = f"{part.address}, {part.state if up or part.state == 'maintenance' else 'down'}"
-    if part.kind == "chip":
-        add(root, "circle", title, cx=x, cy=y, r=RADIUS, **style)
-    else:
-        add(root, "rect", title, x=x - 17, y=y - 9, width=34.0, height=18.0, rx=3.0, **style)
-    name = str(part.ordinal) if part.kind == "chip" else f"sw{part.ordinal}"
-    label(root, (x, y + 4), name, 11, INK if up else off, text_anchor="middle")
+def _wire(root: Element, wire: Wire, placed: Layout, bandwidths: Sequence[int], marks: Marks, live: "Graph") -> None:
+    up, marked = live.has_edge(wire.a, wire.b), wire.ends in marks.links
+    carries = Bandwidth(live.edges[wire.a, wire.b]["bandwidth"]) if up else "nothing"
+    title = f"{wire.a}--{wire.b}: {carries}, one direction, {wire.technology}"
+    thick = placed.thick * (wire.nominal / bandwidths[0]) ** 0.5
+    for stroke in placed.routes[wire.ends].strokes:
+        if marked:
+            if not marks.cut:
+                way(root, stroke, stroke=PAPER, stroke_width=8.5)
+            dashed: Style = {"stroke_dasharray": "7 4"} if marks.cut else {}
+            way(root, stroke, title, stroke=CUT if marks.cut else MARK, stroke_width=4.5, **dashed)
+        elif not up:
+            way(root, stroke, title, stroke=IDLE, stroke_width=1.4, stroke_dasharray="1 4", stroke_linecap="round")
+        elif wire.state == "degraded":
+            way(root, stroke, title, stroke=WORN, stroke_width=thick, stroke_dasharray="6 4")
+        else:
+            way(root, stroke, title, stroke=LINKS[bandwidths.index(wire.nominal) % len(LINKS)], stroke_width=thick)
+
+
+def _legend(diagram: Diagram, bandwidths: Sequence[int], marks: Marks, live: "Graph") -> list[tuple[str, str]]:
+    """What is in the picture."""
+    found = []
+    for at, nominal in enumerate(bandwidths):
+        technology = ", ".join(dict.fromkeys(wire.technology for wire in diagram.wires if wire.nominal == nominal))
+        found.append((LINKS[at % len(LINKS)], f"{technology} {Bandwidth(nominal)} one direction"))
+    if marks.links:
+        found.append((CUT, "the links cut") if marks.cut else (MARK, "the path"))
+    if marks.side:
+        found.append((SIDE, "one half"))
+    states = {*(_stand(part, marks, live).state for part in diagram.parts), *(wire.state for wire in diagram.wires)}
+    found += [(STATES[state].ink, f"{STATES[state].glyph} {says}") for state, says in _SAID.items() if state in states]
+    if any(not live.has_edge(wire.a, wire.b) for wire in diagram.wires):
+        found.append((IDLE, "dotted: carries nothing"))
+    return found
+
+
+_SAID = {"down": "down", "degraded": "degraded", "maintenance": "in maintenance"}

@@ -6,10 +6,13 @@ import strawberry
 from sqlalchemy import Connection
 
 from trninv.drawing import wiring
+from trninv.drawing.layout import Wire
 from trninv.errors import WrongLevelError
 from trninv.graphql.scalars import Address
 from trninv.inventory.address import resolve
+from trninv.topology.sketch import Route
 
+Narrow = Annotated[bool, strawberry.argument(description="For a screen as narrow as a phone's.")]
 OfDomain = Annotated[Address, strawberry.argument(description="A domain.")]
 
 
@@ -20,26 +23,60 @@ class Solid:
     z: float = strawberry.field(description="Towards the reader.")
 
 
-@strawberry.type(description="Where a chip or switch is drawn.")
+@strawberry.type(description="A rectangle by its upper left corner.")
+class Box:
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@strawberry.type(description="A text in a flat picture.")
+class Label:
+    text: str = strawberry.field(description="What it says.")
+    x: float = strawberry.field(description="To the right.")
+    y: float = strawberry.field(description="Of its baseline, down.")
+    anchor: str = strawberry.field(description="What of it is at x: start, middle or end.")
+    strong: bool = strawberry.field(description="Whether it names a panel.")
+
+
+@strawberry.type(description="Where a chip or switch is drawn: its middle and size, a circle where both are equal.")
 class Placed:
     address: Address = strawberry.field(description="Its address.")
     x: float = strawberry.field(description="To the right, in a flat picture.")
     y: float = strawberry.field(description="Down, in a flat picture.")
+    width: float = strawberry.field(description="In a flat picture.")
+    height: float = strawberry.field(description="In a flat picture; text runs upwards where it exceeds the width.")
+    text: str = strawberry.field(description="Its label.")
+    sign: list[float] = strawberry.field(description="Where the sign of its state stands: x, y.")
     solid: Solid | None = strawberry.field(description="In space; null of a wiring that is drawn flat only.")
 
 
-@strawberry.type(description="Where the parts of a domain are drawn, in a picture where a chip's radius is 11.")
+@strawberry.type(description="How a link is drawn in a flat picture.")
+class Routed:
+    address: Address = strawberry.field(description="The link, as A--B.")
+    strokes: list[list[float]] = strawberry.field(description="Lines, each x, y of one point after another.")
+    sign: list[float] = strawberry.field(description="Where the sign of its state stands: x, y.")
+
+
+@strawberry.type(description="Where the parts of a domain are drawn, in units of about a pixel.")
 class Layout:
     wiring: str = strawberry.field(description="The pattern that it follows.")
     turns: bool = strawberry.field(description="Whether its parts have places in space, so that it can be turned.")
+    box: Box = strawberry.field(description="That holds the flat picture.")
+    font: float = strawberry.field(description="Height of texts.")
+    thick: float = strawberry.field(description="Width of the widest link.")
+    panels: list[Box] = strawberry.field(description="Behind servers or racks.")
+    labels: list[Label] = strawberry.field(description="Texts beside chips and switches.")
     places: list[Placed] = strawberry.field(description="Its chips and switches.")
+    routes: list[Routed] = strawberry.field(description="Its links.")
     wrapping: list[Address] = strawberry.field(
-        description="Links that lead around the back, as A--B: drawn as a stub at either end."
+        description="Links that lead around the back, as A--B: in space drawn as a stub at either end."
     )
 
     @classmethod
-    def of(cls, connection: Connection, address: str) -> Self:
-        """The layout of a domain.
+    def of(cls, connection: Connection, address: str, narrow: bool) -> Self:
+        """The layout of a domain, for a wide screen or a narrow one.
 
         Raises
         ------
@@ -54,18 +91,33 @@ class Layout:
         if place.level != "domain":
             raise WrongLevelError(f"{place.address} is no domain: name one, such as {place.address.split('/')[0]}/d0")
         diagram = wiring.read(connection, place.address)
-        layout = diagram.layout
+        layout = diagram.layout(narrow=narrow)
         return cls(
             wiring=diagram.wiring,
             turns=bool(layout.solid),
+            box=Box(**layout.box._asdict()),
+            font=layout.font,
+            thick=layout.thick,
+            panels=[Box(**each._asdict()) for each in layout.panels],
+            labels=[Label(**each._asdict()) for each in layout.labels],
             places=[
                 Placed(
                     address=Address(address),
-                    x=at.x,
-                    y=at.y,
+                    x=of.at.x,
+                    y=of.at.y,
+                    width=of.size.width,
+                    height=of.size.height,
+                    text=of.text,
+                    sign=list(of.sign),
                     solid=Solid(x=solid.x, y=solid.y, z=solid.z) if (solid := layout.solid.get(address)) else None,
                 )
-                for address, at in layout.flat.items()
+                for address, of in layout.flat.items()
             ],
+            routes=[_routed(wire, layout.routes[wire.ends]) for wire in diagram.wires],
             wrapping=[Address(f"{wire.a}--{wire.b}") for wire in diagram.wires if wire.ends in layout.wrapping],
         )
+
+
+def _routed(wire: Wire, route: Route) -> Routed:
+    strokes = [[round(value, 1) for point in stroke for value in point] for stroke in route.strokes]
+    return Routed(address=Address(f"{wire.a}--{wire.b}"), strokes=strokes, sign=list(route.sign))

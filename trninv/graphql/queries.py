@@ -16,7 +16,7 @@ from trninv.graphql.answers import object_type
 from trninv.graphql.arguments import MAX_NUMBER
 from trninv.graphql.context import AppInfo, Below
 from trninv.graphql.enums import TokenScope
-from trninv.graphql.layout import Layout, OfDomain
+from trninv.graphql.layout import Layout, Narrow, OfDomain
 from trninv.graphql.lazy import lazy, lazy_list
 from trninv.graphql.pages import Offered, paged
 from trninv.graphql.questions import Derating, Holding, Questions, Scenario
@@ -115,8 +115,8 @@ class Query(Questions):
         return thing  # type: ignore[no-any-return]
 
     @strawberry.field(description="Where the parts of a domain are drawn.", metadata={"price": SCAN})
-    async def layout(self, info: AppInfo, of: OfDomain) -> Layout:
-        return await info.context.read(Layout.of, of)
+    async def layout(self, info: AppInfo, of: OfDomain, narrow: Narrow = False) -> Layout:
+        return await info.context.read(Layout.of, of, narrow)
 
     @strawberry.field(description="Anything by its id; null if it is not there any more.")
     async def node(

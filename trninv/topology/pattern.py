@@ -12,6 +12,7 @@ from trninv.errors import CatalogError
 from trninv.topology import blueprint as blueprints
 from trninv.topology.arguments import arguments
 from trninv.topology.blueprint import Blueprint, Node, Sides
+from trninv.topology.sketch import Point, Sketch, straight
 
 Places = Mapping[int, Node]
 """Chips and switches of one domain, or of a part of it, under any numbers; racks may be counted from anywhere."""
@@ -22,15 +23,8 @@ Holds = Callable[[Permutation], bool]
 """Whether a candidate keeps every node's kind and every link's capacity on the wiring as it is."""
 
 
-class Point(NamedTuple):
-    """In a picture where a chip's radius is 11: x to the right, y down."""
-
-    x: float
-    y: float
-
-
 class Solid(NamedTuple):
-    """About the middle of a domain, in the same unit: x to the right, y down, z towards the reader."""
+    """About the middle of a domain, in the unit of sketches: x to the right, y down, z towards the reader."""
 
     x: float
     y: float
@@ -63,11 +57,14 @@ class Pattern:
         Makes a blueprint. Its parameters are those that a TOML file gives, annotated as `arguments` reads them; whole
         numbers are 1 or more. Raises CatalogError where they don't fit together.
     flat
-        Where chips and switches are drawn.
+        Where chips and switches are drawn, in a picture where a chip's radius is 12.5.
     faults
         What breaks the pattern's rules in a blueprint.
     position
         Coordinates of a chip, of which solvers try closed forms; None without any.
+    sketch
+        The flat picture, for a wide screen or a narrow one; what differs from straight lines between the places of
+        ``flat``.
     solid
         Where chips stand in space, of a pattern that can be turned; else None.
     wraps
@@ -84,6 +81,7 @@ class Pattern:
     flat: Callable[[Places, Sides], dict[int, Point]]
     faults: Callable[[Blueprint], Iterator[str]]
     position: Callable[[Node, Sides], Position | None] = _nowhere
+    sketch: Callable[[Places, Sides, bool], Sketch] | None = None
     solid: Callable[[Places, Sides], dict[int, Solid]] | None = None
     wraps: Callable[[Node, Node, Sides], bool] = _never
     symmetries: Callable[[Places, Sides, Holds], Iterator[Permutation]] = _none
@@ -100,6 +98,13 @@ class Pattern:
         made = self.build(**arguments(self.build, parameters, least=1))
         self.check(made)
         return made
+
+    def sketched(self, places: Places, sides: Sides, *, narrow: bool = False) -> Sketch:
+        """The flat picture."""
+        if self.sketch:
+            return self.sketch(places, sides, narrow)
+        at = self.flat(places, sides)
+        return Sketch(at=at, route=straight(at))
 
     def check(self, blueprint: Blueprint) -> None:
         """Hold a blueprint to the rules of all blueprints and to the pattern's own.

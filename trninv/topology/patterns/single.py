@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from trninv.topology.blueprint import Blueprint, Sides, assembled, chip_nodes
-from trninv.topology.pattern import Pattern, Places, Point
+from trninv.topology.pattern import Pattern, Places
+from trninv.topology.sketch import Point
 
 
 def _build() -> Blueprint:

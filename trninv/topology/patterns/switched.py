@@ -5,10 +5,9 @@ from itertools import combinations, groupby
 from typing import NamedTuple
 
 from trninv.topology.blueprint import Blueprint, Link, Node, Sides, assembled, chip_nodes
-from trninv.topology.pattern import Holds, Pattern, Permutation, Places, Point
-
-_STEP, _RISE, _SERVER, _RACK, _SWITCH = 30.0, 8.0, 240.0, 190.0, 60.0
-"""From chip to chip, least width of a server and of what stands before its chips, and where its switch stands."""
+from trninv.topology.pattern import Holds, Pattern, Permutation, Places
+from trninv.topology.sketch import Point, Sketch
+from trninv.topology.sketches.switched import by_rack
 
 
 def _build(racks: int, servers_per_rack: int, chips_per_server: int, chips_per_nic: int = 1) -> Blueprint:
@@ -35,30 +34,12 @@ def _wires(nodes: list[Node]) -> Iterator[Link]:
         yield from (Link(a, b, "twin") for a, b in combinations(twins, 2))
 
 
+def _sketch(places: Places, _sides: Sides, narrow: bool) -> Sketch:
+    return by_rack(places, narrow=narrow)
+
+
 def _flat(places: Places, _sides: Sides) -> dict[int, Point]:
-    """A column a rack, a row a server; a rack's switches outermost, then its servers'; every second rack mirrored."""
-    servers: dict[int, set[int]] = {}
-    for node in places.values():
-        of_rack = servers.setdefault(node.rack, set())
-        if node.server is not None:
-            of_rack.add(node.server)
-    rows = max(map(len, servers.values()))
-    chips = 1 + max(node.ordinal for node in places.values() if node.kind == "chip")
-    step = max(_STEP, _SERVER / chips)
-    width, height = _RACK + step * chips, _RISE * chips + 38
-    at: dict[int, Point] = {}
-    for column, rack in enumerate(sorted(servers)):
-        edge, way = (column * width + width - step, -1) if column % 2 else (column * width, 1)
-        shared = [key for key, node in places.items() if node.rack == rack and node.server is None]
-        for place, key in enumerate(shared):
-            at[key] = Point(edge, rows * height * (place + 0.5) / len(shared))
-        for key, node in places.items():
-            if node.rack == rack and node.server is not None:
-                top = (node.server - min(servers[rack])) * height
-                chip = node.kind == "chip"
-                x, along = (_RACK - step + step * node.ordinal, node.ordinal) if chip else (_SWITCH, chips / 2)
-                at[key] = Point(edge + way * x, top + _RISE * along)
-    return at
+    return dict(by_rack(places, narrow=False).at)
 
 
 class _Seat(NamedTuple):
@@ -124,6 +105,7 @@ PATTERN = Pattern(
     says="a switch a server and a switch a rack, and direct links between twins in two racks",
     build=_build,
     flat=_flat,
+    sketch=_sketch,
     faults=_faults,
     symmetries=_symmetries,
 )

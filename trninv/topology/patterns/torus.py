@@ -7,10 +7,13 @@ from math import prod
 
 from trninv.errors import CatalogError
 from trninv.topology.blueprint import Blueprint, Link, Node, Sides, assembled, chip_nodes
-from trninv.topology.pattern import Holds, Pattern, Permutation, Places, Point, Position, Solid
+from trninv.topology.pattern import Holds, Pattern, Permutation, Places, Position, Solid
+from trninv.topology.sketch import Point, Sketch
+from trninv.topology.sketches.torus import planes, square
 from trninv.topology.torus import coordinates, number, torus
 
-_PLANE, _COLUMN, _ROW, _SLANT, _SPACE = 300.0, 60.0, 104.0, 24.0, 110.0
+_SPACE = 110.0
+"""From chip to chip in space."""
 
 _Move = tuple[Sequence[int], Sequence[int], Sequence[int]]
 """Which axis becomes each axis, mirrored (-1) or not, shifted by how much."""
@@ -49,13 +52,16 @@ def _spots(places: Places, sides: Sides) -> dict[int, tuple[int, int, int]]:
     return found
 
 
+def _sketch(places: Places, sides: Sides, narrow: bool) -> Sketch:
+    *several, rows, columns = (1, *sides)[-max(len(sides), 2) :]
+    drawn = planes if several else square
+    return drawn(
+        places, _spots(places, sides), (rows, columns), lambda a, b: _wraps(places[a], places[b], sides), narrow=narrow
+    )
+
+
 def _flat(places: Places, sides: Sides) -> dict[int, Point]:
-    """Column to the right, row down, plane after plane further right."""
-    apart = max(_PLANE, _COLUMN * (sides[-1] + 1))
-    return {
-        key: Point(apart * plane + _COLUMN * column, _ROW * row + _SLANT * column)
-        for key, (plane, row, column) in _spots(places, sides).items()
-    }
+    return dict(_sketch(places, sides, narrow=False).at)
 
 
 def _solid(places: Places, sides: Sides) -> dict[int, Solid]:
@@ -129,6 +135,7 @@ PATTERN = Pattern(
     says="a torus of chips, each wired to the next along every axis",
     build=_build,
     flat=_flat,
+    sketch=_sketch,
     faults=_faults,
     position=_position,
     solid=_solid,

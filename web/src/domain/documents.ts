@@ -2,9 +2,15 @@
 import { graphql, type Result } from "../api";
 
 export const WIRING = graphql(`
-  query Wiring($at: Address!) {
-    layout(of: $at) {
-      places { address x y solid { x y z } }
+  query Wiring($at: Address!, $narrow: Boolean!) {
+    layout(of: $at, narrow: $narrow) {
+      box { x y width height }
+      font
+      thick
+      panels { x y width height }
+      labels { text x y anchor strong }
+      places { address x y width height text sign solid { x y z } }
+      routes { address strokes sign }
       wrapping
     }
     resolve(address: $at) {
@@ -14,10 +20,10 @@ export const WIRING = graphql(`
           nodes {
             address ordinal state
             rack { address ordinal }
-            chips(first: 64) { nodes { address ordinal state } }
+            chips(first: 64) { nodes { address ordinal state lastChange { why } } }
           }
         }
-        switches(first: 100) { nodes { address ordinal state server { ordinal } rack { ordinal } } }
+        switches(first: 100) { nodes { address ordinal state lastChange { why } server { ordinal } rack { ordinal } } }
         links(filter: { scope: { in: [SERVER, RACK, DOMAIN] } }, first: 1000) {
           nodes {
             address state technology

@@ -1,10 +1,11 @@
 // The wiring with what the chosen answer marks, flat or turned, and what its colours mean.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Layout, turned, type Wiring } from "../drawing/layout";
+import { turned, type Wiring } from "../drawing/layout";
+import { Glyph, STATES } from "../drawing/marks";
 import { bandwidths, type Marks, NOTHING, WiringPicture } from "../drawing/wiring";
 import { Choice } from "../parts";
 import { change, numberIn, oneOf } from "../route";
-import { below, number } from "../words";
+import { below, number, within } from "../words";
 import type { Taking } from "./answers";
 import type { Answers } from "./asked";
 import { lost } from "./down";
@@ -48,15 +49,20 @@ interface PictureProps {
   ends: [string, string];
   taking: Taking;
   options: Record<string, string>;
+  narrow: boolean;
 }
 
-export function Picture({ wiring, answers, ends: [from, to], taking, options }: PictureProps) {
+export function Picture({ wiring, answers, ends: [from, to], taking, options, narrow }: PictureProps) {
   const [breaking, setBreaking] = useState(false);
   const show: Show = oneOf(SHOWN, options.show, "shortest");
   const turns = wiring.solid.size > 0;
   const solid = turns && options.view === "3d";
   const [[yaw, pitch], turn] = useAngles(options, solid);
-  const layout: Layout = useMemo(() => (solid ? turned(wiring, yaw, pitch) : wiring.flat), [wiring, solid, yaw, pitch]);
+  const layout = useMemo(
+    () => (solid ? turned(wiring, yaw, pitch, narrow) : wiring.flat),
+    [wiring, solid, yaw, pitch, narrow],
+  );
+  const gone = lost(wiring, [...taking.down]);
   const short = (address: string) => below(wiring.domain, address);
   const pick = (address: string) => {
     if (address === from) change({ from: undefined, to: undefined });
@@ -76,12 +82,6 @@ export function Picture({ wiring, answers, ends: [from, to], taking, options }: 
           />
         )}
         {solid && <Turning turn={turn} />}
-        <Choice
-          name="Size"
-          of={{ fit: "Fit", full: "Large" }}
-          chosen={options.size === "full" ? "full" : "fit"}
-          choose={(size) => change({ size: size === "full" ? size : undefined })}
-        />
         <label class="toggle">
           <input type="checkbox" checked={breaking} onChange={() => setBreaking(!breaking)} />
           <span>A click takes down</span>
@@ -95,19 +95,21 @@ export function Picture({ wiring, answers, ends: [from, to], taking, options }: 
           layout={layout}
           marks={marksOf(show, answers, from)}
           chosen={[from, to].filter(Boolean)}
-          lost={lost(wiring, [...taking.down])}
+          selected={options.sel ? within(wiring.domain, options.sel.toLowerCase()) : ""}
+          lost={gone}
           pick={pick}
           toggle={taking.toggle}
           breaking={breaking}
-          turn={solid ? (dx, dy) => turn(dx / 2, dy / 2) : undefined}
+          turn={solid ? turn : undefined}
         />
       </section>
-      <Legend wiring={wiring} show={show} />
+      <Legend wiring={wiring} show={show} lost={gone} />
     </>
   );
 }
 
-const ANGLES: [number, number] = [-34, 27];
+/** From where no two chips of an UltraServer hide each other. */
+const ANGLES: [number, number] = [-14, 26];
 
 /** Yaw and pitch in degrees, and how to turn further; the view's address follows when the turning rests. */
 function useAngles(
@@ -150,12 +152,12 @@ function Turning({ turn }: { turn: (dx: number, dy: number) => void }) {
 }
 
 const PATH: [string, string] = ["line path", "the path"];
-const CUT: [string, string] = ["line path dashed", "the links cut"];
+const CUT: [string, string] = ["line cut dashed", "the links cut"];
 const LEGEND: Record<Show, [string, string][]> = {
   shortest: [PATH],
   widest: [PATH],
   cut: [CUT],
-  bisection: [CUT, ["side", "one half"]],
+  bisection: [CUT, ["side", "one half"], ["other", "the other"]],
   pool: [
     ["hop h0", "the chip"],
     ["hop h1", "one hop"],
@@ -163,21 +165,16 @@ const LEGEND: Record<Show, [string, string][]> = {
     ["hop h6", "six or more"],
   ],
 };
-const STATE_LEGEND = [
-  ["down", "down"],
-  ["maintenance", "in maintenance"],
-  ["degraded", "degraded"],
-] as const;
-
 const has = ({ parts, wires }: Wiring, state: string) =>
   parts.some((part) => part.state === state) || wires.some((wire) => wire.state === state);
 
-function Legend({ wiring, show }: { wiring: Wiring; show: Show }) {
+function Legend({ wiring, show, lost }: { wiring: Wiring; show: Show; lost: Set<string> }) {
+  const supposed = wiring.parts.some((part) => part.state === "up" && lost.has(part.address));
   return (
     <ul class="legend">
       {bandwidths(wiring).map((bandwidth, at) => (
         <li key={bandwidth}>
-          <span class={`swatch line w${at % 4}`} />{" "}
+          <span class={`swatch line w${at % 3}`} />{" "}
           {[...new Set(wiring.wires.filter((wire) => wire.nominal === bandwidth).map((wire) => wire.technology))].join(
             ", ",
           )}{" "}
@@ -189,12 +186,27 @@ function Legend({ wiring, show }: { wiring: Wiring; show: Show }) {
           <span class={`swatch ${swatch}`} /> {says}
         </li>
       ))}
-      {wiring.wrapping.size > 0 && <li>short ends: a link that wraps around</li>}
-      {STATE_LEGEND.filter(([state]) => state === "down" || has(wiring, state)).map(([state, says]) => (
+      {wiring.wires.some((wire) => wire.state === "degraded") && (
+        <li>
+          <span class="swatch line degraded dashed" /> degraded link
+        </li>
+      )}
+      {wiring.wires.some((wire) => lost.has(wire.address)) && (
+        <li>
+          <span class="swatch line idle" /> carries nothing
+        </li>
+      )}
+      {STATES.filter(([state]) => has(wiring, state)).map(([state, says]) => (
         <li key={state}>
-          <span class={`swatch ${state}`} /> {says}
+          <Glyph state={state} /> {says}
         </li>
       ))}
+      {supposed && (
+        <li>
+          <Glyph state="down" /> dashed: supposed down
+        </li>
+      )}
+      {wiring.wrapping.size > 0 && wiring.solid.size > 16 && <li>short ends: a link that wraps around</li>}
       <li>numbers: devices as neuron-ls has them</li>
     </ul>
   );

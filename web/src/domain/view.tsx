@@ -1,6 +1,6 @@
 // One domain: its wiring, two chips and all that is between them, and what happens when something is down.
 import { useMemo } from "preact/hooks";
-import { type Asked, asking, type Result, useAsked } from "../api";
+import { type Asked, asking, useAsked } from "../api";
 import type { Wiring } from "../drawing/layout";
 import { Copy, Download, drawn, Shown } from "../parts";
 import { change, href, type Route } from "../route";
@@ -10,58 +10,31 @@ import { useAnswers } from "./asked";
 import { WIRING } from "./documents";
 import { named } from "./down";
 import { Picture } from "./picture";
+import { type Domain, type Placed, useNarrow, wiringOf } from "./wired";
 
 export function DomainView({ route }: { route: Route }) {
-  const asked = asking(WIRING, { at: route.of });
+  const narrow = useNarrow();
+  const asked = asking(WIRING, { at: route.of, narrow });
   return (
     <Shown of={useAsked(asked)}>
       {(data) => {
         const domain = data.resolve;
         if (!("wiring" in domain)) return <p class="failure">{route.of} is no domain.</p>;
-        return <Opened domain={domain} placed={data.layout} route={route} asked={asked} />;
+        return <Opened domain={domain} placed={data.layout} route={route} asked={asked} narrow={narrow} />;
       }}
     </Shown>
   );
 }
 
-type Domain = Extract<Result<typeof WIRING>["resolve"], { wiring: string }>;
-type Placed = Result<typeof WIRING>["layout"];
-
-function wiringOf(domain: Domain, { places, wrapping }: Placed): Wiring {
-  const servers = domain.servers.nodes;
-  return {
-    domain: domain.address,
-    wiring: domain.wiring,
-    parts: [
-      ...servers.flatMap((server) =>
-        server.chips.nodes.map((chip) => ({
-          ...chip,
-          kind: "chip" as const,
-          server: server.ordinal,
-          rack: server.rack.ordinal,
-        })),
-      ),
-      ...domain.switches.nodes.map((each) => ({
-        ...each,
-        kind: "switch" as const,
-        server: each.server?.ordinal ?? null,
-        rack: each.rack.ordinal,
-      })),
-    ],
-    wires: domain.links.nodes.map((link) => ({
-      ...link,
-      a: link.a.address,
-      b: link.b.address,
-      nominal: link.nominal.gigabytesPerSecond,
-      now: link.bandwidth.gigabytesPerSecond,
-    })),
-    flat: new Map(places.map((place) => [place.address, place])),
-    solid: new Map(places.flatMap(({ address, solid }) => (solid ? [[address, solid]] : []))),
-    wrapping: new Set(wrapping),
-  };
+interface OpenedProps {
+  domain: Domain;
+  placed: Placed;
+  route: Route;
+  asked: Asked;
+  narrow: boolean;
 }
 
-function Opened({ domain, placed, route, asked }: { domain: Domain; placed: Placed; route: Route; asked: Asked }) {
+function Opened({ domain, placed, route, asked, narrow }: OpenedProps) {
   const place = domain.address;
   const { options } = route;
   const wiring = useMemo(() => wiringOf(domain, placed), [domain, placed]);
@@ -84,7 +57,14 @@ function Opened({ domain, placed, route, asked }: { domain: Domain; placed: Plac
       <Ends wiring={wiring} from={from} to={to} />
       <div class="split">
         <section aria-label="Wiring">
-          <Picture wiring={wiring} answers={answers} ends={[from, to]} taking={taking} options={options} />
+          <Picture
+            wiring={wiring}
+            answers={answers}
+            ends={[from, to]}
+            taking={taking}
+            options={options}
+            narrow={narrow}
+          />
           <div class="below">
             <div class="card">
               <h2>Bisection of {place}</h2>

@@ -1,4 +1,4 @@
-// What a domain is made of, and where its parts are drawn: the service says where (trninv/topology/patterns).
+// What a domain is made of, and where its parts are drawn: the service says where (trninv/topology/sketches).
 export interface Part {
   address: string;
   kind: "chip" | "switch";
@@ -7,6 +7,8 @@ export interface Part {
   server: number | null;
   rack: number;
   state: string;
+  /** Why it is not up. */
+  why: string | undefined;
 }
 
 export interface Wire {
@@ -23,16 +25,47 @@ export interface Wire {
 export interface Point {
   x: number;
   y: number;
-  /** Towards the reader. */
+}
+
+export interface Place extends Point {
+  width: number;
+  height: number;
+  text: string;
+  sign: Point;
+  /** 0 far away to 1 near the reader. */
   depth?: number;
 }
 
-export type Layout = Map<string, Point>;
+export interface Route {
+  strokes: Point[][];
+  sign: Point;
+}
 
-interface Solid {
-  x: number;
-  y: number;
+export interface Box extends Point {
+  width: number;
+  height: number;
+}
+
+export interface Label extends Point {
+  text: string;
+  anchor: string;
+  strong: boolean;
+}
+
+interface Solid extends Point {
   z: number;
+}
+
+/** A picture: flat, or seen from where it is turned to. */
+export interface Layout {
+  places: Map<string, Place>;
+  routes: Map<string, Route>;
+  panels: Box[];
+  labels: Label[];
+  box: Box;
+  /** Height of texts, and width of the widest link. */
+  font: number;
+  thick: number;
 }
 
 export interface Wiring {
@@ -43,46 +76,69 @@ export interface Wiring {
   flat: Layout;
   /** Places in space, about the domain's middle, of a wiring that can be turned; else empty. */
   solid: Map<string, Solid>;
-  /** Links that lead around the back: a stub at either end. */
+  /** Links that lead around the back: in space a stub at either end. */
   wrapping: Set<string>;
 }
 
-export const RADIUS = 11;
+const [STUB, MARGIN] = [26, 44];
 
-/** A domain seen from where it is turned to; angles in degrees. */
-export function turned(wiring: Wiring, yaw: number, pitch: number): Layout {
+/** A domain seen from where it is turned to; angles in degrees. On a narrow screen chips and texts are larger. */
+export function turned(wiring: Wiring, yaw: number, pitch: number, narrow: boolean): Layout {
+  const [radius, font] = narrow ? [21, 22] : [17, 15];
   const [a, b] = [(yaw * Math.PI) / 180, (pitch * Math.PI) / 180];
-  return new Map(
-    [...wiring.solid].map(([address, { x, y, z }]) => {
+  const far = reach(wiring);
+  const places = new Map(
+    [...wiring.solid].map(([address, { x, y, z }]): [string, Place] => {
       const away = z * Math.cos(a) - x * Math.sin(a);
+      const at = { x: x * Math.cos(a) + z * Math.sin(a), y: y * Math.cos(b) - away * Math.sin(b) };
+      const depth = (y * Math.sin(b) + away * Math.cos(b)) / far / 2 + 0.5;
+      const wide = 2 * radius * (0.75 + depth / 4);
+      const sign = { x: at.x + 0.38 * wide, y: at.y - 0.38 * wide };
       return [
         address,
-        {
-          x: x * Math.cos(a) + z * Math.sin(a),
-          y: y * Math.cos(b) - away * Math.sin(b),
-          depth: y * Math.sin(b) + away * Math.cos(b),
-        },
+        { ...at, depth, width: wide, height: wide, sign, text: wiring.flat.places.get(address)?.text ?? "" },
       ];
     }),
   );
+  const side = far + MARGIN;
+  return {
+    places,
+    routes: new Map(
+      wiring.wires.map((wire) => [wire.address, direct(places, wire, wiring.wrapping.has(wire.address))]),
+    ),
+    panels: [],
+    labels: wiring.parts
+      .filter((part) => part.kind === "chip" && part.ordinal === 0)
+      .map((part) => beside(places.get(part.address) as Place, `s${part.server}`)),
+    box: { x: -side, y: -side, width: 2 * side, height: 2 * side },
+    font,
+    thick: 4,
+  };
 }
 
-interface Box {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
+/** How far a domain reaches however it is turned; no less than an UltraServer, so that sizes compare. */
+const reach = ({ solid }: Wiring) => Math.max(286, ...[...solid.values()].map(({ x, y, z }) => Math.hypot(x, y, z)));
 
-export function box(layout: Layout, margin: number): Box {
-  const xs = [...layout.values()].map((at) => at.x);
-  const ys = [...layout.values()].map((at) => at.y);
-  const [x, y] = [Math.min(...xs) - margin, Math.min(...ys) - margin];
-  return { x, y, width: Math.max(...xs) + margin - x, height: Math.max(...ys) + margin - y };
-}
+const beside = (at: Place, text: string): Label => ({
+  text,
+  x: at.x - at.width / 2 - 4,
+  y: at.y - at.height / 2 - 4,
+  anchor: "end",
+  strong: true,
+});
 
-/** The box that holds a domain however it is turned; no smaller than that of an UltraServer, so that sizes compare. */
-export function ball({ solid }: Wiring, margin: number): Box {
-  const radius = Math.max(286, ...[...solid.values()].map(({ x, y, z }) => Math.hypot(x, y, z))) + margin;
-  return { x: -radius, y: -radius, width: 2 * radius, height: 2 * radius };
+/** A line between two parts; one that wraps around is a stub at either end. */
+function direct(places: Map<string, Place>, { a, b }: Wire, wraps: boolean): Route {
+  const [from, to] = [places.get(a) as Place, places.get(b) as Place];
+  if (!wraps) return { strokes: [[from, to]], sign: { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 } };
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  const part = STUB / Math.max(Math.hypot(dx, dy), 1);
+  const end = { x: from.x - dx * part, y: from.y - dy * part };
+  return {
+    strokes: [
+      [from, end],
+      [to, { x: to.x + dx * part, y: to.y + dy * part }],
+    ],
+    sign: end,
+  };
 }

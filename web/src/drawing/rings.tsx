@@ -1,5 +1,5 @@
 // A memory pool as rings: the place in the middle, and what is a hop further on each next ring.
-import { fixed } from "./wiring";
+import { fixed } from "./marks";
 
 export interface Ring {
   hops: number;

@@ -13,6 +13,7 @@ const KEPT = [
   "stroke-width",
   "stroke-dasharray",
   "stroke-linecap",
+  "stroke-linejoin",
   "opacity",
   "font-family",
   "font-size",
@@ -30,7 +31,8 @@ export function standalone(svg: SVGSVGElement): string {
     const of = copies[at] as SVGElement;
     const style = getComputedStyle(original);
     for (const name of KEPT) of.setAttribute(name, style.getPropertyValue(name));
-    for (const name of ["class", "style", "tabindex", "role", "aria-label", "data-at"]) of.removeAttribute(name);
+    for (const name of ["class", "style", "tabindex", "role", "aria-label", "data-at", "aria-pressed"])
+      of.removeAttribute(name);
   });
   for (const hidden of copy.querySelectorAll("[data-page]")) hidden.remove();
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");

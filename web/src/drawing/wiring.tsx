@@ -1,7 +1,11 @@
 // The picture of a domain: chips and switches, links as wide as their bandwidth, and what is marked among them.
-import { useMemo, useRef, useState } from "preact/hooks";
-import { number } from "../words";
-import { ball, box, type Layout, type Part, type Point, RADIUS, type Wire, type Wiring } from "./layout";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { counted, number } from "../words";
+import type { Layout, Part, Place, Route, Wire, Wiring } from "./layout";
+import { fixed, Sign } from "./marks";
+import { Node } from "./node";
+import { reached } from "./roam";
+import { useZoom } from "./zoom";
 
 export interface Marks {
   /** Links in the way that the chosen answer goes or cuts. */
@@ -22,7 +26,10 @@ interface Props {
   wiring: Wiring;
   layout: Layout;
   marks: Marks;
+  /** Ends of what is asked for. */
   chosen: string[];
+  /** What a panel shows. */
+  selected: string;
   /** What carries nothing. */
   lost: Set<string>;
   pick: (address: string) => void;
@@ -32,216 +39,246 @@ interface Props {
   turn?: ((dx: number, dy: number) => void) | undefined;
 }
 
-const STUB = 24;
 const CARRYING = new Set(["up", "degraded"]);
+/** Degrees that a key turns by. */
+const TURN: Record<string, number> = { q: -15, e: 15 };
+/** The least height of texts on the screen, in pixels. */
+const LEGIBLE = 11;
 
-export function WiringPicture({ id, wiring, layout, marks, chosen, lost, pick, toggle, breaking, turn }: Props) {
+export function WiringPicture(props: Props) {
+  const { id, wiring, layout, marks, chosen, lost, pick, toggle, breaking, turn } = props;
   const [focus, setFocus] = useState(wiring.parts[0]?.address);
-  const dragged = useRef<Point | null>(null);
+  const [told, setTold] = useState("");
+  const [near, setNear] = useState<string>();
   const root = useRef<SVGSVGElement>(null);
-  const view = turn ? ball(wiring, 44) : box(layout, 44);
+  const zoom = useZoom(root, layout.box, turn && ((dx, dy) => turn(dx / 2, dy / 2)));
   const classes = useMemo(() => bandwidths(wiring), [wiring]);
-  const wide = classes[0] ?? 1;
+  const degrees = useMemo(() => linkCounts(wiring), [wiring]);
+  useWheel(root, zoom.by);
 
-  const press = (address: string) => (event: MouseEvent) => {
-    const part = wiring.parts.find((each) => each.address === address);
-    if (event.shiftKey || breaking) toggle(address);
-    else if (part?.kind === "chip") pick(address);
-    if (part) setFocus(address);
+  const press = (part: Part) => (event: MouseEvent) => {
+    if (zoom.dragged()) return;
+    if (event.shiftKey || breaking) toggle(part.address);
+    else if (part.kind === "chip") pick(part.address);
+    setFocus(part.address);
   };
   const type = (part: Part) => (event: KeyboardEvent) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const arrow = ARROWS[event.key];
-    if (arrow) {
-      const next = nearest(wiring.parts, layout, part.address, arrow);
+    const key = event.key.toLowerCase();
+    const next = reached(wiring.parts, layout, part, event);
+    if (next) {
       setFocus(next);
+      setTold(spoken(wiring.parts.find((each) => each.address === next) as Part, lost, degrees));
       root.current?.querySelector<SVGElement>(`[data-at="${next}"]`)?.focus();
-    } else if (event.key === "Enter" || event.key === " ") {
+    } else if (key === "enter" || key === " ") {
       if (event.shiftKey || breaking) toggle(part.address);
       else if (part.kind === "chip") pick(part.address);
-    } else if (event.key.toLowerCase() === "d") toggle(part.address);
+    } else if (key === "d") toggle(part.address);
+    else if (key === "+" || key === "=") zoom.by(1.4);
+    else if (key === "-") zoom.by(1 / 1.4);
+    else if (key === "0") zoom.reset();
+    else if (turn && TURN[key]) turn(TURN[key], 0);
     else return;
     event.preventDefault();
   };
-  const drag = (event: PointerEvent) => {
-    if (!dragged.current || !turn) return;
-    turn(event.clientX - dragged.current.x, event.clientY - dragged.current.y);
-    dragged.current = { x: event.clientX, y: event.clientY };
-  };
 
-  const line = (wire: Wire) => {
-    const marked = marks.links.has(wire.address);
-    const off = lost.has(wire.address);
-    const names = ["wire", `w${classes.indexOf(wire.nominal) % 4}`];
-    if (marked) names.push(marks.cut ? "cut" : "path");
-    if (off) names.push("off");
-    else if (wire.state === "degraded") names.push("degraded");
-    const width = marked ? 5 : 1 + (2.5 * wire.nominal) / wide;
-    const shapes = strokes(layout, wire, wiring.wrapping.has(wire.address));
-    return (
-      // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the tables of links do the same
-      <g key={wire.address} class={names.join(" ")} onClick={press(wire.address)}>
-        <title>{`${wire.address}: ${number(wire.now)} GB/s one direction, ${wire.technology}${off ? ", carries nothing" : wire.state === "up" ? "" : `, ${wire.state}`}`}</title>
-        {shapes.map((ends, at) => (
-          <line key={at} {...ends} stroke-width={width} />
-        ))}
-        {shapes.map((ends, at) => (
-          <line key={`hit${at}`} {...ends} class="hit" data-page="" />
-        ))}
-      </g>
-    );
+  const asked = marks.links.size > 0;
+  const wide = (wire: Wire) => layout.thick * Math.sqrt(wire.nominal / (classes[0] ?? 1));
+  const line = (wire: Wire) => (
+    <Line
+      key={wire.address}
+      wire={wire}
+      route={layout.routes.get(wire.address) as Route}
+      wide={wide(wire)}
+      name={`w${classes.indexOf(wire.nominal) % 3}`}
+      marked={marks.links.has(wire.address) ? (marks.cut ? "cut" : "path") : ""}
+      lost={lost.has(wire.address)}
+      near={near !== undefined && (wire.a === near || wire.b === near)}
+      press={(event) => (event.shiftKey || breaking) && !zoom.dragged() && toggle(wire.address)}
+    />
+  );
+  const far = (wire: Wire) => {
+    const [a, b] = [layout.places.get(wire.a), layout.places.get(wire.b)];
+    return (a?.depth ?? 0) + (b?.depth ?? 0);
   };
-  const rank = (wire: Wire) => (marks.links.has(wire.address) ? 1 : 0);
-  const depth = (part: Part) => (chosen.includes(part.address) ? 1e6 : 0) + (layout.get(part.address)?.depth ?? 0);
-  const nearer = (a: Part, b: Part) => depth(a) - depth(b);
+  const rank = (wire: Wire) =>
+    (lost.has(wire.address) ? 0 : wire.state === "degraded" ? 20 : 10) + (turn ? far(wire) : 0);
+  const sorted = [...wiring.wires].sort((a, b) => rank(a) - rank(b));
+  const raised = ({ address }: Part) =>
+    (layout.places.get(address)?.depth ?? 0) + (chosen.includes(address) ? 2 : marks.nodes.has(address) ? 1 : 0);
+  const nearer = (a: Part, b: Part) => raised(a) - raised(b);
+  const { box } = layout;
+  const least = LEGIBLE / layout.font;
 
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a picture has no fieldset
-    <svg
-      id={id}
-      ref={root}
-      class={`wiring${turn ? " turns" : ""}`}
-      viewBox={`${view.x} ${view.y} ${view.width} ${view.height}`}
-      role="group"
-      aria-label={`Wiring of ${wiring.domain}. Arrow keys move between chips, Enter chooses, D takes down.`}
-      onPointerDown={(event) => {
-        dragged.current = { x: event.clientX, y: event.clientY };
-      }}
-      onPointerMove={drag}
-      onPointerUp={() => {
-        dragged.current = null;
-      }}
-      onPointerLeave={() => {
-        dragged.current = null;
-      }}
-    >
-      <title>{wiring.domain}</title>
-      {[...wiring.wires].sort((a, b) => rank(a) - rank(b)).map(line)}
-      {[...wiring.parts].sort(nearer).map((part) => (
-        <Node
-          key={part.address}
-          part={part}
-          at={layout.get(part.address) as Point}
-          classes={[
-            part.kind,
-            chosen.includes(part.address) ? "chosen" : "",
-            marks.nodes.has(part.address) ? "path" : "",
-            marks.side.has(part.address) ? "side" : "",
-            marks.hops.has(part.address) ? `hop h${Math.min(marks.hops.get(part.address) ?? 0, 6)}` : "",
-            lost.has(part.address) ? "off" : "",
-            part.state === "up" ? "" : part.state,
-          ]}
-          pressed={chosen.includes(part.address)}
-          tab={part.address === focus}
-          press={press(part.address)}
-          type={type(part)}
-          says={`${part.kind} ${part.address}, ${lost.has(part.address) && CARRYING.has(part.state) ? "supposed down" : part.state}`}
-        />
-      ))}
-      {labels(wiring, layout)}
-    </svg>
+    <>
+      {/* biome-ignore lint/a11y/useSemanticElements: a picture has no fieldset */}
+      <svg
+        id={id}
+        ref={root}
+        class={`wiring${turn ? " turns" : ""}${zoom.times > 1 ? " zoomed" : ""}`}
+        viewBox={Object.values(zoom.view).map(fixed).join(" ")}
+        style={`--letter: ${layout.font}px; --least: ${Math.ceil(box.height * least)}px; --wide: ${Math.ceil(box.width * least)}px; --most: ${Math.max(240, box.width * 1.35)}px`}
+        role="group"
+        aria-label={`Wiring of ${wiring.domain}. Arrow keys move between chips, with Shift between servers; Enter chooses, D takes down, plus and minus zoom${turn ? ", Q and E turn" : ""}.`}
+        {...zoom.hears}
+      >
+        <title>{wiring.domain}</title>
+        {layout.panels.map((panel) => (
+          <rect key={`${panel.x} ${panel.y}`} class="panel" {...sized(panel)} rx="10" />
+        ))}
+        <g class={asked ? "quiet" : ""}>{sorted.filter((wire) => !marks.links.has(wire.address)).map(line)}</g>
+        {sorted.filter((wire) => marks.links.has(wire.address)).map(line)}
+        {wiring.wires
+          .filter((wire) => wire.state === "degraded" && !lost.has(wire.address))
+          .map((wire) => (
+            <Sign key={wire.address} at={(layout.routes.get(wire.address) as Route).sign} state="degraded" around />
+          ))}
+        {[...wiring.parts].sort(nearer).map((part) => (
+          <Node
+            key={part.address}
+            part={part}
+            at={layout.places.get(part.address) as Place}
+            font={layout.font}
+            state={stateOf(part, lost)}
+            classes={named(part, props)}
+            pressed={chosen.includes(part.address)}
+            tab={part.address === focus}
+            press={press(part)}
+            type={type(part)}
+            near={setNear}
+            says={spoken(part, lost, degrees)}
+          />
+        ))}
+        {layout.labels.map((label) => (
+          <text
+            key={`${label.x} ${label.y}`}
+            class={label.strong ? "label strong" : "label"}
+            x={fixed(label.x)}
+            y={fixed(label.y)}
+            text-anchor={label.anchor}
+          >
+            {label.text}
+          </text>
+        ))}
+      </svg>
+      <fieldset class="zoom">
+        <legend class="unseen">Zoom</legend>
+        <button type="button" aria-label="Zoom in" onClick={() => zoom.by(1.4)}>
+          +
+        </button>
+        <button type="button" aria-label="Zoom out" disabled={zoom.times === 1} onClick={() => zoom.by(1 / 1.4)}>
+          −
+        </button>
+        {zoom.times > 1 && (
+          <button type="button" onClick={zoom.reset}>
+            Whole
+          </button>
+        )}
+      </fieldset>
+      <p class="unseen" role="status">
+        {told}
+      </p>
+    </>
   );
 }
 
-interface NodeProps {
-  part: Part;
-  at: Point;
-  classes: string[];
-  pressed: boolean;
-  tab: boolean;
+interface LineProps {
+  wire: Wire;
+  route: Route;
+  wide: number;
+  name: string;
+  marked: string;
+  lost: boolean;
+  near: boolean;
   press: (event: MouseEvent) => void;
-  type: (event: KeyboardEvent) => void;
-  says: string;
 }
 
-function Node({ part, at, classes, pressed, tab, press, type, says }: NodeProps) {
-  const chip = part.kind === "chip";
+function Line({ wire, route, wide, name, marked, lost, near, press }: LineProps) {
+  const state = lost ? "off" : wire.state === "degraded" ? "degraded" : "";
+  const thick = marked === "path" ? 4.5 : marked === "cut" ? 1.4 * wide : lost ? 1.4 : near ? wide + 1 : wide;
+  const shapes = route.strokes.map((stroke) => stroke.map(({ x, y }) => `${fixed(x)},${fixed(y)}`).join(" "));
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a picture has no buttons
-    <g
-      class={classes.filter(Boolean).join(" ")}
-      role="button"
-      aria-pressed={pressed}
-      aria-label={says}
-      tabindex={tab ? 0 : -1}
-      data-at={part.address}
-      onClick={press}
-      onKeyDown={type}
-    >
-      <title>{says}</title>
-      {chip && <circle class="near" cx={fixed(at.x)} cy={fixed(at.y)} r={2 * RADIUS} data-page="" />}
-      {chip ? (
-        <circle cx={fixed(at.x)} cy={fixed(at.y)} r={RADIUS} />
-      ) : (
-        <rect x={fixed(at.x - 17)} y={fixed(at.y - 9)} width="34" height="18" rx="3" />
-      )}
-      <text x={fixed(at.x)} y={fixed(at.y + 4)}>
-        {chip ? part.ordinal : `sw${part.ordinal}`}
-      </text>
+    // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the tables of links do the same
+    <g class={["wire", name, marked, state, near ? "near" : ""].filter(Boolean).join(" ")} onClick={press}>
+      <title>{`${wire.address}: ${number(wire.now)} GB/s one direction, ${wire.technology}${lost ? ", carries nothing" : wire.state === "up" ? "" : `, ${wire.state}`}`}</title>
+      {marked === "path" &&
+        shapes.map((points) => <polyline key={points} class="casing" points={points} stroke-width="8.5" />)}
+      {shapes.map((points) => (
+        <polyline key={points} points={points} stroke-width={thick} />
+      ))}
+      {shapes.map((points) => (
+        <polyline key={`hit${points}`} class="hit" points={points} stroke-width={2 * wide + 4} data-page="" />
+      ))}
     </g>
   );
 }
 
-const ARROWS: Record<string, [number, number]> = {
-  ArrowRight: [1, 0],
-  ArrowLeft: [-1, 0],
-  ArrowDown: [0, 1],
-  ArrowUp: [0, -1],
-};
-
-/** The part next to one in a direction of the picture. */
-function nearest(parts: Part[], layout: Layout, from: string, [dx, dy]: [number, number]): string {
-  const here = layout.get(from) as Point;
-  let best = from;
-  let least = Number.POSITIVE_INFINITY;
-  for (const { address } of parts) {
-    const there = layout.get(address) as Point;
-    const along = (there.x - here.x) * dx + (there.y - here.y) * dy;
-    const aside = Math.abs((there.x - here.x) * dy) + Math.abs((there.y - here.y) * dx);
-    if (along > 1 && along + 3 * aside < least) [best, least] = [address, along + 3 * aside];
-  }
-  return best;
+/** Ctrl and the wheel, or two fingers on a trackpad, zoom; the wheel by itself scrolls the page. */
+function useWheel(
+  root: { current: SVGSVGElement | null },
+  by: (factor: number, about: { x: number; y: number }) => void,
+) {
+  useEffect(() => {
+    const turn = (event: WheelEvent) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      by(1.0015 ** -event.deltaY, { x: event.clientX, y: event.clientY });
+    };
+    const element = root.current;
+    element?.addEventListener("wheel", turn, { passive: false });
+    return () => element?.removeEventListener("wheel", turn);
+  });
 }
 
-export const fixed = (value: number) => value.toFixed(1);
+/** What is supposed down is drawn as down. */
+const stateOf = ({ address, state }: Part, lost: Set<string>) =>
+  lost.has(address) && CARRYING.has(state) ? "down" : state;
+
+function named(part: Part, { marks, chosen, selected, lost }: Props): string {
+  const { address, state } = part;
+  const hops = marks.hops.get(address);
+  const supposed = lost.has(address) && CARRYING.has(state);
+  return [
+    chosen.includes(address) && "chosen",
+    selected === address && "selected",
+    marks.nodes.has(address) && "path",
+    marks.side.has(address) ? "side" : marks.side.size > 0 && "other",
+    hops !== undefined && `hop h${Math.min(hops, 6)}`,
+    lost.has(address) && "off",
+    supposed && "supposed down",
+    !supposed && state !== "up" && state,
+  ]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** A chip or switch in words: s1, chip 5, down, HBM errors, 6 links. */
+function spoken({ address, kind, ordinal, server, state, why }: Part, lost: Set<string>, links: Map<string, number>) {
+  const supposed = lost.has(address) && CARRYING.has(state);
+  return [
+    server !== null && `s${server}`,
+    `${kind} ${ordinal}`,
+    supposed ? "supposed down" : state,
+    why,
+    counted(links.get(address) ?? 0, "link"),
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+function linkCounts({ wires }: Wiring): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const { a, b } of wires) for (const end of [a, b]) found.set(end, (found.get(end) ?? 0) + 1);
+  return found;
+}
+
+const sized = ({ x, y, width, height }: { x: number; y: number; width: number; height: number }) => ({
+  x: fixed(x),
+  y: fixed(y),
+  width: fixed(width),
+  height: fixed(height),
+});
 
 /** Distinct bandwidths, the widest first. */
 export const bandwidths = ({ wires }: Wiring) => [...new Set(wires.map((wire) => wire.nominal))].sort((a, b) => b - a);
-
-interface Line {
-  x1: string;
-  y1: string;
-  x2: string;
-  y2: string;
-}
-
-/** A line between two parts; one that wraps around is a stub at either end. */
-function strokes(layout: Layout, { a, b }: Wire, wraps: boolean): Line[] {
-  const [from, to] = [layout.get(a) as Point, layout.get(b) as Point];
-  const line = (one: Point, two: Point): Line => ({
-    x1: fixed(one.x),
-    y1: fixed(one.y),
-    x2: fixed(two.x),
-    y2: fixed(two.y),
-  });
-  if (!wraps) return [line(from, to)];
-  const [dx, dy] = [to.x - from.x, to.y - from.y];
-  const part = STUB / Math.max(Math.hypot(dx, dy), 1);
-  return [
-    line(from, { x: from.x - dx * part, y: from.y - dy * part }),
-    line(to, { x: to.x + dx * part, y: to.y + dy * part }),
-  ];
-}
-
-/** The name of each server above its chip 0. */
-function labels(wiring: Wiring, layout: Layout) {
-  return wiring.parts.flatMap((part) => {
-    if (part.kind !== "chip" || part.ordinal) return [];
-    const at = layout.get(part.address) as Point;
-    return (
-      <text key={part.server} class="label" x={fixed(at.x - RADIUS)} y={fixed(at.y - RADIUS - 8)}>
-        {`server ${part.server}`}
-      </text>
-    );
-  });
-}

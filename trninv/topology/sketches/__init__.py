@@ -1,0 +1,1 @@
+"""Flat pictures of wiring patterns, wide and for a narrow screen."""

@@ -1,0 +1,74 @@
+// A domain as it is drawn: its parts with their states, and where the service places them.
+import { useEffect, useState } from "preact/hooks";
+import type { Result } from "../api";
+import type { Point, Wiring } from "../drawing/layout";
+import type { WIRING } from "./documents";
+
+export type Domain = Extract<Result<typeof WIRING>["resolve"], { wiring: string }>;
+export type Placed = Result<typeof WIRING>["layout"];
+
+const NARROW = "(max-width: 700px)";
+
+/** Whether the screen is as narrow as a phone's. */
+export function useNarrow(): boolean {
+  const [narrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
+  useEffect(() => {
+    const query = matchMedia(NARROW);
+    const changed = () => setNarrow(query.matches);
+    query.addEventListener("change", changed);
+    return () => query.removeEventListener("change", changed);
+  }, []);
+  return narrow;
+}
+
+export function wiringOf(domain: Domain, placed: Placed): Wiring {
+  const servers = domain.servers.nodes;
+  const why = <T extends { state: string; lastChange: { why: string } | null }>({ lastChange, ...part }: T) => ({
+    ...part,
+    why: part.state === "up" ? undefined : lastChange?.why,
+  });
+  return {
+    domain: domain.address,
+    wiring: domain.wiring,
+    parts: [
+      ...servers.flatMap((server) =>
+        server.chips.nodes.map((chip) => ({
+          ...why(chip),
+          kind: "chip" as const,
+          server: server.ordinal,
+          rack: server.rack.ordinal,
+        })),
+      ),
+      ...domain.switches.nodes.map((each) => ({
+        ...why(each),
+        kind: "switch" as const,
+        server: each.server?.ordinal ?? null,
+        rack: each.rack.ordinal,
+      })),
+    ],
+    wires: domain.links.nodes.map((link) => ({
+      ...link,
+      a: link.a.address,
+      b: link.b.address,
+      nominal: link.nominal.gigabytesPerSecond,
+      now: link.bandwidth.gigabytesPerSecond,
+    })),
+    flat: {
+      ...placed,
+      places: new Map(placed.places.map((place) => [place.address, { ...place, sign: point(place.sign) }])),
+      routes: new Map(
+        placed.routes.map(({ address, strokes, sign }) => [
+          address,
+          { strokes: strokes.map(points), sign: point(sign) },
+        ]),
+      ),
+    },
+    solid: new Map(placed.places.flatMap(({ address, solid }) => (solid ? [[address, solid]] : []))),
+    wrapping: new Set(placed.wrapping),
+  };
+}
+
+const point = ([x = 0, y = 0]: number[]): Point => ({ x, y });
+
+/** Points from their x, y, one after another. */
+const points = (flat: number[]): Point[] => flat.flatMap((x, at) => (at % 2 ? [] : [{ x, y: flat[at + 1] as number }]));

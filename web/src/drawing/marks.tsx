@@ -1,0 +1,37 @@
+// Signs of states: the same shapes as trninv/drawing/ink.py draws.
+import type { Point } from "./layout";
+
+export const fixed = (value: number) => String(Number((Math.round(value * 10) / 10 || 0).toFixed(1)));
+
+/** What is not up, and what says so. */
+export const STATES = [
+  ["down", "down"],
+  ["degraded", "degraded"],
+  ["maintenance", "in maintenance"],
+] as const;
+
+/** The glyph of a state, on a disc of paper if something lies below it. */
+export function Sign({ at, state, around }: { at: Point; state: string; around?: boolean }) {
+  return (
+    <g class={`sign ${state}`} transform={`translate(${fixed(at.x)} ${fixed(at.y)})`}>
+      {around && <circle class="paper" r="6.5" />}
+      {state === "degraded" ? (
+        <>
+          <circle class="edge" r="4.4" />
+          <path d="M0-4.4a4.4 4.4 0 0 1 0 8.8z" />
+        </>
+      ) : state === "maintenance" ? (
+        <path d="M0-4.8l4.8 4.8l-4.8 4.8l-4.8-4.8z" />
+      ) : (
+        <path class="edge cross" d="M-3.2-3.2l6.4 6.4m0-6.4l-6.4 6.4" />
+      )}
+    </g>
+  );
+}
+
+/** A sign in a legend or a line of text. */
+export const Glyph = ({ state }: { state: string }) => (
+  <svg class="glyph" viewBox="-7 -7 14 14" aria-hidden="true">
+    <Sign at={{ x: 0, y: 0 }} state={state} />
+  </svg>
+);
