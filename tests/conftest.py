@@ -352,6 +352,7 @@ _SLOW_ON_POSTGRESQL = (
     "tests/graphql/test_schema.py::test_an_expected_failure",
     "tests/graphql/test_schema.py::test_the_four_questions",
     "tests/graphql/test_schema.py::test_what_if",
+    "tests/graphql/test_report_fields.py::test_rows_are_those",
     "tests/history/test_archive.py",
     "tests/history/test_event_lists.py",
     "tests/history/test_follow.py",

@@ -26,7 +26,7 @@ def _by_python(engine: Engine, sql: str, style: str = "ndjson") -> bytes:
 
 
 @pytest.mark.parametrize("worn", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("style", ["ndjson", "csv"])
+@pytest.mark.parametrize("style", ["ndjson", pytest.param("csv", marks=pytest.mark.slow)])
 def test_every_table_and_view_is_the_same(worn: Fleet, style: str) -> None:
     for name in TABLES_AND_VIEWS:
         query = f"SELECT * FROM {name}"  # a name of ours

@@ -167,6 +167,7 @@ def test_without_a_service_there_are_no_jobs(run: Run, lite_fleet: Fleet) -> Non
     assert told["errors"][0]["extensions"]["code"] == "BAD_USE"
 
 
+@pytest.mark.slow
 def test_a_process_may_be_its_own_service(lite: str) -> None:
     with TestClient(app(lite, Settings(lite)), base_url="http://127.0.0.1") as alone:
         assert _ended(alone, _started(alone, 'of: "trn1.2xlarge"')["id"])["state"] in ("DONE", "FAILED")
