@@ -207,7 +207,7 @@ def test_distances_below_several_network_nodes_are_those_of_the_whole_graph(
 
 
 def test_distances_take_ways_through_either_domain(databases: Databases) -> None:
-    """Of d1 only s2 and s3 stay joined: from s0 to s1 all ways lead down through them, from below one top to another."""
+    """Of d1 only s2 and s3 stay joined: from s0 to s1 all ways lead through them, from below one top to another."""
     ways = [[["a", "b", "c"], ["a", "b", "d"]], [["a", "b", "c"], ["x", "y", "z"]], [["x", "y", "z"]]]
     url = make(databases.migrated("sqlite"), {"c": plan({"u-trn2x64": 3}, ways)})
     with trninv.open(url) as fleet:
