@@ -183,7 +183,7 @@ def test_what_does_not_fit_is_left_out_and_told_why(engine: Engine) -> None:
     page = ultra(1, 2, 3, 4, 5) + plain(10, 11, way="") + [below(instance(12, "m5.large"))]
     found = adopted(engine, *page)
     why = {left.name[-1]: left.why for left in found.left_out}
-    assert found.models == found.filled == ()
+    assert (found.models, found.filled) == ((), ())
     assert "capacity block cb-1 has 5 instances, and its domain has 4 servers" in why["5"]
     assert "no source says below which network nodes" in why["b"]
     assert "its type m5.large" in why["c"]
