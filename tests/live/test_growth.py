@@ -4,11 +4,13 @@ import random
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from adopting import adopted, keep, standing
-from seen import below, instance
+from seen import TOP, below, instance
+from seen import fleet as fleet_of_all
 from sqlalchemy import Engine, text
 
 from conftest import BACKENDS, Databases, Run
@@ -247,3 +249,19 @@ def test_the_command_tells_what_was_added(engine: Engine, run: Run) -> None:
     assert "network nodes: 1 in tier 1, 1 in tier 2, 1 in tier 3" in done
     assert "nothing that was imported joins the network nodes in tier 1" in done
     assert again == "lab: adopted already\n"
+
+
+def test_the_page_says_what_is_printed(engine: Engine, run: Run) -> None:
+    instances, topology = fleet_of_all()
+    url = engine.url.render_as_string(hide_password=False)
+    with writing(engine) as connection:
+        keep(connection, "ec2", instances, topology)
+        adopt(connection, catalog(), systems(), "prod")
+        last = below(instance(11, "trn2u.48xlarge", "cb-2"), TOP, "nn-aaaaaaa1", "nn-bbbbbbb2")
+        keep(connection, "ec2", {"Instances": [last, *plain(50, 51, way=f"{TOP} nn-aaaaaaa0 nn-ccccccc0")]})
+    printed = run("adopt", "prod", database=url)[1].splitlines()
+    page = {line.strip() for line in Path("docs/how-to/adopt-a-fleet.md").read_text().splitlines()}
+    assert [line for line in printed if line.strip() not in page] == []
+    assert printed[0] == "prod: has grown by, up again: prod/d8/s3"
+    assert {"prod/d9/s0", "prod/d10/s0"} <= standing(engine).keys()
+    assert _differences(engine) == []

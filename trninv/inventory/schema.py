@@ -333,8 +333,8 @@ Table(
     UniqueConstraint("slug"),
 )
 
-# A named fleet. In each table its rows have consecutive ids starting at ``first_…_id``, in the order of stamping.
-# ``domain_model_id`` is null where its domains are of several models; then those of one follow each other.
+# A named fleet. In each table its rows have consecutive ids starting at ``first_…_id``, in the order of stamping, with
+# room before the fabric of one that may grow. ``domain_model_id`` is null where its domains are of several models.
 Table(
     "cluster",
     METADATA,

@@ -22,7 +22,7 @@ from trninv.live.fleet import Domain, LeftOut, Planned, planned
 from trninv.live.groups import grouped, living
 from trninv.live.growth import Seen, growth
 from trninv.live.newest import Machine, Newest, newest
-from trninv.topology.tree import Slot
+from trninv.topology.tree import Ordinals
 
 NO_INSTANCE: Final = "no instance"
 """Why a slot is down in which nothing stands."""
@@ -138,7 +138,7 @@ def _again(
 
 
 def _occupy(
-    connection: Connection, slug: str, standing: Iterable[tuple[Slot, Machine, bool]], empty: Iterable[Slot]
+    connection: Connection, slug: str, standing: Iterable[tuple[Ordinals, Machine, bool]], empty: Iterable[Ordinals]
 ) -> None:
     """Let machines stand in slots that were just made; the others are down."""
     slots = _slots(connection, slug)
@@ -186,7 +186,7 @@ def _chips(connection: Connection, machines: Sequence[Machine]) -> dict[str, int
     return said | found
 
 
-def _slots(connection: Connection, slug: str) -> Mapping[Slot, tuple[int, str]]:
+def _slots(connection: Connection, slug: str) -> Mapping[Ordinals, tuple[int, str]]:
     """Id and address of each server of a cluster, by the ordinals of its domain and itself."""
     query = (
         select(_DOMAIN.c.ordinal, _SERVER.c.ordinal, _SERVER.c.id, address_of("server"))

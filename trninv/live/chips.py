@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from trninv.inventory.schema import TABLES
-from trninv.live.design import Model, Slot, View
+from trninv.live.design import Model, Occupancy, View
 from trninv.live.newest import Said
 from trninv.live.picture import Picture
 from trninv.live.rules import CHIP, Difference, Shown
 
-Counted = dict[tuple[str, str, int], tuple[Slot, Said]]
+Counted = dict[tuple[str, str, int], tuple[Occupancy, Said]]
 """Chips whose counter of errors is not 0, by machine, source and number."""
 _CHIP = TABLES["observed_chip"]
 _SERVER, _ORDINAL = _CHIP.c.observed_server_id, _CHIP.c.ordinal

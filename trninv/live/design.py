@@ -53,7 +53,7 @@ class View(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Slot:
+class Occupancy:
     """A server's place in the design, and the machine that stands there.
 
     Attributes
@@ -89,11 +89,11 @@ class Slot:
         return self.machine.name if self.machine else self.bound
 
 
-def slots(connection: Connection) -> list[Slot]:
+def slots(connection: Connection) -> list[Occupancy]:
     """All slots of clusters in which an instance stands, domain by domain."""
     models = {row.id: _model(row) for row in connection.execute(_models())}
     return [
-        Slot(
+        Occupancy(
             address=f"{row.domain}/s{row.ordinal}",
             domain=row.domain,
             cluster=row.cluster,
@@ -107,7 +107,7 @@ def slots(connection: Connection) -> list[Slot]:
     ]
 
 
-def domains(of: list[Slot]) -> Iterator[list[Slot]]:
+def domains(of: list[Occupancy]) -> Iterator[list[Occupancy]]:
     """Slots by domain."""
     return (list(members) for _, members in groupby(of, key=lambda slot: slot.domain))
 

@@ -11,7 +11,7 @@ from trninv.inventory.plan import ADOPTED, Plan, parts
 from trninv.live.groups import Group, Member
 from trninv.live.newest import Machine
 from trninv.live.ring import ring_of
-from trninv.topology.tree import Slot, Tree
+from trninv.topology.tree import Ordinals, Tree
 
 _TRN3: Final = "trn3"
 Way = tuple[str, ...]
@@ -66,7 +66,7 @@ class Planned:
     left_out: tuple[LeftOut, ...]
 
     @property
-    def slots(self) -> Iterator[tuple[Slot, Machine, bool]]:
+    def slots(self) -> Iterator[tuple[Ordinals, Machine, bool]]:
         """The ordinals of each machine's domain and server, the machine, and whether it may stand elsewhere as well."""
         return (
             ((ordinal, server), machine, server in domain.ordered)
@@ -75,7 +75,7 @@ class Planned:
         )
 
     @property
-    def empty(self) -> Iterator[Slot]:
+    def empty(self) -> Iterator[Ordinals]:
         """The slots in which no machine stands."""
         return ((ordinal, server) for ordinal, domain in enumerate(self.domains) for server in domain.empty)
 
@@ -209,7 +209,7 @@ def _fabric(domains: Sequence[Domain]) -> Tree | None:
     return joined(Tree((), {}, {}), ways) if ways else None
 
 
-def joined(fabric: Tree, ways: Mapping[Slot, Way]) -> Tree:
+def joined(fabric: Tree, ways: Mapping[Ordinals, Way]) -> Tree:
     """A fabric with the network nodes above more servers.
 
     Raises

@@ -17,8 +17,7 @@ from trninv.live.groups import ULTRASERVER, Group, Slot, grouped, slots
 from trninv.live.identity import Identified, standing_in, without_undone
 from trninv.live.newest import Machine, Newest
 from trninv.live.positions import placed
-from trninv.topology.tree import Slot as Ordinals
-from trninv.topology.tree import Tree
+from trninv.topology.tree import Ordinals, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
 from trninv.inventory.schema import TABLES
-from trninv.live.design import Slot, slots
+from trninv.live.design import Occupancy, slots
 from trninv.live.newest import Machine, Newest, Said, newest
 
 STALE_AFTER: Final = timedelta(hours=1)
@@ -28,7 +28,7 @@ _WORDS_OF_THEIR_OWN: Final = {"instance_type": "hyperpod", "place": "hyperpod"}
 class Grown(NamedTuple):
     """A counter of errors that grew: of a chip of a slot, from when its machine was last started."""
 
-    slot: Slot
+    slot: Occupancy
     ordinal: int
     before: int
     now: int
@@ -38,7 +38,7 @@ class Grown(NamedTuple):
 class Moved(NamedTuple):
     """A slot whose instance is below another network node than when it was bound."""
 
-    slot: Slot
+    slot: Occupancy
     before: str
     now: Said
 
@@ -59,7 +59,7 @@ class Picture:
     """
 
     fresh_from: str
-    slots: list[Slot]
+    slots: list[Occupancy]
     newest: Newest
     gone: Mapping[str, int]
     replaced: list[Row[Any]]
@@ -176,7 +176,7 @@ def _replaced(connection: Connection, now: datetime) -> list[Row[Any]]:
     return list(connection.execute(select(_BINDING).where(ended, _BINDING.c.until >= lately).order_by(_BINDING.c.id)))
 
 
-def _moved(connection: Connection, of: list[Slot]) -> Iterator[Moved]:
+def _moved(connection: Connection, of: list[Occupancy]) -> Iterator[Moved]:
     """Instances that had another lowest network node: before they were bound, or else when they were first seen."""
     several = (
         select(_SERVER.c.instance)
@@ -215,7 +215,7 @@ def lowest(network_nodes: str) -> str:
     return network_nodes.rpartition(" ")[2]
 
 
-def grown(connection: Connection, counted: Mapping[tuple[str, str, int], tuple[Slot, Said]]) -> Iterator[Grown]:
+def grown(connection: Connection, counted: Mapping[tuple[str, str, int], tuple[Occupancy, Said]]) -> Iterator[Grown]:
     """Which of the counters that are not 0, by machine, source and chip, grew since they were last cleared."""
     runs: dict[tuple[str, str, int], tuple[int, int]] = {}
     machines = {slot.machine.name: slot.machine for slot, _ in counted.values() if slot.machine}

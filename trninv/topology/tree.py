@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-Slot = tuple[int, int]
+Ordinals = tuple[int, int]
 """A domain's ordinal, and a server's in it."""
 TIERS: Final = 16
 """The most tiers of a fabric."""
@@ -42,11 +42,11 @@ class Tree:
 
     listed: tuple[NetworkNode, ...]
     above: Mapping[int, int]
-    servers: Mapping[Slot, int]
+    servers: Mapping[Ordinals, int]
     is_dense: bool = False
 
     @classmethod
-    def of(cls, ways: Mapping[Slot, Sequence[str]]) -> "Tree":
+    def of(cls, ways: Mapping[Ordinals, Sequence[str]]) -> "Tree":
         """From the nodes above each server, the top one first.
 
         Raises
@@ -57,7 +57,7 @@ class Tree:
         """
         return cls((), {}, {}).grown(ways)
 
-    def grown(self, ways: Mapping[Slot, Sequence[str]]) -> "Tree":
+    def grown(self, ways: Mapping[Ordinals, Sequence[str]]) -> "Tree":
         """With the nodes above other servers, or above some of these instead; nodes that are there keep their numbers.
 
         Raises
@@ -78,7 +78,7 @@ class Tree:
         servers = {slot: places[way[-1]].local for slot, way in ways.items()}
         return Tree(tuple(sorted(places.values())), {**self.above, **above}, {**self.servers, **servers}, self.is_dense)
 
-    def ways(self) -> Mapping[Slot, tuple[str, ...]]:
+    def ways(self) -> Mapping[Ordinals, tuple[str, ...]]:
         """The names of the nodes above each server, the top one first."""
         names = {node.local: node.vendor_id for node in self.listed}
         found = dict[int, tuple[str, ...]]()

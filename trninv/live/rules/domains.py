@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from trninv.live.design import Slot
+from trninv.live.design import Occupancy
 from trninv.live.newest import Said
 from trninv.live.picture import Picture
 from trninv.live.rules.register import DOMAIN, Difference, Differences
@@ -14,7 +14,7 @@ _PAIRED = 4
 
 
 @DOMAIN("lnc-differs", "logical core configurations, by neuron-ls or neuron-monitor, of the servers of a domain")
-def lnc(slots: list[Slot], picture: Picture) -> Differences:
+def lnc(slots: list[Occupancy], picture: Picture) -> Differences:
     """Jobs want one for all of their servers."""
     said = [(slot, each) for slot in slots if (each := picture.sure(slot.machine, "logical_cores"))]
     if len({each.value for _, each in said}) > 1:
@@ -22,7 +22,7 @@ def lnc(slots: list[Slot], picture: Picture) -> Differences:
 
 
 @DOMAIN("domain-split", "UltraServers by the driver, and capacity blocks of UltraServers, of the servers of a domain")
-def split(slots: list[Slot], picture: Picture) -> Differences:
+def split(slots: list[Occupancy], picture: Picture) -> Differences:
     """Plain instances that share a capacity block are a domain each."""
     for fact, called in _GROUPS.items() if slots[0].model.servers > 1 else ():
         said = [(slot, each) for slot in slots if (each := picture.sure(slot.machine, fact))]
@@ -32,7 +32,7 @@ def split(slots: list[Slot], picture: Picture) -> Differences:
 
 
 @DOMAIN("node-order-wrong", "the driver's numbers of a domain's servers, around its ring, with the design's order")
-def order(slots: list[Slot], picture: Picture) -> Differences:
+def order(slots: list[Occupancy], picture: Picture) -> Differences:
     """Rotated and reflected rings are the same: the numbers start anew where an election is won by another."""
     model = slots[0].model
     placed = [(slot, said) for slot in slots if (said := picture.sure(slot.machine, "place"))]
@@ -48,7 +48,7 @@ def order(slots: list[Slot], picture: Picture) -> Differences:
         )
 
 
-def _differs(expected: str, of: Iterable[tuple[Slot, Said, str]]) -> Difference:
+def _differs(expected: str, of: Iterable[tuple[Occupancy, Said, str]]) -> Difference:
     """What is found of which servers of a domain."""
     servers, evidence, domain = defaultdict(list), set(), ""
     for slot, said, words in of:
@@ -59,7 +59,7 @@ def _differs(expected: str, of: Iterable[tuple[Slot, Said, str]]) -> Difference:
     return Difference(domain, None, expected, found, tuple(sorted(evidence)))
 
 
-def links_of_side(slot: Slot, side: str, slots: Iterable[Slot], picture: Picture) -> tuple[str, ...]:
+def links_of_side(slot: Occupancy, side: str, slots: Iterable[Occupancy], picture: Picture) -> tuple[str, ...]:
     """The links of a server towards its neighbour at a side, H or V; none where the neighbour is not known.
 
     The driver's nodes 0 and 1, and 2 and 3, are joined by their sides V, the others by H.
@@ -77,7 +77,7 @@ def links_of_side(slot: Slot, side: str, slots: Iterable[Slot], picture: Picture
 
 
 @DOMAIN("side-link-down", "link status of NeuronUltraServer objects: H to the other rack, V within it")
-def side_down(slots: list[Slot], picture: Picture) -> Differences:
+def side_down(slots: list[Occupancy], picture: Picture) -> Differences:
     """A side is all links of a server to one neighbour in its UltraServer."""
     for slot in slots:
         for side in "HV":
@@ -90,7 +90,7 @@ def side_down(slots: list[Slot], picture: Picture) -> Differences:
 
 
 @DOMAIN("interconnect-impaired", "InterconnectStatus of EC2's capacity blocks; insufficient-data is unknown")
-def impaired(slots: list[Slot], picture: Picture) -> Differences:
+def impaired(slots: list[Occupancy], picture: Picture) -> Differences:
     """Of each domain that has an instance of the block; EC2 does not say which links."""
     blocks = {said.value for slot in slots if (said := picture.sure(slot.machine, "capacity_block"))}
     for block in sorted(blocks):

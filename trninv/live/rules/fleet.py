@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from trninv.live.design import Slot, servers_of
+from trninv.live.design import Occupancy, servers_of
 from trninv.live.newest import Machine, Said
 from trninv.live.picture import Grown, Picture, lowest
 from trninv.live.rules.register import FLEET, Difference, Differences
@@ -112,7 +112,7 @@ def fabric(picture: Picture, _grown: list[Grown]) -> Differences:
     yield from _matched(paths)
 
 
-def _matched(paths: list[tuple[Slot, Said]]) -> Differences:
+def _matched(paths: list[tuple[Occupancy, Said]]) -> Differences:
     """Network nodes of the design of which several are one, or that are several."""
     ours, theirs = defaultdict(list), defaultdict(list)
     for slot, said in paths:
@@ -129,7 +129,7 @@ def _matched(paths: list[tuple[Slot, Said]]) -> Differences:
             yield _below(below, "several network nodes", f"{name} is above the servers of {_few(nodes)}")
 
 
-def _below(below: list[tuple[Slot, Said]], expected: str, found: str) -> Difference:
+def _below(below: list[tuple[Occupancy, Said]], expected: str, found: str) -> Difference:
     evidence = tuple(sorted({said.observation for _, said in below}))
     slot = below[0][0]
     return Difference(slot.network_node or slot.cluster, None, expected, found, evidence)
@@ -140,7 +140,7 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
-def _paths(picture: Picture) -> list[tuple[Slot, Said]]:
+def _paths(picture: Picture) -> list[tuple[Occupancy, Said]]:
     moved = {each.slot for each in picture.moved}
     return [
         (slot, said)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from trninv.inventory.rules import RULES
-from trninv.live.design import Model, Slot
+from trninv.live.design import Model, Occupancy
 from trninv.live.picture import Grown, Picture
 
 
@@ -59,8 +59,8 @@ class Shown(NamedTuple):
 Differences: TypeAlias = Iterator[Difference]
 OfChip: TypeAlias = Callable[[Shown, Model], tuple[str, str] | None]
 """Of a chip that was seen, in a slot of a model: what was expected and found."""
-OfServer: TypeAlias = Callable[[Slot, Picture], Differences]
-OfDomain: TypeAlias = Callable[[list[Slot], Picture], Differences]
+OfServer: TypeAlias = Callable[[Occupancy, Picture], Differences]
+OfDomain: TypeAlias = Callable[[list[Occupancy], Picture], Differences]
 OfFleet: TypeAlias = Callable[[Picture, list[Grown]], Differences]
 
 _F = TypeVar("_F", OfChip, OfServer, OfDomain, OfFleet)

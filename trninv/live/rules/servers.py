@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 
 from trninv.inventory.schema import CARRYING
-from trninv.live.design import Slot
+from trninv.live.design import Occupancy
 from trninv.live.devices import TYPES
 from trninv.live.newest import Machine, Said, Sighting
 from trninv.live.picture import Picture
@@ -26,7 +26,7 @@ _DISPUTED = {
 
 
 @SERVER("instance-type-unexpected", "instance type, by any source, with the type of the slot's server model")
-def instance_type(slot: Slot, picture: Picture) -> Differences:
+def instance_type(slot: Occupancy, picture: Picture) -> Differences:
     """Of models whose type is documented."""
     said, types = picture.sure(slot.machine, "instance_type"), TYPES.get(slot.model.slug, ())
     if said and types and said.value not in types:
@@ -34,14 +34,14 @@ def instance_type(slot: Slot, picture: Picture) -> Differences:
 
 
 @SERVER("server-unbound", "slots that should be in service with bindings, in clusters that have any")
-def unbound(slot: Slot, _: Picture) -> Differences:
+def unbound(slot: Occupancy, _: Picture) -> Differences:
     """A slot whose state says that nothing is there is no finding."""
     if slot.bound is None and slot.state in CARRYING:
         yield Difference(slot.address, None, "an instance", "none is bound", ())
 
 
 @SERVER("instance-gone", "the newest listing of all of EC2 or Kubernetes with the one before that had the instance")
-def gone(slot: Slot, _: Picture) -> Differences:
+def gone(slot: Occupancy, _: Picture) -> Differences:
     """Unless any source saw it after that listing was made."""
     if slot.gone:
         found = "not in a newer listing of all there is"
@@ -49,7 +49,7 @@ def gone(slot: Slot, _: Picture) -> Differences:
 
 
 @SERVER("chip-missing", "devices of neuron-ls or ResourceSlices, unless partial, and counts of what may be allocated")
-def chip_missing(slot: Slot, picture: Picture) -> Differences:
+def chip_missing(slot: Occupancy, picture: Picture) -> Differences:
     """By number where a source shows chips, else how many."""
     whole = [view for view in slot.views.values() if not view.is_partial]
     lost = reduce(or_, (~view.seen for view in whole), 0) & (1 << slot.model.chips) - 1
@@ -66,7 +66,7 @@ def chip_missing(slot: Slot, picture: Picture) -> Differences:
 
 
 @SERVER("chip-extra", "devices that a source shows or counts with the chips of the slot's server model")
-def chip_extra(slot: Slot, picture: Picture) -> Differences:
+def chip_extra(slot: Occupancy, picture: Picture) -> Differences:
     """By any source."""
     shown = {source: (view.seen.bit_length(), view.said) for source, view in slot.views.items()}
     counts = {source: (said.value, said) for source, said in picture.current(slot.machine, "chip_count").items()}
@@ -76,7 +76,7 @@ def chip_extra(slot: Slot, picture: Picture) -> Differences:
 
 
 @SERVER("view-partial", "devices that neuron-ls or ResourceSlices show with the chips of the slot's server model")
-def view_partial(slot: Slot, _: Picture) -> Differences:
+def view_partial(slot: Occupancy, _: Picture) -> Differences:
     """A container's view, or slices that are not all there."""
     for source, view in slot.views.items():
         if view.is_partial and source in ("neuron-ls", "kubernetes") and view.seen.bit_count() < slot.model.chips:
@@ -85,7 +85,7 @@ def view_partial(slot: Slot, _: Picture) -> Differences:
 
 
 @SERVER("health-condition", "conditions of a Kubernetes node, HyperPod's labels and status, with healthy")
-def health(slot: Slot, picture: Picture) -> Differences:
+def health(slot: Occupancy, picture: Picture) -> Differences:
     """Conditions are of a node, not of a chip."""
     for said in picture.current(slot.machine, "condition").values():
         if _is_health(said):
@@ -94,7 +94,7 @@ def health(slot: Slot, picture: Picture) -> Differences:
 
 
 @SERVER("state-differs", "states of Slurm, cordons of Kubernetes, EC2 and HyperPod with the server's state here")
-def state(slot: Slot, picture: Picture) -> Differences:
+def state(slot: Occupancy, picture: Picture) -> Differences:
     """Whether it is in service. That all is well counts only of what would place jobs there."""
     for said in picture.current(slot.machine, "condition").values():
         is_up, ours = said.value.state in CARRYING, slot.state in CARRYING
@@ -104,7 +104,7 @@ def state(slot: Slot, picture: Picture) -> Differences:
 
 
 @SERVER("stale", "when each source last said anything of a bound instance with an hour ago, or --stale-after")
-def stale(slot: Slot, picture: Picture) -> Differences:
+def stale(slot: Occupancy, picture: Picture) -> Differences:
     """Sources that never said anything of it are not missed."""
     if slot.bound is not None and slot.machine is None and not slot.gone:
         yield Difference(slot.address, slot.instance, "to be seen", "never seen", ())
@@ -115,7 +115,7 @@ def stale(slot: Slot, picture: Picture) -> Differences:
 
 
 @SERVER("conflict-between-sources", "what sources that are fresh say of one instance with each other")
-def conflict(slot: Slot, picture: Picture) -> Differences:
+def conflict(slot: Occupancy, picture: Picture) -> Differences:
     """Both values are kept, and no other rule takes either for true."""
     for fact, called in _DISPUTED.items():
         fresh, by_value = picture.fresh(slot.machine, fact).values(), defaultdict(list)
@@ -130,7 +130,7 @@ def conflict(slot: Slot, picture: Picture) -> Differences:
             yield _of(slot, f"one {called}", "; ".join(parts), *sources)
 
 
-def _of(slot: Slot, expected: str, found: str, *said: Said | Sighting) -> Difference:
+def _of(slot: Occupancy, expected: str, found: str, *said: Said | Sighting) -> Difference:
     return Difference(slot.address, slot.instance, expected, found, _ids(*said))
 
 
