@@ -140,6 +140,10 @@ def test_a_server_is_one_line_and_what_changed_back_is_counted(two: str, run: Ru
         status, out, _ = run("diff", "--from", "0", "--to", "2", "--format", "json", database=two)
         said = json.loads(out)
         assert (status, said["differ"], said["changedBack"], said["last"]["event"]) == (0, 0, 1, 2)
+        before = datetime.now(UTC)
+        _set(fleet, f"{U}/s1/c2", "maintenance")  # its server is down
+        (own,) = fleet.diff(before).states
+        assert (own.place, own.before, own.after) == (f"{U}/s1/c2", "up", "maintenance")
         with writing(fleet.engine) as connection:
             stamp.unseed(connection, locate(connection, "u-trn2x64").id)
         assert fleet.diff(0).kinds == ()

@@ -24,6 +24,7 @@ _GROUPS = {
         "watch": "watch",
         "show": "show",
         "events": "events",
+        "timeline": "timeline",
         "draw": "draw",
         "facts": "show",
         "status": "status",

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from trninv.routing.questions.pool import PoolAnswer
     from trninv.routing.questions.split_profile import ProfileAnswer
     from trninv.routing.questions.sweep import SweepAnswer
+    from trninv.routing.questions.timeline import TimelineAnswer
     from trninv.solvers.graph import Graph
 
 
@@ -367,6 +368,13 @@ class Fleet:
         What changed and changed back is only counted.
         """
         answer: DiffAnswer = self.ask(find("diff"), from_, to, of, by, most, skip)
+        return answer
+
+    def timeline(
+        self, of: str, since: str | None = None, until: str | None = None, buckets: int = 60
+    ) -> "TimelineAnswer":
+        """How many parts of a place were not up, by state, in each part of a time, and how much changed there."""
+        answer: TimelineAnswer = self.ask(find("timeline"), of, since, until, buckets)
         return answer
 
     def sweep(
