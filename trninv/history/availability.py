@@ -145,8 +145,6 @@ class _Parts:
         The table, joined with what the group is known by.
     key
         What tells the groups of a kind apart.
-    whole
-        Whether they are all of a cluster: its events are then read in their order, else each part's by an index.
 
     """
 
@@ -156,7 +154,6 @@ class _Parts:
     key: ColumnElement[int]
     ours: ColumnElement[bool]
     kinds: tuple[str, ...]
-    whole: bool
 
 
 _NO_TEXT: Final = cast(null(), Text)
@@ -193,11 +190,12 @@ def _changes(parts: _Parts, when: FromClause, times: tuple[ColumnElement[bool], 
     after = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
     sorts = _EVENT.c.before, _EVENT.c.state, before, after, case((ended, 1), else_=0)
     seconds = func.sum(_Seconds(when.c.at)), func.sum(cast(func.substr(when.c.at, 21, 6), BIG))
-    kind = _EVENT.c.kind.concat(literal_column("''")) if parts.whole else _EVENT.c.kind
     source = _EVENT if when is _EVENT else _EVENT.join(when, when.c.id == _EVENT.c.id)
     counted = _row(parts, func.count(), *sorts, *seconds)
     joined = counted.select_from(source.join(parts.source, parts.table.c.id == _EVENT.c.part_id))
-    return joined.where(kind.in_(parts.kinds), known, begun, parts.ours).group_by(parts.kind, parts.key, *sorts)
+    return joined.where(_EVENT.c.kind.in_(parts.kinds), known, begun, parts.ours).group_by(
+        parts.kind, parts.key, *sorts
+    )
 
 
 def _named(by: By, found: FromClause) -> Select[Any]:
@@ -241,7 +239,7 @@ def _parts(place: Place, by: By) -> Iterator[_Parts]:
         domains = select(_DOMAIN.c.id).where(_DOMAIN.c.cluster_id == place.id)
         key = _key(by, place, _SERVER.c.server_model_id, _SERVER.c.rack_id)
         ours = column.in_(domains) if whole else column == place.id
-        yield _Parts(_SERVER, _SERVER, _constant("'server'", Text), key, ours, ("server",), whole)
+        yield _Parts(_SERVER, _SERVER, _constant("'server'", Text), key, ours, ("server",))
     if place.level != "link":
         yield _nodes(place, by)
     yield _links(place, by)
@@ -257,7 +255,7 @@ def _nodes(place: Place, by: By) -> _Parts:
         source = source.outerjoin(_SERVER, _SERVER.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
     model = func.coalesce(chip.c.chip_model_id, switch.c.switch_model_id)
     key = _key(by, place, model, func.coalesce(_SERVER.c.rack_id, switch.c.rack_id))
-    return _Parts(_NODE, source, _NODE.c.kind, key, nodes_of(place), NODE_KINDS, place.level == "cluster")
+    return _Parts(_NODE, source, _NODE.c.kind, key, nodes_of(place), NODE_KINDS)
 
 
 def _links(place: Place, by: By) -> _Parts:
@@ -270,7 +268,7 @@ def _links(place: Place, by: By) -> _Parts:
         ours = or_(_LINK.c.a_id.in_(inside), _LINK.c.b_id.in_(inside))
     key = _key(by, place, _LINK.c.link_model_id, _NO_NUMBER)
     kind = _constant("'link'", Text)
-    return _Parts(_LINK, _LINK, kind, key, ours, ("link",), place.level == "cluster")
+    return _Parts(_LINK, _LINK, kind, key, ours, ("link",))
 
 
 def _key(by: By, place: Place, model: ColumnElement[int], rack: ColumnElement[int]) -> ColumnElement[int]:
