@@ -101,17 +101,19 @@ def test_it_is_what_a_simulation_of_every_second_finds(url: str, seed: int, back
 def test_command_and_graphql_say_what_python_says(url: str, run: Run) -> None:
     _lived(url, 5, back=False)
     with trninv.open(url) as fleet:
-        answer = fleet.availability(U, "2026-03-28T00:00:00Z", _at(SPAN))
-        field = f'availability(of: "{U}", since: "2026-03-28T00:00:00Z", until: "{_at(SPAN)}")'
-        found = both_ways(fleet)(f"{{ {field} {{ since asked kinds {{ kind up failures mtbf {{ lower }} }} }} }}")
+        answer = fleet.availability(U, "2026-03-28T00:00:00Z", _at(SPAN), "rack")
+        field = f'availability(of: "{U}", since: "2026-03-28T00:00:00Z", until: "{_at(SPAN)}", by: RACK)'
+        found = both_ways(fleet)(
+            f"{{ {field} {{ since asked kinds {{ kind name up failures inherent {{ upper }} mtbf {{ lower }} }} }} }}"
+        )
     said = found["data"]["availability"]
     assert (said["since"], said["asked"]) == (T0.isoformat(), "2026-03-28T00:00:00+00:00")
-    _, out, _ = run(
-        "availability", U, "--since", "2026-03-28T00:00:00Z", "--until", _at(SPAN), "--format", "json", database=url
-    )
+    times = "--since", "2026-03-28T00:00:00Z", "--until", _at(SPAN)
+    _, out, _ = run("availability", U, *times, "--by", "rack", "--format", "json", database=url)
     written = json.loads(out)["kinds"]
     for one, other, of in zip(said["kinds"], written, answer.kinds, strict=True):
-        assert (one["kind"], one["up"], one["failures"]) == (of.kind, of.up, of.failures)
+        assert (one["kind"], one["name"], one["up"], one["failures"]) == (of.kind, of.name, of.up, of.failures)
+        assert one["inherent"]["upper"] == other["inherent"]["upper"] == of.inherent.upper
         assert (other["kind"], other["up"], other["mtbf"]["lower"]) == (of.kind, of.up, one["mtbf"]["lower"])
 
 
