@@ -95,6 +95,9 @@ def test_it_is_what_a_simulation_of_every_second_finds(url: str, seed: int, back
         assert {state: getattr(chips, state) for state in STATES} == pytest.approx(shares)
         if not back:  # within one second, several changes of a chip may be seen there as one
             assert (chips.failures, chips.repaired) == (failed, repaired)
+            assert (chips.mttr.seconds or 0) * repaired == pytest.approx(
+                shares["down"] * CHIPS * (end - begin) * (repaired > 0)
+            )
             assert chips.down_before + chips.failures - chips.repaired == chips.open
 
 
