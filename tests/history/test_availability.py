@@ -199,7 +199,7 @@ def test_a_chart_has_a_bar_a_group_and_says_it_in_words(url: str, run: Run, tmp_
         kinds = fleet.availability(U, until=_at(SPAN), by="rack").kinds
     assert len(groups) == len(kinds)
     for (title, group), of in zip(groups.items(), kinds, strict=True):
-        assert title.startswith(of.kind if of.name is None else f"{of.kind}, {of.name}: ")
+        assert str(title).startswith(of.kind if of.name is None else f"{of.kind}, {of.name}: ")
         assert len(group.findall(f"{space}rect")) == (of.inherent.share is not None)
         assert len(group.findall(f"{space}line")) == 3
     assert "confidence interval" in "".join(svg.itertext())
