@@ -2,18 +2,21 @@
 
 import json
 import random
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 import trninv
 from conftest import Databases, Run, both_ways
 from trninv.errors import LimitError, MomentError
 from trninv.inventory.database import connect
 from trninv.inventory.schema import STATES
-from trninv.routing.questions.availability import MeanTime
+from trninv.routing.questions.availability import Inherent, MeanTime
 
 T0 = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
 """Half an hour before Europe's clocks go forward."""
@@ -92,23 +95,28 @@ def test_it_is_what_a_simulation_of_every_second_finds(url: str, seed: int, back
         assert {state: getattr(chips, state) for state in STATES} == pytest.approx(shares)
         if not back:  # within one second, several changes of a chip may be seen there as one
             assert (chips.failures, chips.repaired) == (failed, repaired)
+            assert (chips.mttr.seconds or 0) * repaired == pytest.approx(
+                shares["down"] * CHIPS * (end - begin) * (repaired > 0)
+            )
             assert chips.down_before + chips.failures - chips.repaired == chips.open
 
 
 def test_command_and_graphql_say_what_python_says(url: str, run: Run) -> None:
     _lived(url, 5, back=False)
     with trninv.open(url) as fleet:
-        answer = fleet.availability(U, "2026-03-28T00:00:00Z", _at(SPAN))
-        field = f'availability(of: "{U}", since: "2026-03-28T00:00:00Z", until: "{_at(SPAN)}")'
-        found = both_ways(fleet)(f"{{ {field} {{ since asked kinds {{ kind up failures mtbf {{ lower }} }} }} }}")
+        answer = fleet.availability(U, "2026-03-28T00:00:00Z", _at(SPAN), "rack")
+        field = f'availability(of: "{U}", since: "2026-03-28T00:00:00Z", until: "{_at(SPAN)}", by: RACK)'
+        found = both_ways(fleet)(
+            f"{{ {field} {{ since asked kinds {{ kind name up failures inherent {{ upper }} mtbf {{ lower }} }} }} }}"
+        )
     said = found["data"]["availability"]
     assert (said["since"], said["asked"]) == (T0.isoformat(), "2026-03-28T00:00:00+00:00")
-    _, out, _ = run(
-        "availability", U, "--since", "2026-03-28T00:00:00Z", "--until", _at(SPAN), "--format", "json", database=url
-    )
+    times = "--since", "2026-03-28T00:00:00Z", "--until", _at(SPAN)
+    _, out, _ = run("availability", U, *times, "--by", "rack", "--format", "json", database=url)
     written = json.loads(out)["kinds"]
     for one, other, of in zip(said["kinds"], written, answer.kinds, strict=True):
-        assert (one["kind"], one["up"], one["failures"]) == (of.kind, of.up, of.failures)
+        assert (one["kind"], one["name"], one["up"], one["failures"]) == (of.kind, of.name, of.up, of.failures)
+        assert one["inherent"]["upper"] == other["inherent"]["upper"] == of.inherent.upper
         assert (other["kind"], other["up"], other["mtbf"]["lower"]) == (of.kind, of.up, one["mtbf"]["lower"])
 
 
@@ -139,3 +147,73 @@ def test_nothing_that_failed_leaves_a_lower_limit() -> None:
     assert none.lower == pytest.approx(2 * 100 / 7.3778, rel=1e-4)  # tables: chi-square 0.975, 2
     assert (five.lower, five.upper) == pytest.approx((2 * 100 / 23.3367, 2 * 100 / 3.2470), rel=1e-4)
     assert str(MeanTime.of(0, 0)) == "-"
+
+
+def test_groups_add_up_to_their_kinds_and_a_rack_is_what_asking_of_it_says(url: str) -> None:
+    _lived(url, 6, back=True)
+    with trninv.open(url) as fleet:
+        whole = fleet.availability(U, _at(0), _at(SPAN))
+        for by, names in (("model", {"trainium2", None}), ("rack", {f"{U}/r0", f"{U}/r1"}), ("cluster", {U})):
+            groups = fleet.availability(U, _at(0), _at(SPAN), by).kinds
+            assert {of.name for of in groups if of.kind in ("chip", "nic")} - {None} == names - {None}
+            for total in whole.kinds:
+                ours = [of for of in groups if of.kind == total.kind]
+                counts = sum(
+                    (Counter(parts=of.parts, failures=of.failures, repaired=of.repaired) for of in ours), Counter()
+                )
+                assert (counts["parts"], counts["failures"]) == (total.parts, total.failures)
+                assert sum(of.up * of.parts for of in ours) == pytest.approx(total.up * total.parts)
+        racks = fleet.availability(U, _at(0), _at(SPAN), "rack").kinds
+        (alone,) = (of for of in fleet.availability(f"{U}/r0", _at(0), _at(SPAN)).kinds if of.kind == "chip")
+        (chips,) = (of for of in racks if (of.kind, of.name) == ("chip", f"{U}/r0"))
+        assert (chips.parts, chips.up, chips.failures, chips.mttr) == (
+            alone.parts,
+            alone.up,
+            alone.failures,
+            alone.mttr,
+        )
+        assert chips.failures
+
+
+@pytest.mark.parametrize("by", ["kind", "rack"])
+def test_one_statement_counts_all_parts(url: str, by: str) -> None:
+    seen = []
+    with trninv.open(url) as fleet:
+        event.listen(fleet.engine, "before_cursor_execute", lambda *of: seen.append(of[2]))
+        fleet.availability(U, by=by)
+    reading = [each for each in seen if "state_event" in each]
+    assert ["clock_went_back" in each for each in reading] == [True, False]
+    assert not [each for each in seen if "FROM node" in each and each not in reading]
+
+
+def test_a_chart_has_a_bar_a_group_and_says_it_in_words(url: str, run: Run, tmp_path: Path) -> None:
+    _lived(url, 7, back=False)
+    done = run("availability", U, "--until", _at(SPAN), "--by", "rack", "--svg", str(tmp_path / "a.svg"), database=url)
+    assert done[0] == 0, done
+    svg = fromstring((tmp_path / "a.svg").read_text("utf-8"))  # noqa: S314 # our own picture
+    space = "{http://www.w3.org/2000/svg}"
+    groups = {
+        each.findtext(f"{space}title"): each for each in svg.iter(f"{space}g") if each.find(f"{space}title") is not None
+    }
+    with trninv.open(url) as fleet:
+        kinds = fleet.availability(U, until=_at(SPAN), by="rack").kinds
+    assert len(groups) == len(kinds)
+    for (title, group), of in zip(groups.items(), kinds, strict=True):
+        assert str(title).startswith(of.kind if of.name is None else f"{of.kind}, {of.name}: ")
+        assert len(group.findall(f"{space}rect")) == (of.inherent.share is not None)
+        assert len(group.findall(f"{space}line")) == 3
+    assert "confidence interval" in "".join(svg.itertext())
+    assert (svg.findtext(f"{space}title"), svg.find(f".//{space}desc") is None) == (
+        f"Availability of {U} by rack",
+        False,
+    )
+    assert run("availability", U, "--svg", str(tmp_path / "no" / "a.svg"), database=url)[0] == 2
+
+
+def test_limits_of_inherent_availability() -> None:
+    some = Inherent.of(1_000, 5, 50, 5)
+    assert some.share == pytest.approx(1_000 / 1_050)
+    assert some.lower == pytest.approx(1 / (1 + 50 / 1_000 * 12 / 10 * 3.6209), rel=1e-4)  # tables: F 0.975, 12, 10
+    assert some.upper == pytest.approx(1 / (1 + 50 / 1_000 * 10 / 12 / 3.3736), rel=1e-2)  # F 0.975, 12, 10 turned over
+    assert Inherent.of(1_000, 0, 0, 0) == Inherent(None, 0.0, 1.0)
+    assert Inherent.of(1_000, 1, 50, 0).lower == 0.0

@@ -30,7 +30,7 @@ _GROUPS = {
         "status": "status",
         "systems": "admin",
     },
-    "Ask": {"sweep": "sweep"},
+    "Ask": {"sweep": "sweep", "availability": "availability"},
     "Live fleet": {
         "set": "state",
         "import": "imports",

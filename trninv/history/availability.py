@@ -1,13 +1,15 @@
 """How much of a time parts were up, how often they failed and how long they stayed so, from their events alone.
 
 The time that parts spent in a state between two moments is what those that are in it now would have spent, less the
-difference that each change since has made: one sum over the events, without looking at any part's own history.
+difference that each change since has made: one sum over the events, without looking at any part's own history. One
+statement counts, for each group of parts, how many there are, those that are not up, and its changes of each sort.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -16,26 +18,43 @@ from sqlalchemy import (
     FromClause,
     Integer,
     Select,
+    Table,
     Text,
-    and_,
     case,
     cast,
     func,
     literal,
     literal_column,
+    null,
     or_,
     select,
     text,
+    union_all,
 )
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from trninv.inventory.address import Place, nodes_of
-from trninv.inventory.schema import BIG, NODE_KINDS, STATES, TABLES
+from trninv.choice import Choice
+from trninv.inventory.address import Place, address_of, nodes_of
+from trninv.inventory.fields import in_cluster
+from trninv.inventory.kinds import KINDS
+from trninv.inventory.past import among_lost
+from trninv.inventory.schema import BIG, NODE_KINDS, STATES, TABLES, is_not_up
 
 _EVENT, _NODE, _SERVER, _LINK = (TABLES[name] for name in ("state_event", "node", "server", "link"))
+_RACK, _CLUSTER, _DOMAIN = (TABLES[name] for name in ("rack", "cluster", "domain"))
 _SECOND: Final = 1_000_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class By(Choice):
+    """What parts of a kind are one group."""
+
+    KIND = "KIND", "All of the kind."
+    MODEL = "MODEL", "Those of the same model; NICs and network nodes have none."
+    RACK = "RACK", "Those in the same rack; links and network nodes are in none."
+    CLUSTER = "CLUSTER", "Those of the cluster."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +63,8 @@ class Sums:
 
     Attributes
     ----------
+    name
+        What its group has in common: a model, a rack's address, a cluster; None where nothing is known of it, or asked.
     spent
         Microseconds by state, of all parts together; a node's state is that which its server leaves it.
     repairing
@@ -56,6 +77,7 @@ class Sums:
     """
 
     kind: str
+    name: str | None
     parts: int
     spent: dict[str, int] = field(default_factory=dict)
     repairing: int = 0
@@ -65,81 +87,135 @@ class Sums:
     down_after: int = 0
 
 
-def sums(connection: Connection, place: Place, known_from: int, since: datetime, until: datetime) -> Iterator[Sums]:
-    """Of each kind of part of a place; what happened before an event that is not known is left out."""
+def sums(
+    connection: Connection, place: Place, by: By, known_from: int, since: datetime, until: datetime
+) -> Iterator[Sums]:
+    """Of each group of parts of a place; what happened before an event that is not known is left out."""
     when = _when(connection, known_from)
-    for parts, kinds in _parts(place):
-        counted = select(parts.c.kind, parts.c.state, parts.c.own, func.count().label("parts"))
-        now = connection.execute(counted.group_by(parts.c.kind, parts.c.state, parts.c.own)).all()
-        changed = connection.execute(_changes(parts, kinds, when, known_from, _text(since), _text(until)))
-        of = {row.kind: row for row in changed}
-        for kind in sorted({row.kind for row in now}):
-            held, own = Counter[str](), Counter[str]()
-            for row in (each for each in now if each.kind == kind):
-                held[row.state] += row.parts
-                own[row.own] += row.parts
-            yield _summed(kind, held, own, of.get(kind), (until - since) // _MICROSECOND)
+    times = _EVENT.c.id > known_from, when.c.at > _text(since), when.c.at <= _text(until)
+    branches = (
+        branch
+        for parts in _parts(place, by)
+        for branch in (_all(parts), _lost(connection, parts), _changes(parts, when, times))
+    )
+    query = _named(by, union_all(*branches).subquery("found"))
+    for (kind, name), rows in groupby(connection.execute(query), lambda row: (row.kind, row.name)):
+        yield _summed(kind, name, list(rows), (since - _EPOCH) // _MICROSECOND, (until - since) // _MICROSECOND)
 
 
 _MICROSECOND: Final = datetime.resolution
 
 
-def _summed(kind: str, held: Counter[str], own: Counter[str], changes: Any, span: int) -> Sums:
-    if changes is None:
-        spent = {state: held[state] * span for state in STATES}
-        return Sums(kind, held.total(), spent, own["down"] * span, 0, 0, own["down"], own["down"])
-    row = changes._mapping  # noqa: SLF001 # SQLAlchemy's public name for it
+def _summed(kind: str, name: str | None, rows: Iterable[Any], start: int, span: int) -> Sums:
+    """From the rows of a group: all its parts, those that are not up now, and the changes since the start."""
+    spent, own = Counter[str](), Counter[str]()
+    parts = repairing = failures = repaired = later = 0
+    for row in rows:
+        if row.state is None:
+            parts += row.number
+            spent["up"] += row.number * span
+        elif row.before is None:
+            spent["up"] -= row.number * span
+            spent[row.state] += row.number * span
+            own[row.own_state] += row.number
+        else:
+            lasted = (
+                int(row.seconds) * _SECOND + int(row.micros) - row.number * start if row.within else row.number * span
+            )
+            spent[row.state] -= lasted
+            spent[row.before] += lasted
+            change = (row.own_state == "down") - (row.own_before == "down")
+            repairing -= change * lasted
+            later += 0 if row.within else change * row.number
+            failures += row.number if row.within and change > 0 else 0
+            repaired += row.number if row.within and change < 0 else 0
+    after = own["down"] - later
+    down_before = after - failures + repaired
+    shares = {state: spent[state] for state in STATES}
+    return Sums(kind, name, parts, shares, repairing + own["down"] * span, failures, repaired, down_before, after)
 
-    def less(name: str) -> int:
-        return int(row[f"{name}_seconds"]) * _SECOND + int(row[f"{name}_micros"])
 
-    after = own["down"] - row["later"]
-    return Sums(
-        kind,
-        held.total(),
-        {state: held[state] * span - less(state) for state in STATES},
-        own["down"] * span - less("own"),
-        row["failures"],
-        row["repaired"],
-        after - row["failures"] + row["repaired"],
-        after,
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Parts of a place that share a table.
+
+    Attributes
+    ----------
+    source
+        The table, joined with what the group is known by.
+    key
+        What tells the groups of a kind apart.
+
+    """
+
+    table: Table
+    source: FromClause
+    kind: ColumnElement[str]
+    key: ColumnElement[int]
+    ours: ColumnElement[bool]
+    kinds: tuple[str, ...]
+
+
+_NO_TEXT: Final = cast(null(), Text)
+_NO_NUMBER: Final = cast(null(), BIG)
+_YES: Final = literal_column("1", Integer)
+
+
+def _row(parts: _Parts, number: ColumnElement[int], *what: ColumnElement[Any]) -> Select[Any]:
+    names = ("before", "state", "own_before", "own_state", "within", "seconds", "micros")
+    named = (each.label(name) for name, each in zip(names, what, strict=True))
+    return select(parts.kind.label("kind"), parts.key.label("key"), number.label("number"), *named)
+
+
+def _all(parts: _Parts) -> Select[Any]:
+    nothing = _NO_TEXT, _NO_TEXT, _NO_TEXT, _NO_TEXT, _YES, _NO_NUMBER, _NO_NUMBER
+    counted = _row(parts, func.count(), *nothing).select_from(parts.source).where(parts.ours)
+    return counted.group_by(parts.kind, parts.key)
+
+
+def _lost(connection: Connection, parts: _Parts) -> Select[Any]:
+    of = parts.table.c
+    own = func.coalesce(of.own_state, of.state) if parts.table is _NODE else of.state
+    counted = _row(parts, func.count(), _NO_TEXT, of.state, _NO_TEXT, own, _YES, _NO_NUMBER, _NO_NUMBER)
+    lost = counted.select_from(parts.source).where(
+        parts.ours, is_not_up(parts.table), among_lost(connection, parts.table)
     )
+    return lost.group_by(parts.kind, parts.key, of.state, own)
 
 
-def _changes(
-    parts: FromClause, kinds: tuple[str, ...], when: FromClause, known_from: int, since: str, until: str
-) -> Select[Any]:
-    """Sums over the events of each kind since a time: how much longer a state would have been held without them."""
-    at = case((when.c.at > until, literal(until, Text)), else_=when.c.at)
-    seconds = _Seconds(at) - _Seconds(literal(since, Text))
-    micros = cast(func.substr(at, 21, 6), Integer) - int(since[20:26])
+def _changes(parts: _Parts, when: FromClause, times: tuple[ColumnElement[bool], ...]) -> Select[Any]:
+    """How often each change was made since a time, and the sums of the times; of those that came later, apart."""
+    known, begun, ended = times
     before = func.coalesce(_EVENT.c.own_before, _EVENT.c.before)
     after = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
-    by = {state: _one(_EVENT.c.state == state) - _one(_EVENT.c.before == state) for state in STATES}
-    by["own"] = _one(after == "down") - _one(before == "down")
-    totals = [
-        func.sum(change * part).label(f"{name}_{unit}")
-        for name, change in by.items()
-        for unit, part in (("seconds", seconds), ("micros", micros))
-    ]
-    within = when.c.at <= until
-    ours = _EVENT.c.kind.in_(kinds), _EVENT.c.id > known_from, when.c.at > since
-    return (
-        select(
-            _EVENT.c.kind,
-            func.sum(_one(and_(within, before != "down", after == "down"))).label("failures"),
-            func.sum(_one(and_(within, before == "down", after != "down"))).label("repaired"),
-            func.sum(case((within, 0), else_=by["own"])).label("later"),
-            *totals,
-        )
-        .select_from(_EVENT.join(when, when.c.id == _EVENT.c.id).join(parts, parts.c.id == _EVENT.c.part_id))
-        .where(*ours)
-        .group_by(_EVENT.c.kind)
+    sorts = _EVENT.c.before, _EVENT.c.state, before, after, case((ended, 1), else_=0)
+    seconds = func.sum(_Seconds(when.c.at)), func.sum(cast(func.substr(when.c.at, 21, 6), BIG))
+    source = _EVENT if when is _EVENT else _EVENT.join(when, when.c.id == _EVENT.c.id)
+    counted = _row(parts, func.count(), *sorts, *seconds)
+    joined = counted.select_from(source.join(parts.source, parts.table.c.id == _EVENT.c.part_id))
+    return joined.where(_EVENT.c.kind.in_(parts.kinds), known, begun, parts.ours).group_by(
+        parts.kind, parts.key, *sorts
     )
 
 
-def _one(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    return case((condition, literal_column("1", BIG)), else_=literal_column("0", BIG))
+def _named(by: By, found: FromClause) -> Select[Any]:
+    """The rows in order of kinds and groups, with the groups' names."""
+    name: ColumnElement[Any] = _NO_TEXT
+    source = found
+    if by is By.MODEL:
+        models = {kind: TABLES[f"{kind}_model"] for kind in ("server", "chip", "switch", "link")}
+        for kind, model in models.items():
+            source = source.outerjoin(
+                model, (found.c.kind == literal_column(f"'{kind}'")) & (model.c.id == found.c.key)
+            )
+        name = func.coalesce(*(model.c.slug for model in models.values()))
+    if by is By.RACK:
+        source = source.outerjoin(_RACK, _RACK.c.id == found.c.key)
+        source = source.outerjoin(_CLUSTER, _CLUSTER.c.id == _RACK.c.cluster_id)
+        name = case((_RACK.c.id.is_not(None), address_of("rack")))
+    if by is By.CLUSTER:
+        source, name = source.join(_CLUSTER, _CLUSTER.c.id == found.c.key), _CLUSTER.c.slug
+    return select(found, name.label("name")).select_from(source).order_by(found.c.kind, found.c.key)
 
 
 def _when(connection: Connection, known_from: int) -> FromClause:
@@ -147,40 +223,62 @@ def _when(connection: Connection, known_from: int) -> FromClause:
 
     That is the earliest of its own and all later ones, as `trninv.history.moment` reads them.
     """
-    timed = _EVENT.alias("timed")
-    back = select(timed.c.id).where(text("clock_went_back"), timed.c.id > known_from).limit(1)
+    back = select(_EVENT.c.id).where(text("clock_went_back"), _EVENT.c.id > known_from).limit(1)
     if connection.scalar(back) is None:
-        return timed
+        return _EVENT
+    timed = _EVENT.alias("timed")
     least = func.min(timed.c.at).over(order_by=timed.c.id.desc(), rows=(None, 0))
     return select(timed.c.id, least.label("at")).where(timed.c.id > known_from).subquery("timed")
 
 
-def _parts(place: Place) -> Iterator[tuple[FromClause, tuple[str, ...]]]:
-    """Servers, nodes and links of a place, or the one that it is, with their kinds."""
-    inside = select(_NODE.c.id).where(nodes_of(place)) if place.level != "link" else None
+def _parts(place: Place, by: By) -> Iterator[_Parts]:
+    """Servers, nodes and links of a place, or the one that it is."""
+    whole = place.level == "cluster"
     if place.level in ("server", "rack", "domain", "cluster"):
         column = {"server": _SERVER.c.id, "rack": _SERVER.c.rack_id}.get(place.level, _SERVER.c.domain_id)
-        key: Any = place.id
-        if place.level == "cluster":
-            domain = TABLES["domain"]
-            key = select(domain.c.id).where(domain.c.cluster_id == place.id)
-        ours = column.in_(key) if place.level == "cluster" else column == key
-        yield _part(_SERVER, literal_column("'server'", Text), ours), ("server",)
-    if inside is None:
-        yield _part(_LINK, literal_column("'link'", Text), _LINK.c.id == place.id), ("link",)
-        return
-    yield _part(_NODE, _NODE.c.kind, nodes_of(place)), NODE_KINDS
-    ends = (
-        _LINK.c.a_id.in_(inside)
-        if place.level == "cluster"
-        else or_(_LINK.c.a_id.in_(inside), _LINK.c.b_id.in_(inside))
-    )
-    yield _part(_LINK, literal_column("'link'", Text), ends), ("link",)
+        domains = select(_DOMAIN.c.id).where(_DOMAIN.c.cluster_id == place.id)
+        key = _key(by, place, _SERVER.c.server_model_id, _SERVER.c.rack_id)
+        ours = column.in_(domains) if whole else column == place.id
+        yield _Parts(_SERVER, _SERVER, _constant("'server'", Text), key, ours, ("server",))
+    if place.level != "link":
+        yield _nodes(place, by)
+    yield _links(place, by)
 
 
-def _part(table: Any, kind: ColumnElement[str], ours: ColumnElement[bool]) -> FromClause:
-    own = func.coalesce(table.c.own_state, table.c.state) if table is _NODE else table.c.state
-    return select(table.c.id, kind.label("kind"), table.c.state, own.label("own")).where(ours).subquery("parts")
+def _nodes(place: Place, by: By) -> _Parts:
+    chip, switch, nic = (TABLES[name] for name in ("chip", "switch", "nic"))
+    source: FromClause = _NODE
+    if by in (By.MODEL, By.RACK):
+        source = source.outerjoin(chip, chip.c.id == _NODE.c.id).outerjoin(switch, switch.c.id == _NODE.c.id)
+    if by is By.RACK:
+        source = source.outerjoin(nic, nic.c.id == _NODE.c.id)
+        source = source.outerjoin(_SERVER, _SERVER.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
+    model = func.coalesce(chip.c.chip_model_id, switch.c.switch_model_id)
+    key = _key(by, place, model, func.coalesce(_SERVER.c.rack_id, switch.c.rack_id))
+    return _Parts(_NODE, source, _NODE.c.kind, key, nodes_of(place), NODE_KINDS)
+
+
+def _links(place: Place, by: By) -> _Parts:
+    if place.level == "link":
+        ours: ColumnElement[bool] = _LINK.c.id == place.id
+    elif place.level == "cluster":
+        ours = in_cluster(KINDS["link"], _LINK.c.id, literal(place.id))
+    else:
+        inside = select(_NODE.c.id).where(nodes_of(place))
+        ours = or_(_LINK.c.a_id.in_(inside), _LINK.c.b_id.in_(inside))
+    key = _key(by, place, _LINK.c.link_model_id, _NO_NUMBER)
+    kind = _constant("'link'", Text)
+    return _Parts(_LINK, _LINK, kind, key, ours, ("link",))
+
+
+def _key(by: By, place: Place, model: ColumnElement[int], rack: ColumnElement[int]) -> ColumnElement[int]:
+    cluster = _constant(str(place.cluster_id), Integer)
+    return {By.KIND: cluster, By.CLUSTER: cluster, By.MODEL: model, By.RACK: rack}[by]
+
+
+def _constant(written: str, form: Any) -> ColumnElement[Any]:
+    """One that PostgreSQL groups by."""
+    return cast(literal_column(written), form)
 
 
 def _text(time: datetime) -> str:

@@ -349,9 +349,14 @@ class Fleet:
         answer: PlacementAnswer = self.ask(find("placement"), of, memory, best)
         return answer
 
-    def availability(self, of: str, since: str | None = None, until: str | None = None) -> "AvailabilityAnswer":
-        """Share of time up, failures, mean time between failures and to repair of a place's parts, by their kind."""
-        answer: AvailabilityAnswer = self.ask(find("availability"), of, since, until)
+    def availability(
+        self, of: str, since: str | None = None, until: str | None = None, by: str = "kind"
+    ) -> "AvailabilityAnswer":
+        """Share of time up, failures, mean time between failures and to repair of a place's parts.
+
+        ``by`` is "kind", "model", "rack" or "cluster": which parts of a kind are one group.
+        """
+        answer: AvailabilityAnswer = self.ask(find("availability"), of, since, until, by)
         return answer
 
     def diff(

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from sqlalchemy import select
 
 from trninv.errors import LimitError, MomentError
-from trninv.history.availability import Sums, sums
+from trninv.history.availability import By, Sums, sums
 from trninv.history.moment import instant
 from trninv.inventory.address import locate
 from trninv.inventory.past import time_of
@@ -24,7 +24,8 @@ _DEFINED: Final = (
     "and is counted apart, down has failed, maintenance is planned and no failure. Failures are changes to down of a "
     "part itself, not with its server. MTBF is time up or degraded by failures, MTTR time down by ended repairs, those "
     "still open counted in that time; 95 % limits of exponential times by chi-square, time censored (NIST/SEMATECH "
-    "e-Handbook of Statistical Methods, 8.4.5.1). Without a failure there is a lower limit alone"
+    "e-Handbook of Statistical Methods, 8.4.5.1). Without a failure there is a lower limit alone. Inherent "
+    "availability is MTBF / (MTBF + MTTR), its limits by the beta distribution of two such times"
 )
 
 
@@ -58,10 +59,42 @@ class MeanTime:
 
 
 @dataclass(frozen=True, slots=True)
+class Inherent:
+    """Inherent availability, MTBF / (MTBF + MTTR): the share of time up in the long run, planned work left out."""
+
+    share: Annotated[float | None, "The estimate; null without a failure and a repair."]
+    lower: Annotated[float, "With 97.5 % confidence no less; 0 where no repair has ended."]
+    upper: Annotated[float, "With 97.5 % confidence no more; 1 where nothing has failed."]
+
+    @classmethod
+    def of(cls, carried: int, failures: int, repairing: int, repaired: int) -> "Inherent":
+        """Of microseconds up or degraded with failures, and of microseconds down with repairs."""
+        if not failures or not repaired:
+            share = None
+        else:
+            share = carried * repaired / (carried * repaired + repairing * failures)
+        tail = (1 - _SURE) / 2
+        return cls(
+            share,
+            cls._limit(carried, failures + 1, repairing, repaired, 1 - tail) if repaired else 0.0,
+            cls._limit(carried, failures, repairing, repaired + 1, tail) if failures else 1.0,
+        )
+
+    @staticmethod
+    def _limit(carried: int, failures: int, repairing: int, repaired: int, quantile: float) -> float:
+        """As the ratio of two times that are each gamma distributed, by a quantile of the beta distribution."""
+        from scipy.special import betaincinv  # noqa: PLC0415 # slow to import, and the service starts with questions
+
+        part = float(betaincinv(failures, repaired, quantile))
+        return carried * (1 - part) / (carried * (1 - part) + repairing * part)
+
+
+@dataclass(frozen=True, slots=True)
 class KindAvailability:
-    """What the parts of a kind did."""
+    """What the parts of a kind did, or those of one group of them."""
 
     kind: Annotated[str, "Chip, link, NIC, network node, server or switch, as events have it."]
+    name: Annotated[str | None, "Its model, rack or cluster; null where it has none, or all of the kind are one group."]
     parts: Annotated[int, "How many."]
     up: Annotated[float, "Share of the time in which they carried everything."]
     degraded: Annotated[float, "Share in which they carried a part."]
@@ -73,14 +106,17 @@ class KindAvailability:
     open: Annotated[int, "Parts that were down themselves at the end."]
     mtbf: Annotated[MeanTime, "Mean time between failures."]
     mttr: Annotated[MeanTime, "Mean time to repair."]
+    inherent: Annotated[Inherent, "Availability as MTBF and MTTR make it."]
 
     @classmethod
     def of(cls, found: Sums) -> "KindAvailability":
         """From what was summed."""
         whole = sum(found.spent.values())
+        carried = found.spent["up"] + found.spent["degraded"]
         share = {state: spent / whole for state, spent in found.spent.items()}
         return cls(
             found.kind,
+            found.name,
             found.parts,
             share["up"],
             share["degraded"],
@@ -90,8 +126,9 @@ class KindAvailability:
             found.repaired,
             found.down_before,
             found.down_after,
-            MeanTime.of(found.spent["up"] + found.spent["degraded"], found.failures),
+            MeanTime.of(carried, found.failures),
             MeanTime.of(found.repairing, found.repaired),
+            Inherent.of(carried, found.failures, found.repairing, found.repaired),
         )
 
 
@@ -103,20 +140,22 @@ class AvailabilityAnswer(Answer):
     since: Annotated[str, "When what was counted begins."]
     until: Annotated[str, "When it ends."]
     asked: Annotated[str | None, "The earlier time that was asked for, where history is known only since later."]
-    kinds: Annotated[tuple[KindAvailability, ...], "Each kind of part."]
+    by: Annotated[By, "What parts of a kind are one group."]
+    kinds: Annotated[tuple[KindAvailability, ...], "Each kind of part, or each group of one."]
 
     def told(self) -> Told:
         yield f"{self.of}: {self.since} to {self.until}"
         if self.asked:
             yield f"history is known since {self.since} only: nothing is counted from {self.asked} to then"
+        named = [] if self.by is By.KIND else [self.by.lower()]
         yield Table(
-            ["kind", "parts", "up", "degraded", "down", "maintenance", "failures", "open", "MTBF", "MTTR"],
-            map(_row, self.kinds),
+            ["kind", *named, "parts", "up", "degraded", "down", "maintenance", "failures", "open", "MTBF", "MTTR"],
+            (_row(each, named=bool(named)) for each in self.kinds),
         )
 
 
-def _row(of: KindAvailability) -> Iterator[object]:
-    yield from (of.kind, f"{of.parts:,}")
+def _row(of: KindAvailability, *, named: bool) -> Iterator[object]:
+    yield from (of.kind, of.name or "-", f"{of.parts:,}") if named else (of.kind, f"{of.parts:,}")
     yield from (f"{share:.4%}" for share in (of.up, of.degraded, of.down, of.maintenance))
     yield from (f"{of.failures:,}", f"{of.open:,}", of.mtbf, of.mttr)
 
@@ -131,8 +170,9 @@ def availability(
         Text | None, Argument("An ISO time with its zone; since history is known unless said.", metavar="TIME")
     ] = None,
     until: Annotated[Text | None, Argument("An ISO time with its zone; now unless said.", metavar="TIME")] = None,
+    by: Annotated[By, Argument("What parts of a kind are counted together.")] = By.KIND,
 ) -> AvailabilityAnswer:
-    """Share of time up, failures, mean time between failures and mean time to repair, by kind of part."""
+    """Share of time up, failures, mean time between failures and mean time to repair, of each kind of part."""
     connection, cluster = reader.connection, TABLES["cluster"]
     if reader.changes.nodes or reader.changes.links:
         raise LimitError("history is what happened: ask it without supposing anything down or derated")
@@ -157,7 +197,8 @@ def availability(
         since=start.isoformat(),
         until=ends.isoformat(),
         asked=wanted.isoformat() if wanted < start else None,
-        kinds=tuple(map(KindAvailability.of, sums(connection, place, known.known_from, start, ends))),
+        by=by,
+        kinds=tuple(map(KindAvailability.of, sums(connection, place, by, known.known_from, start, ends))),
         definition=_DEFINED,
         facts=(),
     )
