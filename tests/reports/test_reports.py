@@ -201,7 +201,7 @@ def test_wounded_jobs_and_free_blocks_are_told(two: dict[str, str]) -> None:
     assert free[:4] == ("u-trn2x64", "u-trn2x64", 1, 1)
     servers = _both(two, lambda backend: report("free-servers").sql(backend, {"cluster": "u-trn2x64"}))
     assert [row[0] for row in servers] == ["u-trn2x64"] * len(servers)
-    assert [row[2] for row in servers] == sorted({row[2] for row in servers}, reverse=True)
+    assert {row[2] * row[3] for row in servers} == {row[4] for row in servers}
     assert sum(row[4] for row in servers) == free[4]
 
 
