@@ -317,6 +317,8 @@ def test_the_command_line_draws_the_same_picture(
     scope: str,
 ) -> None:
     page = opened(at)
+    if scope.endswith("/fabric"):  # below the map, which has a button too
+        expect(page.locator("svg.fabric")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download SVG").last.click()
     drawn = run("draw", scope, "-o", "-", database=service_database)[1]
