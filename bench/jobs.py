@@ -1,4 +1,4 @@
-"""Placement in a fleet that is two thirds full: where the next job fits, how much room is left, hold and release."""
+"""Placement in a fleet that is two thirds full: where jobs fit, what room is left, plans, hold and release."""
 
 import random
 import tempfile
@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 import postgres
 import trninv
 from bench.measure import NAME, RAINIER, Row, seconds, seeded
+from bench.planning import failures, plans
 from trninv.inventory.bulk import load
 from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import TABLES
@@ -39,6 +40,8 @@ def job_rows(directory: Path, domains: int) -> Iterator[Row]:
                 held = _fill(connection, domains)
             with trninv.open(url) as fleet:
                 yield from _placed(fleet, name, f"{held:,} of {_DOMAIN * domains:,} chips held", domains)
+                yield from plans(fleet, name, domains)
+                yield from failures(fleet, name, domains)
                 yield from _held(fleet, name, domains)
                 yield _raced(fleet.engine, name)
 

@@ -30,6 +30,8 @@ OTHERWISE = {ROOT / "docs/reference/sql.md", ROOT / "docs/reference/schema.md", 
 
 PAGES = [page for page in pages() if FENCE.search(page.read_text()) and page not in {*OTHERWISE, *FOLLOWED}]
 _EXAMPLES = [(page, number) for page in PAGES for number in range(len(FENCE.findall(page.read_text())))]
+_FILE = re.compile(r"```toml\n# (\w+\.toml)\n(.*?)```", re.DOTALL)
+"""A file that a page has its reader write, with its name in the first line."""
 _DRAWN = re.compile(r"^ +trninv (draw .*docs/pictures/.*\.svg)$", re.MULTILINE)
 
 
@@ -75,11 +77,13 @@ def test_a_picture_is_what_its_command_draws(lite: str, tmp_path: Path, command:
 
 
 def follow(tutorial: str, database: str) -> str:
-    """The tutorial as it reads when it is followed on an empty database."""
+    """The tutorial as it reads when it is followed on an empty database, in a directory of its own."""
     assert "\n    trninv migrate\n" in tutorial
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(None):
         main(["--database", database, "migrate"])
-    with trninv.open(database) as fleet:
+    with tempfile.TemporaryDirectory() as place, contextlib.chdir(place), trninv.open(database) as fleet:
+        for name, body in _FILE.findall(tutorial):
+            Path(name).write_text(body)
         return refreshed(tutorial, fleet)
 
 

@@ -70,7 +70,7 @@ def test_a_token_speaks_for_its_holder_alone(seeded: str) -> None:
         assert answer["errors"][0]["extensions"]["code"] == "FORBIDDEN"
 
 
-MOVE = "mutation ($i: MoveJobsInput!) { moveJobs(input: $i) { jobs { name first chips } clientMutationId } }"
+MOVE = "mutation ($i: MoveJobsInput!) { moveJobs(input: $i) { jobs { name first chips who } clientMutationId } }"
 
 
 @pytest.mark.parametrize("way", ["compiled", "executed"])
@@ -80,7 +80,7 @@ def test_a_plan_is_carried_out(seeded: str, way: str) -> None:
         for at in range(4):
             fleet.hold(f"a{at}", [f"{ULTRA}/s{at}/c{chip}" for chip in range(4)], who="me")
         asked = f'{{ makeRoom(of: "{ULTRA}", servers: 2) {{ of revision moves {{ job to }} }} }}'
-        plan = _asked(api, asked)["data"]["makeRoom"]
+        plan = _asked(api, asked)["data"]["makeRoom"] | {"who": "her"}
         assert [move["job"] for move in plan["moves"]] == ["a0", "a1"]
         assert _asked(api, MOVE, i=plan, scope="read")["errors"][0]["extensions"]["code"] == "FORBIDDEN"
         stale = _asked(api, MOVE, i=plan | {"revision": "0"})["errors"][0]
@@ -92,7 +92,10 @@ def test_a_plan_is_carried_out(seeded: str, way: str) -> None:
         twice = [plan["moves"][0], {"job": "a0", "to": [f"{ULTRA}/s3/c{chip}" for chip in range(8, 12)]}]
         assert "moves twice" in _asked(api, MOVE, i=plan | {"moves": twice})["errors"][0]["message"]
         moved = _asked(api, MOVE, i=plan | {"clientMutationId": "9"})["data"]["moveJobs"]
-        assert [(job["name"], job["chips"]) for job in moved["jobs"]] == [("a0", 4), ("a1", 4)]
+        assert [(job["name"], job["chips"], job["who"]) for job in moved["jobs"]] == [
+            ("a0", 4, "her"),
+            ("a1", 4, "her"),
+        ]
         assert {job["first"] for job in moved["jobs"]} <= {f"{ULTRA}/s2", f"{ULTRA}/s3"}
         assert moved["clientMutationId"] == "9"
         again = _asked(api, MOVE, i=plan)["errors"][0]

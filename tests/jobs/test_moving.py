@@ -191,12 +191,14 @@ def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -
     assert (len(plan.moves), plan.exact, plan.places) == (2, True, (f"{ULTRA}/s0", f"{ULTRA}/s1"))
     own.hold("late", [f"{ULTRA}/s3/c15"], who="me")
     with pytest.raises(StalePlanError, match="ask for a new plan"):
-        own.relocate(plan)
+        own.relocate(plan, who="me")
     with pytest.raises(StalePlanError):
         own.hold("big", plan.places, who="me", revision=plan.revision)
     own.release("late")
-    moved = own.relocate(own.make_room(of=ULTRA, servers=2))
-    assert [job.chips for job in moved] == [4, 4]
+    moved = own.relocate(own.make_room(of=ULTRA, servers=2), who="her")
+    assert [(job.chips, job.who) for job in moved] == [(4, "her"), (4, "her")]
+    before = [job for job in own.jobs(ended=True) if job.name in {job.name for job in moved} and job.ended]
+    assert [(job.chips, job.who, job.ended) for job in before] == [(4, "me", job.began) for job in moved]
     again = own.make_room(of=ULTRA, servers=2)
     assert (again.moves, again.exact, again.places) == ((), True, plan.places)
     assert own.hold("big", again.places, who="me", revision=again.revision).chips == 32
@@ -230,7 +232,7 @@ def test_what_another_system_runs_is_moved_there(own: Fleet) -> None:
     plan = own.make_room(of=f"{ULTRA}/s0", chips=8, pinned="b")
     assert [move.job for move in plan.moves] == ["slurm:a"]
     with pytest.raises(ConflictError, match="run by slurm"):
-        own.relocate(plan)
+        own.relocate(plan, who="me")
 
 
 def test_the_api_plans_and_tells_what_a_drain_does(ask: Ask) -> None:

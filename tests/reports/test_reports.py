@@ -199,6 +199,10 @@ def test_wounded_jobs_and_free_blocks_are_told(two: dict[str, str]) -> None:
     assert [(row[0], row[4], row[6]) for row in wounded] == [("tune", "u-trn2x64/d0/s1/c9", "down")]
     (free,) = _both(two, lambda backend: report("free-blocks").sql(backend, {"cluster": "u-trn2x64"}))
     assert free[:4] == ("u-trn2x64", "u-trn2x64", 1, 1)
+    servers = _both(two, lambda backend: report("free-servers").sql(backend, {"cluster": "u-trn2x64"}))
+    assert [row[0] for row in servers] == ["u-trn2x64"] * len(servers)
+    assert {row[2] * row[3] for row in servers} == {row[4] for row in servers}
+    assert sum(row[4] for row in servers) == free[4]
 
 
 def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:

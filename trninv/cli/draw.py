@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from trninv.cli.draw_jobs import NextJob, jobs_picture
 from trninv.cli.places import PLACE
 from trninv.cli.supposing import asking, supposing
 from trninv.drawing import fabric, fleet, rack, wiring
@@ -32,6 +33,9 @@ _FABRIC = "/fabric"
     type=click.Choice(fleet.COLOURINGS),
     help="What colours the chips of a fleet: state unless said.",
 )
+@click.option("--jobs", "of_jobs", is_flag=True, help="Chips by the jobs that hold them; of a fleet, its free blocks.")
+@click.option("--propose", metavar="SHAPE", help="With --jobs: outline where fits puts a box, such as 2x2x4.")
+@click.option("--chips", type=int, metavar="N", help="With --jobs: outline where fits puts so many chips.")
 @click.pass_obj
 def draw(  # one parameter an option
     database: str,
@@ -42,6 +46,9 @@ def draw(  # one parameter an option
     parted: _Ends,
     halved: bool,
     colour: str | None,
+    of_jobs: bool,
+    propose: str | None,
+    chips: int | None,
     down: tuple[str, ...],
     derate: tuple[str, ...],
     at: str | None,
@@ -54,14 +61,22 @@ def draw(  # one parameter an option
     trninv draw u-trn2x64/r0 -o rack.svg
     trninv draw rainier -o fleet.svg
     trninv draw rainier/fabric -o tiers.svg
+    trninv draw u-trn2x64 -o jobs.svg --jobs --propose 2x2x2
     """
+    following = NextJob(propose, chips, of_jobs=of_jobs)
     marked = [bool(each) for each in (ends, widest, parted, halved)]
     if sum(marked) > 1:
         raise UsageError("--path, --widest, --cut and --bisection are pictures of their own: choose one")
+    if of_jobs and (any(marked) or colour):
+        raise UsageError("--jobs is a picture of its own: leave --path, --widest, --cut, --bisection and --colour out")
     if output != "-" and Path(output).suffix.lower() != ".svg":
         raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
     with asking(database, down, derate, at) as asked:
-        made = _place(asked, scope, colour, plain=not (any(marked) or down or derate))
+        made = (
+            jobs_picture(asked, scope, following)
+            if of_jobs
+            else _place(asked, scope, colour, plain=not (any(marked) or down or derate))
+        )
         made = made or _wiring(asked, scope, ends, widest, parted, halved=halved)
     if output == "-":
         click.echo(made, nl=False)

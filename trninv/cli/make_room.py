@@ -6,6 +6,7 @@ import click
 
 from trninv.cli.output import show, tell, tell_state
 from trninv.cli.questions import jobs_in, made, values
+from trninv.cli.state import you
 from trninv.cli.supposing import asking
 from trninv.errors import StalePlanError, UsageError
 from trninv.jobs.fleet import Fleet
@@ -27,6 +28,7 @@ def _run(
     at: str | None,
     style: str,
     apply: bool,
+    who: str | None,
     revision: str | None,
     **given: Any,
 ) -> None:
@@ -39,7 +41,7 @@ def _run(
             tell_state(one.as_of())
         if revision not in (None, plan.revision):
             raise StalePlanError(f"the plan is of revision {revision:.40}, the fleet is at {plan.revision}: ask anew")
-        moved = fleet.relocate(plan) if apply and isinstance(fleet, Fleet) else []
+        moved = fleet.relocate(plan, who=who or you()) if apply and isinstance(fleet, Fleet) else []
     show(style, plan, lambda: tell(plan, more=[f"moved {counted(len(moved), 'job')}"] if apply else ()))
     if not plan.succeeded():
         raise click.exceptions.Exit(1)
@@ -49,6 +51,7 @@ make_room = made(
     _MAKE_ROOM,
     _run,
     click.Option(["--apply"], is_flag=True, help="Move them, all or none."),
+    click.Option(["--who"], metavar="TEXT", show_default="you", help="Who moves them."),
     click.Option(
         ["--revision"], metavar="REVISION", help="Only if the fleet is as it was for the plan of this revision."
     ),

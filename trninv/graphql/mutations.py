@@ -127,6 +127,7 @@ class MoveJobsInput:
     of: Address = strawberry.field(description="The plan's scope.")
     moves: list[MoveInput] = strawberry.field(description="The plan's moves, in its order.")
     revision: str = strawberry.field(description="The plan's: refused with STALE_PLAN where the fleet is not as then.")
+    who: str | None = strawberry.field(default=None, description=WHO)
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
 
 
@@ -241,7 +242,8 @@ class Mutation:
         info: AppInfo,
         input: Annotated[MoveJobsInput, strawberry.argument(description="The plan.")],  # noqa: A002 # Relay's name
     ) -> MoveJobsPayload:
-        jobs = await _written(info, relocate, input.of, input.moves, input.revision)
+        who = _who(info.context.who, input.who)
+        jobs = await _written(info, relocate, input.of, input.moves, input.revision, who=who)
         return MoveJobsPayload(jobs=jobs, client_mutation_id=input.client_mutation_id)
 
     @_change("Let servers take no new jobs; what runs there goes on.")

@@ -119,12 +119,12 @@ class Fleet(fleet.Fleet):
         answer: CapacityAnswer = self.ask(find("capacity"), *asked, executor=executor)
         return answer
 
-    def relocate(self, plan: "RoomAnswer") -> list[holding.Job]:
+    def relocate(self, plan: "RoomAnswer", *, who: str) -> list[holding.Job]:
         """Move jobs as `make_room` planned, all or none; refused where the fleet is not as it was then."""
         from trninv.jobs.relocation import relocate  # noqa: PLC0415 # only where it is asked
 
         with writing(self.engine) as connection:
-            return relocate(connection, plan.of, plan.moves, plan.revision)
+            return relocate(connection, plan.of, plan.moves, plan.revision, who=who)
 
     def jobs(self, scope: str | None = None, *, ended: bool = False, most: int = 1_000) -> list[holding.Job]:
         """Jobs that hold chips of a place, or of any; as `trninv.jobs.holding.jobs`."""

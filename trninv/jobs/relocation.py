@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, Protocol
 
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from trninv.errors import ConflictError, UnknownJobError
 from trninv.inventory.address import resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, Job, batches, chips_at, listed, live_job, now, refuse_taken, system_and_id
+from trninv.jobs.holding import OURS, Job, batches, check, chips_at, listed, live_job, now, refuse_taken, system_and_id
 from trninv.jobs.revision import require
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class Going(Protocol):
         """Addresses of domains, servers or chips."""
 
 
-def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revision: str) -> list[Job]:
-    """Move jobs as planned.
+def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revision: str, *, who: str) -> list[Job]:
+    """Move jobs as planned: what each held is kept as ended, and from now on it holds other chips, as ``who`` says.
 
     Parameters
     ----------
@@ -40,6 +40,8 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
 
     Raises
     ------
+    LimitError
+        Who is missing or too long.
     StalePlanError
         The fleet is not as it was planned for.
     ConflictError
@@ -47,9 +49,10 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
         fewer chips, or to another cluster.
 
     """
+    check(who=who)
     cluster = resolve(connection, scope).cluster_id
     require(connection, cluster, revision)
-    allocation, time = TABLES["allocation"], now()
+    job, allocation, time = TABLES["job"], TABLES["allocation"], now()
     keys = [_ours(connection, move.job) for move in moves]
     had = {job.key: job for job in listed(connection, keys)}
     if len(had) < len(keys):
@@ -57,21 +60,32 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
     for part in batches(keys):
         held = allocation.c.job_id.in_(part), allocation.c.ended.is_(None)
         connection.execute(update(allocation).where(*held).values(ended=time))
-    for key, move in zip(keys, moves, strict=True):
+        connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time))
+    fresh = [_again(connection, key, time, who) for key in keys]
+    for key, new, move in zip(keys, fresh, moves, strict=True):
         chips = sorted(chips_at(connection, move.to, ()))
         if len(chips) != had[key].chips or resolve(connection, move.to[0]).cluster_id != cluster:
             raise ConflictError(f"job {move.job} keeps its {had[key].chips} chips, in its cluster: ask for a new plan")
         refuse_taken(connection, chips)
         first = next_id(connection, allocation)
         rows = [
-            {"id": first + at, "job_id": key, "chip_id": chip, "role": "work", "began": time}
+            {"id": first + at, "job_id": new, "chip_id": chip, "role": "work", "began": time}
             for at, chip in enumerate(chips)
         ]
         try:
             connection.execute(insert(allocation), rows)
         except IntegrityError:
             raise ConflictError(f"the chips for job {move.job} were taken meanwhile: ask for a new plan") from None
-    return listed(connection, keys)
+    return listed(connection, fresh)
+
+
+def _again(connection: Connection, key: int, time: str, who: str) -> int:
+    """Key of a job that is one which has just ended, and begins anew."""
+    job = TABLES["job"]
+    row = connection.execute(select(job).where(job.c.id == key)).one()
+    new = next_id(connection, job)
+    connection.execute(insert(job), row._asdict() | {"id": new, "began": time, "ended": None, "who": who})
+    return new
 
 
 def _ours(connection: Connection, name: str) -> int:

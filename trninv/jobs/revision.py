@@ -1,8 +1,14 @@
-"""The revision that a plan is of: a digest of who holds what in a cluster, and of what is closed or not up."""
+"""The revision that a plan is of: a digest of who holds what in a cluster, and of what is closed or not up.
 
+Rows of ``allocation`` begin with a new id, end once, and change in nothing else. So of one database the newest that has
+not ended and their number tell any two sets of them apart: whatever began since has a higher id, and if none of it is
+left, as many as before are the same ones. They are counted in the index of held chips, and not read one by one.
+"""
+
+from collections.abc import Iterator
 from hashlib import sha256
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Executable, func, select
 
 from trninv.errors import StalePlanError
 from trninv.inventory.past import among_lost
@@ -13,18 +19,16 @@ _T = TABLES
 
 def revision(connection: Connection, cluster: int) -> str:
     """Equal for equal states of a cluster, whichever process asks."""
-    job, allocation, closing, server, domain, node, link = (
-        _T[name] for name in ("job", "allocation", "closing", "server", "domain", "node", "link")
+    job, closing, server, domain, node, link = (
+        _T[name] for name in ("job", "closing", "server", "domain", "node", "link")
     )
     here = node.c.cluster_id + 0 == cluster  # the few that are not up go first, not the cluster's millions
-    live = job.c.ended.is_(None), job.c.cluster_id == cluster
-    held = select(allocation.c.chip_id, allocation.c.job_id, allocation.c.role).join(
-        job, job.c.id == allocation.c.job_id
-    )
     ours = select(closing.c.server_id).join(server, server.c.id == closing.c.server_id)
     parts = (
-        held.where(*live, allocation.c.ended.is_(None)).order_by(allocation.c.chip_id),
-        select(job.c.id, job.c.pinned).where(*live).order_by(job.c.id),
+        *_held(cluster),
+        select(job.c.id)
+        .where(job.c.ended.is_(None), job.c.cluster_id == cluster, job.c.pinned == 1)
+        .order_by(job.c.id),
         ours.join(domain, domain.c.id == server.c.domain_id)
         .where(closing.c.until.is_(None), domain.c.cluster_id == cluster)
         .order_by(closing.c.server_id),
@@ -42,6 +46,16 @@ def revision(connection: Connection, cluster: int) -> str:
             digest.update(repr(tuple(row)).encode())
         digest.update(b";")
     return digest.hexdigest()[:16]
+
+
+def _held(cluster: int) -> Iterator[Executable]:
+    """What tells apart who holds which chips: the held ones by domain, the newest holding, and how many there are."""
+    allocation, node, domain, held = (_T[name] for name in ("allocation", "node", "domain", "domain_held"))
+    yield select(held).join(domain, domain.c.id == held.c.id).where(domain.c.cluster_id == cluster).order_by(held.c.id)
+    chips = node.c.cluster_id == cluster, node.c.kind == "chip"
+    first, last = (select(end(node.c.id)).where(*chips) for end in (func.min, func.max))
+    here = allocation.c.chip_id.between(first.scalar_subquery(), last.scalar_subquery())
+    yield select(func.count(), func.max(allocation.c.id)).where(allocation.c.ended.is_(None), here)
 
 
 def require(connection: Connection, cluster: int, wanted: str) -> None:

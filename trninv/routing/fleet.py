@@ -148,9 +148,9 @@ class Fleet:
 
     @contextmanager
     def wirings(self) -> Iterator[Reader]:
-        """What reads wirings of one state."""
+        """What reads wirings of one state, as they are or are supposed to be."""
         with self._wirings.reading() as reader:
-            yield reader
+            yield reader.supposing(self._scenario) if self._scenario else reader
 
     def close(self) -> None:
         """Close the database; that of a scenario, of one state or of a moment is its fleet's, and stays open."""

@@ -1,0 +1,143 @@
+"""Pictures of jobs: every chip says who holds it, in words, by a letter and by a colour that can be read."""
+
+import re
+import xml.etree.ElementTree as ET
+from itertools import combinations
+
+import pytest
+
+import trninv
+from conftest import Run
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.drawing import palette
+from trninv.drawing.svg import INK, PAPER
+from trninv.inventory import stamp
+from trninv.inventory.database import connect, writing
+
+SVG = "{http://www.w3.org/2000/svg}"
+U = "u-trn2x64/d0"
+
+
+def luminance(colour: str) -> float:
+    """Relative, as WCAG 2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(a: str, b: str) -> float:
+    dark, light = sorted([luminance(a), luminance(b)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+def titles(text: str) -> list[str]:
+    root = ET.fromstring(text)  # noqa: S314 # our own picture
+    return [title.text or "" for title in root.iter(f"{SVG}title")]
+
+
+def texts(text: str) -> list[str]:
+    root = ET.fromstring(text)  # noqa: S314 # our own picture
+    return [each.text or "" for each in root.iter(f"{SVG}text")]
+
+
+def drawn(run: Run, *arguments: str, database: str) -> str:
+    status, out, error = run("draw", *arguments, "--jobs", "-o", "-", database=database)
+    assert status == 0, error
+    return out
+
+
+def test_letters_are_readable_and_hatches_seen_on_every_colour() -> None:
+    assert len(set(palette.COLOURS)) == 12
+    for colour in palette.COLOURS:
+        assert contrast(colour, PAPER) >= 4.5  # of letters on it, and so of a chip beside a free one
+        assert contrast(colour, INK) >= 3  # of a hatch over it
+    assert all(contrast(colour, PAPER) >= 3 for colour in palette.ROOM)
+    shades = [luminance(colour) for colour in palette.ROOM]
+    assert shades == sorted(shades, reverse=True)
+
+
+def test_no_two_jobs_of_a_domain_look_alike() -> None:
+    looks = [(palette.colour(at), palette.hatch(at)) for at in range(60)]
+    assert all(a != b for a, b in combinations(looks, 2))
+    assert len({palette.letters(at) for at in range(1_000)}) == 1_000
+    assert [palette.letters(at) for at in (0, 25, 26, 27, 52)] == ["A", "Z", "AA", "AB", "BA"]
+
+
+def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
+    name = "<b>&\"' " + "x" * 60
+    with trninv.open(seeded) as fleet:
+        fleet.hold("big", [f"{U}/s0", "u-trn2x64/d0/s1/c0-3"], spares=[f"{U}/s1/c4-7"], who="me")
+        fleet.hold(name, [f"{U}/s2/c0"], who="me")
+        fleet.close_servers([f"{U}/s3"], who="me", why="firmware")
+    for chip in (f"{U}/s2/c0", f"{U}/s2/c1"):
+        assert run("set", chip, "down", "--why", "x", database=seeded)[0] == 0
+    shown = drawn(run, "u-trn2x64", "--propose", "2x3x1", database=seeded)
+    of = dict(title.split(", ", 1) for title in titles(shown) if ", " in title)
+    assert len(of) == 64
+    assert (of[f"{U}/s0/c5"], of[f"{U}/s1/c5"], of[f"{U}/s1/c9"]) == ("job big", "job big, to spare", "free")
+    assert (of[f"{U}/s2/c0"], of[f"{U}/s2/c1"]) == (f"job {name}, down", "down")
+    assert of[f"{U}/s3/c3"] == "takes no new jobs"
+    says = texts(shown)
+    assert (says.count("A"), says.count("B")) == (24 + 1, 1 + 1)
+    assert any(
+        re.match(r"big: 24 chips, 4 of them to spare, since \d{4}-\d\d-\d\d \d\d:\d\d UTC", each) for each in says
+    )
+    assert any(each.startswith("<b>&\"' xxx") and "…: 1 chip, since" in each for each in says)
+    assert {"free", "outlined: where the next job goes", "2x3x1 (6 chips): fits in 1 domain of u-trn2x64, "} <= {
+        each if "positions" not in each else each[: each.index("u-trn2x64") + 11] for each in says
+    }
+    rings = re.findall(r'<circle cx="([\d.-]+)" cy="([\d.-]+)" r="18.5" fill="#[0-9a-f]{6}" />', shown)
+    assert len(set(rings)) == 6
+    assert shown == drawn(run, "u-trn2x64", "--propose", "2x3x1", database=seeded)
+    supposed = drawn(run, f"{U}/s1", "--down", f"{U}/s1/c9", "--chips", "16", database=seeded)
+    assert f"{U}/s1/c9, down" in titles(supposed)
+    assert f"16 chips fits nowhere in {U}/s1: no domain has 16 chips usable" in texts(supposed)
+    assert "A" in texts(supposed)
+    assert any(each.startswith("big: 8 chips of its 24, 4 of them to spare") for each in texts(supposed))
+
+
+def test_every_wiring_is_drawn(run: Run, lite: str) -> None:
+    for system in systems().systems:
+        if system.domains == 1:
+            shown = titles(drawn(run, system.slug, database=lite))
+            assert sum(title.endswith(", free") for title in shown) == system.domain.blueprint.chips
+
+
+def test_a_fleet_shows_the_largest_free_block_of_each_domain(run: Run, seeded: str) -> None:
+    with connect(seeded) as engine, writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(4), name="lab")
+    with trninv.open(seeded) as fleet:
+        fleet.hold("a", ["lab/d0"], who="me")
+        fleet.hold("b", ["lab/d1/s0"], who="me")
+        histogram = {each.chips: each.domains for each in fleet.free("lab").histogram}
+    shown = drawn(run, "lab", database=seeded)
+    domains = sum(histogram.values())
+    assert histogram == {64: domains - 2, 48: 1, 0: 1}
+    status, _, error = run("draw", "lab", "--jobs", "--chips", "4", "-o", "-", database=seeded)
+    assert (status, "name one, such as lab/d0" in error) == (2, True)
+    counted = f"64 chips or more: {domains - 2} domain" + ("s" if domains > 3 else "")
+    assert [each for each in titles(shown) if ": " in each] == [
+        counted,
+        "32 to 63 chips: 1 domain",
+        "no chip: 1 domain",
+    ]
+    assert {counted, "no chip: 1 domain"} <= set(texts(shown))
+    assert sum(path.count("M") for path in re.findall(r' d="([^"]*)"', shown)) == domains
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["u-trn2x64", "--propose", "4x4x1"], "say --jobs as well"),
+        (["u-trn2x64", "--jobs", "--propose", "4x4x1", "--chips", "4"], "choose one"),
+        (["u-trn2x64", "--jobs", "--bisection"], "a picture of its own"),
+        (["lab", "--jobs", "--colour", "pool"], "a picture of its own"),
+        (["lab/fabric", "--jobs"], "lab/fabric"),
+        (["u-trn2x64", "--jobs", "--chips", "7"], "nearest 4 and 8"),
+    ],
+)
+def test_what_can_not_be_drawn(run: Run, lite: str, arguments: list[str], says: str) -> None:
+    status, _, error = run("draw", *arguments, "-o", "-", database=lite)
+    assert status != 0
+    assert says in error
