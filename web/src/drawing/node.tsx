@@ -29,7 +29,7 @@ export function Node({ part, at, font, state, classes, pressed, tab, says, press
       aria-label={says}
       tabindex={tab ? 0 : -1}
       data-at={part.address}
-      style={at.depth === undefined ? undefined : `--near: ${Math.round(at.depth * 100)}%`}
+      style={at.depth === undefined ? undefined : `--near: ${at.depth.toFixed(2)}`}
       onClick={press}
       onKeyDown={type}
       onFocus={() => near(part.address)}

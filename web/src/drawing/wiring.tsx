@@ -84,6 +84,10 @@ export function WiringPicture(props: Props) {
 
   const asked = marks.links.size > 0;
   const wide = (wire: Wire) => layout.thick * Math.sqrt(wire.nominal / (classes[0] ?? 1));
+  const far = (wire: Wire) => {
+    const [a, b] = [layout.places.get(wire.a), layout.places.get(wire.b)];
+    return (a?.depth ?? 0) + (b?.depth ?? 0);
+  };
   const line = (wire: Wire) => (
     <Line
       key={wire.address}
@@ -94,13 +98,10 @@ export function WiringPicture(props: Props) {
       marked={marks.links.has(wire.address) ? (marks.cut ? "cut" : "path") : ""}
       lost={lost.has(wire.address)}
       near={near !== undefined && (wire.a === near || wire.b === near)}
+      depth={turn && far(wire) / 2}
       press={(event) => (event.shiftKey || breaking) && !zoom.dragged() && toggle(wire.address)}
     />
   );
-  const far = (wire: Wire) => {
-    const [a, b] = [layout.places.get(wire.a), layout.places.get(wire.b)];
-    return (a?.depth ?? 0) + (b?.depth ?? 0);
-  };
   const rank = (wire: Wire) =>
     (lost.has(wire.address) ? 0 : wire.state === "degraded" ? 20 : 10) + (turn ? far(wire) : 0);
   const sorted = [...wiring.wires].sort((a, b) => rank(a) - rank(b));
@@ -191,16 +192,21 @@ interface LineProps {
   marked: string;
   lost: boolean;
   near: boolean;
+  depth: number | undefined;
   press: (event: MouseEvent) => void;
 }
 
-function Line({ wire, route, wide, name, marked, lost, near, press }: LineProps) {
+function Line({ wire, route, wide, name, marked, lost, near, depth, press }: LineProps) {
   const state = lost ? "off" : wire.state === "degraded" ? "degraded" : "";
   const thick = marked === "path" ? 4.5 : marked === "cut" ? 1.4 * wide : lost ? 1.4 : near ? wide + 1 : wide;
   const shapes = route.strokes.map((stroke) => stroke.map(({ x, y }) => `${fixed(x)},${fixed(y)}`).join(" "));
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the tables of links do the same
-    <g class={["wire", name, marked, state, near ? "near" : ""].filter(Boolean).join(" ")} onClick={press}>
+    <g
+      class={["wire", name, marked, state, near ? "near" : ""].filter(Boolean).join(" ")}
+      style={depth === undefined ? undefined : `--near: ${depth.toFixed(2)}`}
+      onClick={press}
+    >
       <title>{`${wire.address}: ${number(wire.now)} GB/s one direction, ${wire.technology}${lost ? ", carries nothing" : wire.state === "up" ? "" : `, ${wire.state}`}`}</title>
       {marked === "path" &&
         shapes.map((points) => <polyline key={points} class="casing" points={points} stroke-width="8.5" />)}
@@ -236,14 +242,14 @@ const stateOf = ({ address, state }: Part, lost: Set<string>) =>
   lost.has(address) && CARRYING.has(state) ? "down" : state;
 
 function named(part: Part, { marks, chosen, selected, lost }: Props): string {
-  const { address, state } = part;
+  const { address, kind, state } = part;
   const hops = marks.hops.get(address);
   const supposed = lost.has(address) && CARRYING.has(state);
   return [
     chosen.includes(address) && "chosen",
     selected === address && "selected",
     marks.nodes.has(address) && "path",
-    marks.side.has(address) ? "side" : marks.side.size > 0 && "other",
+    marks.side.has(address) ? "side" : marks.side.size > 0 && kind === "chip" && "other",
     hops !== undefined && `hop h${Math.min(hops, 6)}`,
     lost.has(address) && "off",
     supposed && "supposed down",
