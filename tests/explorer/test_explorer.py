@@ -31,6 +31,10 @@ SCREENS = Path(__file__).parent.parent / "golden" / "screens"
 U = "#/domain/u-trn2x64/d0"
 PAGES = {
     "home": "",
+    "sources": "#/sources",
+    "incidents": "#/incidents?sel=1",
+    "chip": "#/at/lab/d0/s0/c3",
+    "jobs": "#/jobs",
     "disagreements": "#/disagreements",
     "cluster": "#/cluster/lab",
     "fabric": "#/cluster/lab?colour=pool&fabric=yes",
@@ -419,7 +423,7 @@ def test_a_report_has_parameters_a_plot_and_csv(opened: Open) -> None:  # noqa: 
 
 
 def test_a_number_shows_its_source_and_leads_to_the_disagreement(opened: Open) -> None:  # noqa: F811
-    page = opened()
+    page = opened("#/sources")
     row = page.locator("tr", has=page.get_by_role("rowheader", name="device memory", exact=True)).first
     row.get_by_role("button", name="96 GiB").focus()
     expect(page.get_by_role("tooltip").filter(visible=True)).to_contain_text("Amazon EC2 Trn2 architecture")

@@ -1,6 +1,7 @@
 // The API: documents typed from schema.graphql, and one packed list of a cluster's chips.
 import type { initGraphQLTada, ResultOf, VariablesOf } from "gql.tada";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type AsOf, answered, asof, follow, unreachable, useMoment } from "./live";
 import type { introspection } from "./schema";
 
 type Api = initGraphQLTada<{
@@ -12,8 +13,16 @@ type Api = initGraphQLTada<{
 }>;
 
 /** Enums of the inventory, whose values are lower case on this side of the API, as in addresses and style sheets. */
-type Enum = "State" | "Wiring" | "Generation" | "TrayKind" | "StepKind";
-const ENUMS = new Set(["state", "wiring", "generation", "kind"]);
+type Enum =
+  | "State"
+  | "Wiring"
+  | "Generation"
+  | "TrayKind"
+  | "StepKind"
+  | "PartKind"
+  | "IncidentSeverity"
+  | "IncidentRule";
+const ENUMS = new Set(["state", "wiring", "generation", "kind", "before", "after", "severity", "rule"]);
 
 const lowered = (name: string, value: unknown) =>
   ENUMS.has(name) && typeof value === "string" ? value.toLowerCase() : value;
@@ -60,6 +69,7 @@ async function request(path: string, options: RequestInit): Promise<Response> {
     return await fetch(path, { ...options, headers: { ...options.headers, ...authorization } });
   } catch (error) {
     if (error instanceof DOMException) throw error;
+    unreachable();
     throw new ApiError("the service does not answer: is trninv serve running?", UNREACHABLE);
   }
 }
@@ -70,22 +80,39 @@ async function refusal(response: Response): Promise<ApiError> {
   return new ApiError(told?.message ?? `${response.status} ${response.statusText}`, told?.extensions?.code ?? "");
 }
 
-export async function ask<D>({ document, variables }: Asked<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
+async function answer(body: object, signal?: AbortSignal) {
   const response = await request("graphql", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ query: definitions(document).join("\n\n"), variables }),
+    body: JSON.stringify(body),
     signal: signal ?? null,
   });
   if (!response.ok) throw await refusal(response);
-  const { data, errors } = JSON.parse(await response.text(), lowered);
+  return JSON.parse(await response.text(), lowered);
+}
+
+/** The answer to a document, of the moment that the page shows. */
+export async function ask<D>({ document, variables }: Asked<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
+  const at = asof() || undefined;
+  const { data, errors, extensions } = await answer(
+    { query: definitions(document).join("\n\n"), variables, at },
+    signal,
+  );
+  answered(extensions?.asOf);
+  follow(!sessionStorage.getItem(TOKEN), revision);
   if (errors) throw new ApiError(errors[0].message, errors[0].extensions?.code ?? "");
   return data;
 }
 
+/** The newest state there is. */
+async function revision(): Promise<AsOf | undefined> {
+  return (await answer({ query: "{ __typename }" })).extensions?.asOf;
+}
+
 /** What another address of the service holds, such as a report's CSV. */
 export async function download(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-  const response = await request(path, { signal: signal ?? null });
+  const at = asof() && `${path.includes("?") ? "&" : "?"}at=${encodeURIComponent(asof())}`;
+  const response = await request(path + at, { signal: signal ?? null });
   if (!response.ok) throw await refusal(response);
   return response.arrayBuffer();
 }
@@ -96,22 +123,26 @@ export interface Loaded<T> {
   loading: boolean;
 }
 
-/** What a load gives, anew whenever the key changes; what was there before stays until then. */
+/** What a load gives, anew whenever the key or the moment changes; what was there before stays until then. */
 export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, setState] = useState<Loaded<T>>({ data: undefined, error: undefined, loading: key !== null });
+  const { asof, epoch } = useMoment();
+  const shown = useRef("");
   useEffect(() => {
     if (key === null) {
       setState({ data: undefined, error: undefined, loading: false });
       return;
     }
     const control = new AbortController();
-    setState((before) => ({ ...before, loading: true }));
+    const asked = `${asof} ${key}`;
+    if (asked !== shown.current) setState((before) => ({ ...before, loading: true }));
+    shown.current = asked;
     load(control.signal).then(
       (data) => control.signal.aborted || setState({ data, error: undefined, loading: false }),
       (error) => control.signal.aborted || setState({ data: undefined, error, loading: false }),
     );
     return () => control.abort();
-  }, [key]);
+  }, [key, asof, epoch]);
   return state;
 }
 

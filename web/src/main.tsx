@@ -1,20 +1,35 @@
-// The explorer: a view for each address.
+// The explorer: a view for each address, within its frame.
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
 import { DomainView } from "./domain/view";
-import { href, type Route, useRoute } from "./route";
+import { Panel } from "./panel/panel";
+import { change, chosen, href, type Route, useRoute } from "./route";
+import { Bar } from "./shell/bar";
+import { Notice } from "./shell/clock";
+import { Rail } from "./shell/rail";
 import "./style/index.css";
-import { ThemeSwitch } from "./theme";
+import { At } from "./views/at";
 import { ClusterView } from "./views/cluster";
 import { Disagreements } from "./views/disagreements";
 import { Home } from "./views/home";
+import { Incidents } from "./views/incidents";
+import { Jobs } from "./views/jobs";
 import { RackView } from "./views/rack";
 import { Reports } from "./views/reports";
+import { Sources } from "./views/sources";
 
 function View({ route }: { route: Route }) {
   switch (route.view) {
     case "home":
       return <Home />;
+    case "at":
+      return <At key={route.of} route={route} />;
+    case "incidents":
+      return <Incidents route={route} />;
+    case "jobs":
+      return <Jobs sel={route.options.sel ?? ""} />;
+    case "sources":
+      return <Sources />;
     case "disagreements":
       return <Disagreements route={route} />;
     case "cluster":
@@ -34,6 +49,8 @@ function View({ route }: { route: Route }) {
   }
 }
 
+const HOLDING = new Set(["cluster", "domain", "rack"]);
+
 function App() {
   const route = useRoute();
   useEffect(() => {
@@ -42,30 +59,24 @@ function App() {
     mended();
   }, [route.view, route.of]);
   const [broken, mended] = useErrorBoundary();
-  const cluster = route.view === "reports" ? "" : (route.of.split("/")[0] ?? "");
-  const link = (view: string, label: string) => (
-    <a href={href(view)} aria-current={route.view === view && !route.of ? "page" : undefined}>
-      {label}
-    </a>
-  );
+  const sel = HOLDING.has(route.view) ? chosen(route) : "";
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
         Skip to the content
       </button>
-      <nav class="top" aria-label="Main">
-        <a class="logo" href={href("home")}>
-          trninv
-        </a>
-        {link("home", "Home")}
-        {cluster && route.view !== "cluster" && <a href={href("cluster", cluster)}>{cluster}</a>}
-        {link("disagreements", "Disagreements")}
-        {link("reports", "Reports")}
-        <a href="graphql">GraphiQL</a>
-        <ThemeSwitch />
-      </nav>
+      <Bar route={route} />
+      <Rail view={route.view} />
       <main id="main" tabIndex={-1}>
-        {broken ? <Broken error={broken} /> : <View route={route} />}
+        <Notice />
+        {broken ? (
+          <Broken error={broken} />
+        ) : (
+          <div class={sel ? "beside" : undefined}>
+            <View route={route} />
+            {sel && <Panel key={sel} address={sel} close={() => change({ sel: undefined })} />}
+          </div>
+        )}
       </main>
     </>
   );

@@ -1,5 +1,6 @@
 // Every view has an address: #/domain/u-trn2x64/d0?from=s0/c0&down=s1/c2
 import { useEffect, useState } from "preact/hooks";
+import { asof, turned } from "./live";
 
 export interface Route {
   view: string;
@@ -37,9 +38,9 @@ export function numberIn(given: string | undefined, [least, most]: [number, numb
   return Number.isFinite(value) ? Math.max(least, Math.min(most, value)) : usual;
 }
 
-/** The link to a view; options that are undefined are left out. */
+/** The link to a view, at the same moment; options that are undefined are left out. */
 export function href(view: string, of = "", options: Record<string, string | number | undefined> = {}): string {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const given = Object.entries({ asof: asof() || undefined, ...options }).filter(([, value]) => value !== undefined);
   const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   const readable = query.replaceAll("%2F", "/").replaceAll("%2C", ",");
   return `#/${view === "home" ? "" : view}${of && `/${encodeURI(of)}`}${readable && `?${readable}`}`;
@@ -53,10 +54,24 @@ export function change(options: Record<string, string | number | undefined>, det
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
+function opened(): Route {
+  const route = parsed(location.hash);
+  turned(route.view, route.of, route.options.asof ?? "");
+  return route;
+}
+
+/** An address within a place, which may leave the place out: s1/c5 of u-trn2x64/d0. */
+export function chosen({ of, options }: Route): string {
+  const sel = (options.sel ?? "").toLowerCase();
+  const cluster = of.split("/")[0] ?? "";
+  const whole = (end: string) => (end.startsWith("@") || end.startsWith(`${cluster}/`) ? end : `${of}/${end}`);
+  return sel ? sel.split("--").map(whole).join("--") : "";
+}
+
 export function useRoute(): Route {
-  const [route, setRoute] = useState(() => parsed(location.hash));
+  const [route, setRoute] = useState(opened);
   useEffect(() => {
-    const follow = () => setRoute(parsed(location.hash));
+    const follow = () => setRoute(opened());
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);

@@ -19,6 +19,14 @@ export const below = (place: string, address: string) =>
     .map((end) => (end.startsWith(`${place}/`) ? end.slice(place.length + 1) : end))
     .join("--");
 
+/** A link by its ends, the second without what both are in: c/d0/s0/c1 – s1/c1. */
+export function shortened(address: string): string {
+  const [a = "", b] = address.split("--");
+  if (!b) return a;
+  const domain = /^[^/]+\/d\d+(?=\/)/.exec(a)?.[0];
+  return `${a} – ${domain ? below(domain, b) : b}`;
+}
+
 /** The whole address of what `below` shortened. */
 export const within = (place: string, short: string) =>
   short

@@ -32,7 +32,10 @@ interface Props {
   selected: string;
   /** What carries nothing. */
   lost: Set<string>;
+  /** Make it an end of what is asked for. */
   pick: (address: string) => void;
+  /** Show its panel. */
+  open: (address: string) => void;
   toggle: (address: string) => void;
   /** Whether a plain click takes down too. */
   breaking: boolean;
@@ -46,7 +49,7 @@ const TURN: Record<string, number> = { q: -15, e: 15 };
 const LEGIBLE = 11;
 
 export function WiringPicture(props: Props) {
-  const { id, wiring, layout, marks, chosen, lost, pick, toggle, breaking, turn } = props;
+  const { id, wiring, layout, marks, chosen, lost, pick, open, toggle, breaking, turn } = props;
   const [focus, setFocus] = useState(wiring.parts[0]?.address);
   const [told, setTold] = useState("");
   const [near, setNear] = useState<string>();
@@ -60,6 +63,7 @@ export function WiringPicture(props: Props) {
     if (zoom.dragged()) return;
     if (event.shiftKey || breaking) toggle(part.address);
     else if (part.kind === "chip") pick(part.address);
+    else open(part.address);
     setFocus(part.address);
   };
   const type = (part: Part) => (event: KeyboardEvent) => {
@@ -73,7 +77,9 @@ export function WiringPicture(props: Props) {
     } else if (key === "enter" || key === " ") {
       if (event.shiftKey || breaking) toggle(part.address);
       else if (part.kind === "chip") pick(part.address);
-    } else if (key === "d") toggle(part.address);
+      else open(part.address);
+    } else if (key === "i") open(part.address);
+    else if (key === "d") toggle(part.address);
     else if (key === "+" || key === "=") zoom.by(1.4);
     else if (key === "-") zoom.by(1 / 1.4);
     else if (key === "0") zoom.reset();
@@ -99,7 +105,9 @@ export function WiringPicture(props: Props) {
       lost={lost.has(wire.address)}
       near={near !== undefined && (wire.a === near || wire.b === near)}
       depth={turn && far(wire) / 2}
-      press={(event) => (event.shiftKey || breaking) && !zoom.dragged() && toggle(wire.address)}
+      press={(event) => {
+        if (!zoom.dragged()) (event.shiftKey || breaking ? toggle : open)(wire.address);
+      }}
     />
   );
   const rank = (wire: Wire) =>
@@ -121,7 +129,7 @@ export function WiringPicture(props: Props) {
         viewBox={Object.values(zoom.view).map(fixed).join(" ")}
         style={`--letter: ${layout.font}px; --least: ${Math.ceil(box.height * least)}px; --wide: ${Math.ceil(box.width * least)}px; --most: ${Math.max(240, box.width * 1.35)}px`}
         role="group"
-        aria-label={`Wiring of ${wiring.domain}. Arrow keys move between chips, with Shift between servers; Enter chooses, D takes down, plus and minus zoom${turn ? ", Q and E turn" : ""}.`}
+        aria-label={`Wiring of ${wiring.domain}. Arrow keys move between chips, with Shift between servers; Enter chooses, I shows what is known of one, D takes down, plus and minus zoom${turn ? ", Q and E turn" : ""}.`}
         {...zoom.hears}
       >
         <title>{wiring.domain}</title>
@@ -146,6 +154,7 @@ export function WiringPicture(props: Props) {
             pressed={chosen.includes(part.address)}
             tab={part.address === focus}
             press={press(part)}
+            open={() => open(part.address)}
             type={type(part)}
             near={setNear}
             says={spoken(part, lost, degrees)}

@@ -1,9 +1,11 @@
-// What is in the database, and what documents say of each generation.
-import { useState } from "preact/hooks";
+// The fleet: what is not up, whatever its kind, and why; clusters worst first.
 import { asking, graphql, type Result, useAsked } from "../api";
+import { Bar, type Health, healthOf, Seed, tally } from "../health";
+import { useMoment } from "../live";
 import { Copy, Shown } from "../parts";
 import { href } from "../route";
-import { counted, gibibytes, grounds, number } from "../words";
+import { type Count, Counts, dated, Glyph, lasted, nounOf, now, Told, worded } from "../state";
+import { counted, number, shortened } from "../words";
 
 const HOME = graphql(`
   query Home {
@@ -12,185 +14,195 @@ const HOME = graphql(`
         slug system
         domains(first: 1) { totalCount nodes { address model wiring } }
         racks(first: 1) { totalCount nodes { address } }
-        chips(first: 1) { totalCount nodes { generation memory { gibibytes } } }
-        worn: chips(first: 1, filter: { state: { ne: UP } }) { totalCount }
+        chips(first: 1) { totalCount }
       }
     }
     systems { slug name chips }
+    all: servers(first: 1) { aggregates(by: [CLUSTER]) { cluster count } }
+    live: servers(first: 1, filter: { instance: { ne: null } }) { aggregates(by: [CLUSTER]) { cluster count } }
+    chip: chips(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    server: servers(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    switch: switches(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    nic: nics(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    node: networkNodes(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
+    link: links(first: 1, filter: { state: { ne: UP } }) { aggregates(by: [CLUSTER, STATE]) { cluster state count } }
   }
 `);
 
-const NUMBERS = graphql(`
-  query Numbers {
-    facts(filter: { picked: { eq: true } }, first: 1000) {
-      nodes {
-        subject attribute value quote formula disputed assumed note
-        source { title }
-        others { value source { title } }
-      }
+const OPEN = graphql(`
+  query HomeIncidents {
+    incidents(first: 8) {
+      totalCount
+      nodes { id severity place causes causeCount since who why parts { kind state count } }
     }
+    drift(first: 1) { totalCount }
+    comparedAt
+    events(last: 8, filter: { takenAlong: { eq: false } }) { nodes { event at who address before after why } }
   }
 `);
 
 const CLUSTERS = asking(HOME, {});
-const FACTS = asking(NUMBERS, {});
-
-/** Subjects side by side, generation by generation. */
-const TABLES: [string, string[]][] = [
-  ["Chips", ["trainium1", "trainium2", "trainium3"]],
-  ["Cores", ["neuroncore-v2", "neuroncore-v3", "neuroncore-v4"]],
-  [
-    "Servers",
-    [
-      "trn1.2xlarge",
-      "trn1.32xlarge",
-      "trn1n.32xlarge",
-      "trn2.3xlarge",
-      "trn2-16.48xlarge",
-      "trn3-gen1-server",
-      "trn3-gen2-server",
-    ],
-  ],
-  ["UltraServers", ["u-trn2x64", "trn3-gen1", "trn3-gen2"]],
-  ["UltraClusters", ["trn1-ultracluster", "trn2-ultracluster", "rainier", "trn3-ultracluster"]],
-  [
-    "Links",
-    [
-      "neuronlink-v2",
-      "neuronlink-v3-plane",
-      "neuronlink-v3-ring",
-      "neuronlink-v4-server",
-      "neuronlink-v4-rack",
-      "neuronlink-v4-twin",
-      "efa-100",
-      "efa-200",
-      "efa-trn3",
-    ],
-  ],
-];
+const INCIDENTS = asking(OPEN, {});
+type Clusters = Result<typeof HOME>;
+type Open = Result<typeof OPEN>;
 
 export function Home() {
+  const [clusters, open] = [useAsked(CLUSTERS), useAsked(INCIDENTS)];
+  const servers = clusters.data?.all.aggregates.reduce((sum, { count }) => sum + count, 0) ?? 0;
   return (
-    <article>
+    <article class="home">
       <header class="title">
-        <h1>What is here</h1>
+        <h1>Fleet</h1>
+        {clusters.data && (
+          <p>
+            {counted(clusters.data.clusters.nodes.length, "cluster")}, {counted(servers, "server")}
+          </p>
+        )}
         <div class="tools">
-          <Copy asked={[CLUSTERS, FACTS]} />
+          <Copy asked={[CLUSTERS, INCIDENTS]} />
         </div>
       </header>
-      <Shown of={useAsked(CLUSTERS)}>{(data) => <Clusters {...data} />}</Shown>
-      <h1>What documents say</h1>
-      <p>
-        Hover or focus a number for its source. <span class="mark">⚠</span> marks where sources disagree:{" "}
-        <a href={href("disagreements")}>all disagreements</a>.
-      </p>
-      <Shown of={useAsked(FACTS)}>{(data) => <Numbers facts={data.facts.nodes} />}</Shown>
+      <Shown of={clusters}>
+        {(data) => (data.clusters.nodes.length ? <Filled data={data} open={open.data} /> : <Seed />)}
+      </Shown>
+      {open.error && <Shown of={open}>{() => null}</Shown>}
     </article>
   );
 }
 
-function Clusters({ clusters: { nodes: clusters }, systems }: Result<typeof HOME>) {
-  const missing = systems.filter((system) => !clusters.some((cluster) => cluster.system === system.slug));
+function Filled({ data, open }: { data: Clusters; open: Open | undefined }) {
+  const health = healthOf(data);
+  const seeded = new Set(data.clusters.nodes.map(({ system }) => system));
+  const missing = data.systems.filter(({ slug }) => !seeded.has(slug));
   return (
     <>
-      <ul class="cards">
-        {clusters.map((cluster) => {
-          const domain = cluster.domains.nodes[0];
-          const chip = cluster.chips.nodes[0];
-          const alone = cluster.domains.totalCount === 1 && domain;
-          const rack = cluster.racks.nodes[0];
-          return (
-            <li key={cluster.slug} class="card">
-              <h2>
-                <a href={alone ? href("domain", domain.address) : href("cluster", cluster.slug)}>{cluster.slug}</a>
-              </h2>
-              <p>
-                {counted(cluster.chips.totalCount, "chip")}
-                {chip && `, ${chip.generation}, ${gibibytes(chip.memory)} each`}
-              </p>
-              <p class="quiet">
-                {domain && `${domain.model}${alone ? "" : `, ${number(cluster.domains.totalCount)} of them`}`}
-              </p>
-              <p>
-                {cluster.worn.totalCount > 0 ? (
-                  <span class="mark">{counted(cluster.worn.totalCount, "chip")} not up</span>
-                ) : (
-                  "all chips up"
-                )}
-              </p>
-              <p class="links">
-                {alone ? (
-                  <a href={href("domain", domain.address)}>Wiring</a>
-                ) : (
-                  <a href={href("cluster", cluster.slug)}>All chips</a>
-                )}{" "}
-                {rack && <a href={href("rack", rack.address)}>{counted(cluster.racks.totalCount, "rack")}</a>}
-              </p>
-            </li>
-          );
-        })}
-      </ul>
-      {missing.length > 0 && (
-        <p class="quiet">
-          Not seeded here:{" "}
-          {missing.map((system, at) => (
-            <span key={system.slug} title={system.name}>
-              {at > 0 && ", "}
-              <code>trninv seed {system.slug}</code>
-            </span>
-          ))}
+      <Tiles health={health} open={open} />
+      <div class="columns">
+        <div>
+          <section class="card flush" aria-labelledby="clusters">
+            <h2 id="clusters">
+              Clusters <span class="quiet">worst first</span>
+            </h2>
+            <Table health={health} />
+            {missing.length > 0 && (
+              <details class="foot">
+                <summary>{counted(missing.length, "system")} not seeded here</summary>
+                <ul class="plain">
+                  {missing.map(({ slug, name, chips }) => (
+                    <li key={slug}>
+                      <code>trninv seed {slug}</code> <span class="quiet">{`${name}, ${counted(chips, "chip")}`}</span>
+                    </li>
+                  ))}
+                </ul>
+              </details>
+            )}
+          </section>
+        </div>
+        {open && (
+          <aside aria-label="What happened">
+            <OpenIncidents open={open} />
+            <Changes events={open.events.nodes} />
+          </aside>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
+  const chips = tally(health.flatMap(({ notUp }) => notUp).filter(({ kind }) => kind === "chip"));
+  const others = tally(health.flatMap(({ notUp }) => notUp).filter(({ kind }) => kind !== "chip"));
+  const all = health.reduce((sum, each) => sum + each.chips, 0);
+  const lost = chips.reduce((sum, { count }) => sum + count, 0);
+  const parts = others.reduce((sum, { count }) => sum + count, 0);
+  const live = health.filter((each) => each.live > 0).length;
+  return (
+    <div class="tiles">
+      <a class="card tile" href={href("reports", "not-up")}>
+        <h2>Chips up</h2>
+        <p class="big">
+          <strong>{number(all - lost)}</strong> of {number(all)}
         </p>
-      )}
-    </>
+        <Bar chips={all} of={chips} />
+        <p class="states">{lost ? <Counts of={chips} bare /> : <Told state="up">all chips up</Told>}</p>
+      </a>
+      <a class="card tile" href={href("incidents")}>
+        <h2>Servers, switches, links, NICs</h2>
+        <p class="big">
+          <strong>{number(parts)}</strong> not up
+        </p>
+        <p class="states">{parts ? <Counts of={others} /> : <Told state="up">all of them up</Told>}</p>
+      </a>
+      <a class="card tile" href={href("incidents")}>
+        <h2>Incidents open</h2>
+        <p class="big">
+          <strong>{open ? number(open.incidents.totalCount) : "…"}</strong>{" "}
+          {open?.incidents.totalCount === 1 ? "root cause" : "root causes"}
+        </p>
+        {open && <Oldest open={open} />}
+      </a>
+      <div class="card tile">
+        <h2>Live</h2>
+        <p class="big">
+          <strong>{number(live)}</strong> of {counted(health.length, "cluster")}
+        </p>
+        <p class="quiet">
+          {live < health.length && `${number(health.length - live)} by design only: no instances bound`}
+        </p>
+        {open && (
+          <p class={open.drift.totalCount ? "warned" : "quiet"}>
+            {open.comparedAt
+              ? `Drift: ${counted(open.drift.totalCount, "finding")}, compared ${dated(open.comparedAt)}`
+              : "Never compared with what was seen (trninv drift)"}
+          </p>
+        )}
+      </div>
+    </div>
   );
 }
 
-type Fact = Result<typeof NUMBERS>["facts"]["nodes"][number];
-
-function Numbers({ facts }: { facts: Fact[] }) {
-  const shown = new Set(TABLES.flatMap(([, subjects]) => subjects));
-  const rest = [...new Set(facts.map((fact) => fact.subject))].filter((subject) => !shown.has(subject));
+function Oldest({ open }: { open: Open }) {
+  const { asof } = useMoment();
+  const nodes = open.incidents.nodes.filter(({ since }) => since);
+  const oldest = nodes.reduce(
+    (least, each) => (!least || (each.since ?? "") < (least.since ?? "") ? each : least),
+    nodes[0],
+  );
+  if (!oldest) return <p class="quiet">Nothing is open.</p>;
   return (
-    <>
-      {[...TABLES, ["Everything else", rest] as [string, string[]]].map(([name, subjects]) => (
-        <Table key={name} name={name} subjects={subjects} facts={facts} />
-      ))}
-    </>
+    <p class="quiet">
+      Oldest {open.incidents.totalCount > open.incidents.nodes.length && "of the worst "}
+      {lasted(oldest.since ?? "", now(asof))}: {oldest.place}
+    </p>
   );
 }
 
-function Table({ name, subjects, facts }: { name: string; subjects: string[]; facts: Fact[] }) {
-  const of = new Map(facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
-  const present = subjects.filter((subject) => facts.some((fact) => fact.subject === subject));
-  const attributes = [
-    ...new Set(facts.filter((fact) => present.includes(fact.subject)).map((fact) => fact.attribute)),
-  ].sort();
-  if (!present.length) return null;
+function Table({ health }: { health: Health[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="scroll" aria-label={name} tabIndex={0}>
-      <table class="numbers">
-        <caption>{name}</caption>
+    <section class="scroll" aria-label="Clusters" tabIndex={0}>
+      <table class="full">
         <thead>
           <tr>
-            <th>one direction</th>
-            {present.map((subject) => (
-              <th key={subject} scope="col">
-                {subject}
-              </th>
-            ))}
+            <th scope="col">Cluster</th>
+            <th scope="col" class="number">
+              Chips
+            </th>
+            <th scope="col" class="number roomy">
+              Servers
+            </th>
+            <th scope="col" class="roomy">
+              Health
+            </th>
+            <th scope="col">Not up</th>
+            <th scope="col" class="roomy">
+              Known from
+            </th>
           </tr>
         </thead>
         <tbody>
-          {attributes.map((attribute) => (
-            <tr key={attribute}>
-              <th scope="row">{attribute.replaceAll("_", " ")}</th>
-              {present.map((subject) => (
-                <td key={subject}>
-                  <Documented fact={of.get(`${subject} ${attribute}`)} />
-                </td>
-              ))}
-            </tr>
+          {health.map((each) => (
+            <Row key={each.slug} of={each} />
           ))}
         </tbody>
       </table>
@@ -198,54 +210,88 @@ function Table({ name, subjects, facts }: { name: string; subjects: string[]; fa
   );
 }
 
-function Documented({ fact }: { fact: Fact | undefined }) {
-  const [at, setAt] = useState<DOMRect | null>(null);
-  if (!fact) return <span class="unseen">not documented</span>;
-  const id = `said-${fact.subject}-${fact.attribute}`;
-  const disagree = fact.others.filter((other) => other.value !== fact.value);
+function Row({ of }: { of: Health }) {
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: it only shows what is said of the number
-    <span
-      class="fact"
-      onMouseEnter={(event) => setAt(event.currentTarget.getBoundingClientRect())}
-      onFocusIn={(event) => setAt(event.currentTarget.getBoundingClientRect())}
-      onMouseLeave={() => setAt(null)}
-      onFocusOut={() => setAt(null)}
-      onKeyDown={(event) => event.key === "Escape" && setAt(null)}
-    >
-      <button type="button" class="plain" aria-describedby={at ? id : undefined}>
-        {fact.value}
-        {fact.assumed && <span class="assumed"> assumed</span>}
-      </button>
-      {(fact.disputed || disagree.length > 0) && (
-        <a class="mark" href={href("disagreements", "", { of: `${fact.subject} ${fact.attribute}` })}>
-          <span aria-hidden="true">⚠</span>
-          <span class="unseen">sources disagree</span>
-        </a>
-      )}
-      {at && (
-        <span role="tooltip" id={id} style={beside(at)}>
-          {fact.source.title}: {grounds(fact)}
-          {disagree.map((other) => (
-            <span key={other.source.title}>
-              <br />
-              but {other.source.title}: {other.value}
-            </span>
-          ))}
-          {fact.note && (
+    <tr>
+      <th scope="row">
+        <a href={of.alone ? href("domain", of.alone) : href("cluster", of.slug)}>{of.slug}</a>
+        <span class="quiet">
+          {of.model}
+          {of.rack && (
             <>
-              <br />
-              {fact.note}
+              {" · "}
+              <a href={href("rack", of.rack)}>{counted(of.racks, "rack")}</a>
             </>
           )}
         </span>
-      )}
-    </span>
+      </th>
+      <td class="number">{number(of.chips)}</td>
+      <td class="number roomy">{number(of.servers)}</td>
+      <td class="roomy">
+        <Bar chips={of.chips} of={of.notUp.filter(({ kind }: Count) => kind === "chip")} />
+      </td>
+      <td class="states">{of.notUp.length ? <Counts of={of.notUp} /> : <Told state="up">all up</Told>}</td>
+      <td class="roomy quiet">{of.live ? `${number(of.live)} of ${counted(of.servers, "host")}` : "design"}</td>
+    </tr>
   );
 }
 
-/** Below a number, or above it in the lower half of the window. */
-function beside(at: DOMRect) {
-  const left = Math.min(at.left, innerWidth * 0.3);
-  return at.bottom > innerHeight / 2 ? { left, bottom: innerHeight - at.top } : { left, top: at.bottom };
+function OpenIncidents({ open: { incidents } }: { open: Open }) {
+  const { asof } = useMoment();
+  return (
+    <section class="card flush" aria-labelledby="open">
+      <h2 id="open">
+        Incidents{" "}
+        <a class="more" href={href("incidents")}>
+          All {number(incidents.totalCount)}
+        </a>
+      </h2>
+      {incidents.totalCount === 0 && <p class="inner">Nothing is open: every part is up.</p>}
+      <ul class="rows">
+        {incidents.nodes.map((each) => (
+          <li key={each.id}>
+            <a href={href("incidents", "", { sel: each.id })}>
+              <Glyph state={each.parts.find(({ state }) => state === "down")?.state ?? each.parts[0]?.state ?? "up"} />
+              <span>
+                <strong>{shortened(each.place ?? each.causes[0] ?? "")}</strong>
+                <span class="reason">{each.why ?? "No reason is known"}</span>
+                <span class="quiet">
+                  {each.parts
+                    .map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`)
+                    .join(", ")}
+                  {each.who && ` · ${each.who}`}
+                </span>
+              </span>
+              <span class="quiet">{each.since && lasted(each.since, now(asof))}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Changes({ events }: { events: Open["events"]["nodes"] }) {
+  if (!events.length) return null;
+  return (
+    <section class="card flush" aria-labelledby="changes">
+      <h2 id="changes">Last changes</h2>
+      <ul class="rows">
+        {[...events].reverse().map((event) => (
+          <li key={event.event}>
+            <a href={href("at", event.address)}>
+              <Glyph state={event.after} />
+              <span>
+                <strong>{shortened(event.address)}</strong>
+                <span class="quiet">
+                  {event.before} → {event.after}, {event.who}
+                </span>
+              </span>
+              <span class="quiet">{lasted(event.at)} ago</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }

@@ -1,0 +1,131 @@
+// How clusters are: counts of what is not up, by kind and state, the worst cluster first.
+import { useState } from "preact/hooks";
+import { type Count, isState, STATES } from "./state";
+import { number } from "./words";
+
+type Aggregates = { aggregates: { cluster: string | null; state?: string | null; count: number }[] };
+
+interface Answered {
+  clusters: {
+    nodes: {
+      slug: string;
+      domains: { totalCount: number; nodes: { address: string; model: string; wiring: string }[] };
+      racks: { totalCount: number; nodes: { address: string }[] };
+      chips: { totalCount: number };
+    }[];
+  };
+  all: Aggregates;
+  live: Aggregates;
+  chip: Aggregates;
+  server: Aggregates;
+  switch: Aggregates;
+  nic: Aggregates;
+  node: Aggregates;
+  link: Aggregates;
+}
+
+export interface Health {
+  slug: string;
+  model: string;
+  /** Its only domain. */
+  alone: string | undefined;
+  rack: string | undefined;
+  racks: number;
+  chips: number;
+  servers: number;
+  /** Servers where an instance stands. */
+  live: number;
+  notUp: Count[];
+}
+
+const KINDS = ["server", "chip", "switch", "nic", "node", "link"] as const;
+
+export function healthOf(data: Answered): Health[] {
+  const found = data.clusters.nodes.map((cluster) => {
+    const own = ({ aggregates }: Aggregates) => aggregates.filter((each) => each.cluster === cluster.slug);
+    const sum = (of: Aggregates) => own(of).reduce((total, { count }) => total + count, 0);
+    const domain = cluster.domains.nodes[0];
+    const domains = cluster.domains.totalCount;
+    return {
+      slug: cluster.slug,
+      model: domain ? `${domains > 1 ? `${number(domains)} × ` : ""}${domain.model}` : "",
+      alone: domains === 1 ? domain?.address : undefined,
+      rack: cluster.racks.nodes[0]?.address,
+      racks: cluster.racks.totalCount,
+      chips: cluster.chips.totalCount,
+      servers: sum(data.all),
+      live: sum(data.live),
+      notUp: KINDS.flatMap((kind) =>
+        own(data[kind]).map(({ state, count }) => ({
+          kind: kind === "node" ? "network_node" : kind,
+          state: state ?? "down",
+          count,
+        })),
+      ),
+    };
+  });
+  return found.sort(worse);
+}
+
+function worse(a: Health, b: Health): number {
+  for (const state of STATES) {
+    const [x, y] = [a, b].map(({ notUp }) =>
+      notUp.reduce((sum, each) => sum + (each.state === state ? each.count : 0), 0),
+    );
+    if (x !== y) return (y ?? 0) - (x ?? 0);
+  }
+  return b.chips - a.chips;
+}
+
+/** Counts of the same kind and state added up. */
+export function tally(counts: Count[]): Count[] {
+  const sums = new Map<string, Count>();
+  for (const { kind, state, count } of counts) {
+    const sum = sums.get(`${kind} ${state}`) ?? { kind, state, count: 0 };
+    sums.set(`${kind} ${state}`, { ...sum, count: sum.count + count });
+  }
+  return [...sums.values()];
+}
+
+/** All chips as a bar, in which what is not up has never less than 3 px. */
+export function Bar({ chips, of }: { chips: number; of: Count[] }) {
+  const order = STATES.filter((state) => state !== "up");
+  return (
+    <span class="health" aria-hidden="true">
+      <span class="up" style={{ flexGrow: chips - of.reduce((sum, { count }) => sum + count, 0) }} />
+      {order.flatMap((state) =>
+        of
+          .filter((each) => each.state === state && isState(state))
+          .map(({ count }) => <span key={state} class={state} style={{ flexGrow: count }} />),
+      )}
+    </span>
+  );
+}
+
+const COMMANDS = ["trninv seed u-trn2x64", "trninv seed", "trninv adopt --help"];
+
+/** Nothing is there yet: how to begin. */
+export function Seed() {
+  const [copied, setCopied] = useState("");
+  const copy = async (command: string) => {
+    await navigator.clipboard.writeText(command).catch(() => {});
+    setCopied(command);
+  };
+  return (
+    <section class="card empty" aria-label="How to begin">
+      <h2>Nothing is here yet</h2>
+      <p>Seed one documented system, all small ones, or make a cluster of what was imported:</p>
+      <ul class="plain">
+        {COMMANDS.map((command) => (
+          <li key={command}>
+            <code>{command}</code>{" "}
+            <button type="button" onClick={() => copy(command)}>
+              <span aria-live="polite">{copied === command ? "Copied" : "Copy"}</span>
+              <span class="unseen"> {command}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

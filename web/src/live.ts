@@ -1,0 +1,122 @@
+// Which moment the page shows: now, as long as nothing has changed unseen, or a time in the past.
+import { useEffect, useState } from "preact/hooks";
+
+/** live; behind: something changed since; gone: the service does not answer; past: as of another time. */
+export type Standing = "live" | "behind" | "gone" | "past";
+
+export interface AsOf {
+  time: string;
+  revision: string | null;
+}
+
+interface Moment {
+  /** The time that is asked of; empty: now. */
+  asof: string;
+  /** Rises whenever everything has to be asked anew. */
+  epoch: number;
+  /** What has changed since then. */
+  changed: ReadonlySet<string>;
+  gone: boolean;
+  /** When the service answered last. */
+  reached: string;
+  revision: string | null;
+}
+
+const KINDS = ["chip", "server", "switch", "nic", "network_node", "link", "message"];
+const POLL = 4000;
+const PATCH = 1000;
+/** Pages that follow what changes; the others say so. */
+const FOLLOWING = new Set(["home", "incidents", "at", "jobs"]);
+
+let moment: Moment = { asof: "", epoch: 0, changed: new Set(), gone: false, reached: "", revision: null };
+let view = "home";
+let timer = 0;
+let probe: (() => Promise<unknown>) | null = null;
+let stream: EventSource | null = null;
+const followers = new Set<() => void>();
+
+function become(next: Partial<Moment>): void {
+  moment = { ...moment, ...next };
+  for (const follow of followers) follow();
+}
+
+export function useMoment(): Moment {
+  const [, anew] = useState(0);
+  useEffect(() => {
+    const follow = () => anew((times) => times + 1);
+    followers.add(follow);
+    return () => {
+      followers.delete(follow);
+    };
+  }, []);
+  return moment;
+}
+
+export const asof = () => moment.asof;
+
+export function standing({ asof, changed, gone }: Moment): Standing {
+  if (gone) return "gone";
+  if (asof) return "past";
+  return changed.size ? "behind" : "live";
+}
+
+/** Ask everything anew. */
+export function refresh(): void {
+  clearTimeout(timer);
+  timer = 0;
+  become({ epoch: moment.epoch + 1, changed: new Set(), revision: null });
+}
+
+/** Another page is opened, or another time of it: what it shows is asked anew. */
+export function turned(to: string, of: string, time: string): void {
+  const next = `${to}/${of}`;
+  if (next === view && time === moment.asof) return;
+  view = next;
+  clearTimeout(timer);
+  timer = 0;
+  moment = { ...moment, asof: time, epoch: moment.epoch + 1, changed: new Set(), revision: null };
+}
+
+function changes(addresses: string[]): void {
+  if (moment.asof) return;
+  become({ changed: new Set([...moment.changed, ...addresses]) });
+  if (FOLLOWING.has(view.split("/")[0] ?? "") && !timer) timer = window.setTimeout(refresh, PATCH);
+}
+
+/** The service has answered, of this state: of another one than before, all else is asked anew. */
+export function answered(of: AsOf | undefined): void {
+  const revision = of?.revision ?? null;
+  const differs = !moment.asof && revision && moment.revision && revision !== moment.revision;
+  become({ gone: false, reached: of?.time ?? new Date().toISOString(), revision: moment.revision ?? revision });
+  if (differs && !timer) timer = window.setTimeout(refresh, PATCH / 4);
+}
+
+export const unreachable = () => moment.gone || become({ gone: true });
+
+/** Follow what changes: as it is told, or by asking again and again where that is not to be had. */
+export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): void {
+  if (probe) return;
+  probe = async () => {
+    const found = await ask().catch(() => undefined);
+    if (found && moment.revision && found.revision !== moment.revision) changes([""]);
+    if (found && isTold && stream?.readyState === EventSource.CLOSED) listen();
+  };
+  if (isTold) listen();
+  setInterval(() => {
+    const told = stream?.readyState === EventSource.OPEN;
+    if (!told && !document.hidden) probe?.();
+  }, POLL);
+  document.addEventListener("visibilitychange", () => {
+    if (!isTold) return;
+    if (document.hidden) stream?.close();
+    else probe?.().then(listen);
+  });
+}
+
+function listen(): void {
+  stream?.close();
+  stream = new EventSource("changes");
+  const hear = (event: MessageEvent) => changes([String(JSON.parse(event.data).address)]);
+  for (const kind of KINDS) stream.addEventListener(kind, hear);
+  stream.onerror = () => probe?.();
+}

@@ -1,0 +1,90 @@
+// What the panel asks of one thing.
+import { graphql, type Result } from "../api";
+
+const CHANGED = graphql(`
+  fragment Changed on Event { event at who why before after takenAlong }
+`);
+
+const WIRE = graphql(`
+  fragment Wire on Link {
+    address state factor technology
+    bandwidth { gigabytesPerSecond }
+    nominal { gigabytesPerSecond }
+    a { address }
+    b { address }
+  }
+`);
+
+export const PANEL = graphql(
+  `
+  query Panel($at: Address!) {
+    incidents(scope: $at, first: 3) { totalCount nodes { id place since who why severity } }
+    resolve(address: $at) {
+      __typename
+      address
+      ... on Chip {
+        state factor tray job generation
+        memory { gibibytes }
+        memoryBandwidth { gigabytesPerSecond }
+        model { name coreModel }
+        cores(first: 1) { totalCount }
+        server { address instance host state }
+        rack { address }
+        lastChange { ...Changed }
+        links(first: 16) { totalCount nodes { ...Wire } }
+        events(last: 5) { totalCount nodes { ...Changed } }
+      }
+      ... on Server {
+        state factor instance host vcpus
+        serverModel: model
+        hostMemory { gibibytes }
+        rack { address }
+        domain { address }
+        chips(first: 16) { totalCount nodes { address state job } }
+        nics(first: 16) { totalCount nodes { address state } }
+        lastChange { ...Changed }
+        events(last: 5) { totalCount nodes { ...Changed } }
+      }
+      ... on Switch {
+        state factor
+        switchModel: model { name }
+        within: server { address instance host state }
+        rack { address }
+        lastChange { ...Changed }
+        links(first: 16) { totalCount nodes { ...Wire } }
+        events(last: 5) { totalCount nodes { ...Changed } }
+      }
+      ... on Nic {
+        state factor
+        bandwidth { gigabytesPerSecond }
+        server { address instance host state }
+        rack { address }
+        lastChange { ...Changed }
+        links(first: 8) { totalCount nodes { ...Wire } }
+        events(last: 5) { totalCount nodes { ...Changed } }
+      }
+      ... on NetworkNode {
+        state factor tier vendorId
+        lastChange { ...Changed }
+        links(first: 16) { totalCount nodes { ...Wire } }
+        events(last: 5) { totalCount nodes { ...Changed } }
+      }
+      ... on Link {
+        state factor technology cables scope
+        bandwidth { gigabytesPerSecond }
+        nominal { gigabytesPerSecond }
+        a { address }
+        b { address }
+        lastChange { ...Changed }
+        events(last: 5) { totalCount nodes { ...Changed } }
+      }
+    }
+  }
+`,
+  [CHANGED, WIRE],
+);
+
+export type Found = Result<typeof PANEL>["resolve"];
+export type Thing = Extract<Found, { state: unknown }>;
+export type Wire = Result<typeof WIRE>;
+export type Changed = Result<typeof CHANGED>;

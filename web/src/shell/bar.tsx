@@ -1,0 +1,98 @@
+// The bar at the top: where this is, a way to any address, and which moment is shown.
+import { useEffect, useRef } from "preact/hooks";
+import { chosen, href, type Route } from "../route";
+import { below } from "../words";
+import { Clock } from "./clock";
+import { Icon } from "./icons";
+import { ThemeSwitch } from "./theme";
+
+const NAMES: Record<string, string> = {
+  incidents: "Incidents",
+  jobs: "Jobs",
+  reports: "Reports",
+  sources: "Sources",
+  disagreements: "Disagreements",
+};
+
+/** The steps from the fleet to what is shown, each with its link. */
+export function steps(route: Route): [string, string][] {
+  const { view, of } = route;
+  const name = NAMES[view];
+  if (name) {
+    const page: [string, string] = [name, href(view)];
+    return view === "disagreements" ? [["Sources", href("sources")], page] : of ? [page, [of, href(view, of)]] : [page];
+  }
+  const fleet: [string, string] = ["Fleet", href("home")];
+  if (!of || of.startsWith("@")) return of ? [fleet, [of, href(view, of)]] : [fleet];
+  const link = of.includes("--") ? of : "";
+  const [cluster = "", place = "", ...inside] = (of.split("--")[0] ?? "").split("/");
+  const found: [string, string][] = [fleet, [cluster, href("cluster", cluster)]];
+  const holder = `${cluster}/${place}`;
+  if (/^d\d+$/.test(place)) found.push([place, href("domain", holder)]);
+  else if (/^r\d+$/.test(place)) found.push([place, href("rack", holder)]);
+  const rest = link || (/^[dr]\d+$/.test(place) ? inside : [place, ...inside]).filter(Boolean).join("/");
+  if (view === "at" && rest) found.push([link ? below(holder, link) : rest, href("at", of)]);
+  const sel = chosen(route);
+  if (view !== "at" && sel) found.push([below(of, sel), href("at", sel)]);
+  return found;
+}
+
+export function Bar({ route }: { route: Route }) {
+  const trail = steps(route);
+  return (
+    <header class="bar">
+      <a class="logo" href={href("home")} aria-label="trninv">
+        <Icon name="fleet" />
+      </a>
+      <nav class="trail" aria-label="Breadcrumb">
+        {trail.map(([name, to], at) => (
+          <a key={to} href={to} aria-current={at === trail.length - 1 ? "location" : undefined}>
+            {name}
+          </a>
+        ))}
+      </nav>
+      <Find />
+      <Clock route={route} />
+      <ThemeSwitch />
+    </header>
+  );
+}
+
+function Find() {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable]");
+      const slash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !types;
+      if (!slash && !(event.key === "k" && (event.ctrlKey || event.metaKey))) return;
+      event.preventDefault();
+      field.current?.focus();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  const go = (event: SubmitEvent) => {
+    event.preventDefault();
+    const text = field.current?.value.trim();
+    if (text) location.hash = href("at", text);
+    if (field.current) field.current.value = "";
+    field.current?.blur();
+  };
+  return (
+    <search>
+      <form class="find" onSubmit={go}>
+        <Icon name="search" />
+        <input
+          ref={field}
+          type="search"
+          name="find"
+          aria-label="Open an address, a host or an instance"
+          placeholder="Address, @host, @instance…"
+          autocomplete="off"
+          spellcheck={false}
+        />
+        <kbd>/</kbd>
+      </form>
+    </search>
+  );
+}

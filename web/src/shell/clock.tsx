@@ -1,0 +1,108 @@
+// Which moment is shown, whether that is still how things are, and the way to another one.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { refresh, standing, useMoment } from "../live";
+import { change, type Route } from "../route";
+import { clock, moments } from "../state";
+import { counted } from "../words";
+import { Icon } from "./icons";
+
+const HOUR = 3_600_000;
+
+function useTick(): number {
+  const [time, setTime] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setTime(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return time;
+}
+
+export function Clock({ route }: { route: Route }) {
+  const moment = useMoment();
+  const now = useTick();
+  const how = standing(moment);
+  const box = useRef<HTMLDetailsElement>(null);
+  const shut = () => {
+    if (box.current) box.current.open = false;
+  };
+  useEffect(shut, [route.view, route.of, moment.asof]);
+  const says = {
+    live: ["Live", `${clock(now)} UTC`],
+    behind: ["Changed", "since this was asked"],
+    gone: ["Not reached", `since ${moment.reached ? `${clock(moment.reached)} UTC` : "the start"}, trying again`],
+    past: ["As of", moments(moment.asof)],
+  }[how];
+  return (
+    <details class={`clock ${how}`} ref={box} onKeyDown={(event) => event.key === "Escape" && shut()}>
+      <summary>
+        <span class="mark" aria-hidden="true" />
+        <strong>{says[0]}</strong> <span class="when">{says[1]}</span>
+      </summary>
+      <AsOf asof={moment.asof} now={now} />
+    </details>
+  );
+}
+
+function AsOf({ asof, now }: { asof: string; now: number }) {
+  const earlier = (by: number) => () => change({ asof: new Date(now - by).toISOString().replace(/\.\d+/, "") });
+  const set = (event: SubmitEvent) => {
+    event.preventDefault();
+    const time = String(new FormData(event.target as HTMLFormElement).get("time"));
+    if (time) change({ asof: `${time.length === 16 ? `${time}:00` : time}Z` });
+  };
+  return (
+    <div class="pop">
+      <form onSubmit={set}>
+        <label>
+          As of (UTC)
+          <input type="datetime-local" name="time" step="1" required />
+        </label>
+        <button type="submit" class="main">
+          Show
+        </button>
+      </form>
+      <p class="row">
+        <button type="button" onClick={earlier(HOUR)}>
+          An hour ago
+        </button>
+        <button type="button" onClick={earlier(24 * HOUR)}>
+          A day ago
+        </button>
+        {asof && (
+          <button type="button" onClick={() => change({ asof: undefined })}>
+            Live
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}
+
+/** What the page does not show: that things changed, that the service is gone, that this is the past. */
+export function Notice() {
+  const moment = useMoment();
+  const how = standing(moment);
+  const some = [...moment.changed].filter(Boolean).length;
+  return (
+    <>
+      {moment.asof && (
+        <p class="bygone">
+          <Icon name="time" /> As of {moments(moment.asof)}.{" "}
+          <button type="button" onClick={() => change({ asof: undefined })}>
+            Back to live
+          </button>
+        </p>
+      )}
+      <div class="toasts" role="status">
+        {how === "behind" && (
+          <p class="toast">
+            {some ? `${counted(some, "thing")} changed` : "Something changed"}
+            <button type="button" onClick={refresh}>
+              Show
+            </button>
+          </p>
+        )}
+      </div>
+    </>
+  );
+}

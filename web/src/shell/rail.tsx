@@ -1,0 +1,45 @@
+// The places, and how many incidents are open.
+import { asking, graphql, useAsked } from "../api";
+import { href } from "../route";
+import { Icon, type IconName } from "./icons";
+
+const OPEN = graphql(`
+  query OpenIncidents { incidents(first: 100) { totalCount nodes { severity } } }
+`);
+
+const ASKED = asking(OPEN, {});
+
+const PLACES: [string, IconName, string, string[]][] = [
+  ["home", "fleet", "Fleet", ["cluster", "domain", "rack", "at"]],
+  ["incidents", "incidents", "Incidents", []],
+  ["jobs", "jobs", "Jobs", []],
+  ["reports", "reports", "Reports", []],
+  ["sources", "sources", "Sources", ["disagreements"]],
+];
+
+export function Rail({ view }: { view: string }) {
+  const { data } = useAsked(ASKED);
+  const high = data?.incidents.nodes.filter(({ severity }) => severity === "high").length ?? 0;
+  const badge = high || (data?.incidents.totalCount ?? 0);
+  return (
+    <nav class="rail" aria-label="Main">
+      {PLACES.map(([place, icon, label, within]) => (
+        <a
+          key={place}
+          href={href(place)}
+          class={within.includes(view) ? "within" : undefined}
+          aria-current={view === place ? "page" : undefined}
+        >
+          <Icon name={icon} />
+          <span>{label}</span>
+          {place === "incidents" && badge > 0 && (
+            <span class={high ? "badge" : "badge mild"}>
+              {badge}
+              <span class="unseen">{high ? " severe" : " open"}</span>
+            </span>
+          )}
+        </a>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,87 @@
+// States by glyph, colour and word; how long ago; what is not up.
+import { counted, number } from "./words";
+
+export const STATES = ["down", "degraded", "maintenance", "up"] as const;
+export type State = (typeof STATES)[number];
+
+const SHAPES: Record<State, preact.ComponentChildren> = {
+  up: <circle cx="8" cy="8" r="4" />,
+  degraded: (
+    <>
+      <circle class="open" cx="8" cy="8" r="5" />
+      <path d="M8 3a5 5 0 0 1 0 10z" />
+    </>
+  ),
+  down: <path class="open" d="M3.5 3.5l9 9m0-9l-9 9" />,
+  maintenance: <path d="M8 2l6 6-6 6-6-6z" />,
+};
+
+export const isState = (text: string): text is State => Object.hasOwn(SHAPES, text);
+
+export function Glyph({ state }: { state: string }) {
+  const known = isState(state) ? state : "up";
+  return (
+    <svg class={`glyph ${known}`} viewBox="0 0 16 16" aria-hidden="true">
+      {SHAPES[known]}
+    </svg>
+  );
+}
+
+/** A state in full: glyph and words. */
+export function Told({ state, children }: { state: string; children?: preact.ComponentChildren }) {
+  return (
+    <span class={`told-state ${isState(state) ? state : "up"}`}>
+      <Glyph state={state} /> {children ?? state}
+    </span>
+  );
+}
+
+export interface Count {
+  kind: string;
+  state: string;
+  count: number;
+}
+
+const NOUNS: Record<string, string> = { nic: "NIC", network_node: "network node" };
+export const nounOf = (kind: string) => NOUNS[kind] ?? kind.replaceAll("_", " ");
+
+/** Counts by kind and state, the worst first: ✕ 1 switch down; bare: ✕ 1 down. */
+export function Counts({ of, bare }: { of: Count[]; bare?: boolean }) {
+  const rank = ({ state }: Count) => STATES.indexOf(isState(state) ? state : "up");
+  return (
+    <>
+      {[...of]
+        .sort((a, b) => rank(a) - rank(b))
+        .map(({ kind, state, count }) => (
+          <Told key={`${kind} ${state}`} state={state}>
+            {bare ? number(count) : counted(count, nounOf(kind))} {worded(state)}
+          </Told>
+        ))}
+    </>
+  );
+}
+
+export const worded = (state: string) => (state === "maintenance" ? "in maintenance" : state);
+
+/** How long something lasts, as people say it: 28 min. */
+export function lasted(since: string, until = Date.now()): string {
+  const seconds = Math.max(0, (until - Date.parse(since)) / 1000);
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${number(Math.floor(seconds / 86_400))} d`;
+}
+
+/** A time in UTC, to the second. */
+export const clock = (time: string | number | Date) => new Date(time).toISOString().slice(11, 19);
+export const dated = (time: string | number | Date) =>
+  `${new Date(time).toISOString().slice(0, 10)} ${clock(time)} UTC`;
+
+/** Whether a moment is a time, not the number of an event. */
+const isTime = (asof: string) => !/^\d*$/.test(asof) && !Number.isNaN(Date.parse(asof));
+
+/** The time that the page shows, as a number. */
+export const now = (asof: string) => (isTime(asof) ? Date.parse(asof) : Date.now());
+
+/** The time that the page shows, in words. */
+export const moments = (asof: string) => (isTime(asof) ? dated(asof) : /^\d+$/.test(asof) ? `event ${asof}` : asof);

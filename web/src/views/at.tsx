@@ -1,0 +1,41 @@
+// One address: the view that holds it, with its panel.
+import { useEffect } from "preact/hooks";
+import { asking, graphql, useAsked } from "../api";
+import { domainOf, Panel } from "../panel/panel";
+import { Shown } from "../parts";
+import { href, type Route } from "../route";
+
+const FIND = graphql(`
+  query Find($at: Address!) { resolve(address: $at) { __typename address } }
+`);
+
+/** Things that have a view of their own. */
+const VIEWS: Record<string, string> = { Cluster: "cluster", Domain: "domain", Rack: "rack" };
+
+export function At({ route }: { route: Route }) {
+  return (
+    <Shown of={useAsked(asking(FIND, { at: route.of }))}>
+      {({ resolve: { __typename: kind, address } }) => {
+        const view = VIEWS[kind];
+        if (view) return <Onward to={href(view, address)} />;
+        if (kind === "Core") return <Onward to={href("at", address.replace(/\/[^/]+$/, ""))} />;
+        return (
+          <article class="one">
+            <header class="title">
+              <h1>{address}</h1>
+              <div class="tools">
+                {domainOf(address) && <a href={href("domain", domainOf(address))}>{domainOf(address)}</a>}
+              </div>
+            </header>
+            <Panel address={address} />
+          </article>
+        );
+      }}
+    </Shown>
+  );
+}
+
+function Onward({ to }: { to: string }) {
+  useEffect(() => location.replace(to), [to]);
+  return null;
+}

@@ -1,0 +1,363 @@
+// Incidents: what is not up for one reason, what it costs, and what it was like before.
+import { asking, graphql, type Result, useAsked } from "../api";
+import { useMoment } from "../live";
+import { Change, Copy, Shown } from "../parts";
+import { change, href, type Route } from "../route";
+import { Counts, clock, dated, Glyph, lasted, nounOf, now, worded } from "../state";
+import { counted, gibibytes, number, shortened } from "../words";
+
+const INCIDENTS = graphql(`
+  query Incidents {
+    incidents(first: 200) {
+      totalCount
+      edges {
+        cursor
+        node {
+          id rule severity place causes causeCount staying since who why source truncated
+          parts { kind state count }
+          lastChange { at who why }
+          standing { server instance host }
+          drift { id rule address found }
+        }
+      }
+    }
+    events(last: 1, filter: { after: { eq: UP }, takenAlong: { eq: false } }) { nodes { at address who why } }
+  }
+`);
+
+const IMPACT = graphql(`
+  query Impact($after: String) {
+    incidents(first: 1, after: $after) {
+      nodes {
+        id
+        impact {
+          chips cores jobCount domainCount truncated
+          memory { gibibytes }
+          jobs { name system externalId chips touched }
+          domains {
+            domain chipsBefore chipsNow isComparable
+            poolBefore { gibibytes }
+            poolNow { gibibytes }
+            bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+            bisectionNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+            allGatherBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+            allGatherNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+          }
+        }
+      }
+    }
+  }
+`);
+
+type Found = Result<typeof INCIDENTS>;
+type Incident = Found["incidents"]["edges"][number]["node"];
+type Cost = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"];
+
+const ASKED = asking(INCIDENTS, {});
+
+export function Incidents({ route }: { route: Route }) {
+  const loaded = useAsked(ASKED);
+  return (
+    <article>
+      <header class="title">
+        <h1>Incidents</h1>
+        {loaded.data && <p>{explained(loaded.data)}</p>}
+        <div class="tools">
+          <Copy asked={[ASKED]} />
+        </div>
+      </header>
+      <Shown of={loaded}>{(data) => <Listed data={data} sel={route.options.sel ?? ""} />}</Shown>
+    </article>
+  );
+}
+
+function explained({ incidents: { totalCount, edges } }: Found): string {
+  const counts = new Map<string, number>();
+  for (const { kind, count } of edges.flatMap(({ node }) => node.parts))
+    counts.set(kind, (counts.get(kind) ?? 0) + count);
+  const parts = [...counts].map(([kind, count]) => counted(count, nounOf(kind)));
+  return totalCount ? `${counted(totalCount, "root cause")} of ${parts.join(", ")} not up` : "";
+}
+
+/** Why several causes are one incident. */
+const RULES: Record<string, string> = { rack: "in one rack within five minutes", change: "one change" };
+
+/** The state by which an incident is known. */
+const stateOf = ({ parts }: Incident) =>
+  ["down", "degraded", "maintenance"].find((state) => parts.some((part) => part.state === state)) ?? "down";
+
+const placeOf = (of: Incident) => of.place ?? of.causes[0] ?? "";
+
+function Listed({ data, sel }: { data: Found; sel: string }) {
+  const { edges, totalCount } = data.incidents;
+  const at = edges.findIndex(({ node }) => node.id === sel);
+  const open = edges[at]?.node;
+  if (!edges.length) return <Nothing data={data} />;
+  return (
+    <div class={open ? "columns" : undefined}>
+      <section class="card flush" aria-label="Open incidents">
+        <Table nodes={edges.map(({ node }) => node)} sel={sel} />
+        {totalCount > edges.length && (
+          <p class="inner quiet">
+            The first {edges.length} of {number(totalCount)}; <code>trninv incidents</code> lists all.
+          </p>
+        )}
+      </section>
+      {open && <Opened of={open} after={edges[at - 1]?.cursor ?? null} />}
+      {sel && !open && <p class="card quiet">Incident {sel} is not open at this time: all of it is up.</p>}
+    </div>
+  );
+}
+
+function Nothing({ data }: { data: Found }) {
+  const last = data.events.nodes[0];
+  return (
+    <section class="card">
+      <p>Nothing is open: every part is up.</p>
+      {last && (
+        <p class="quiet">
+          Last came up: <a href={href("at", last.address)}>{last.address}</a>, {dated(last.at)}, {last.who}: {last.why}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
+  const { asof } = useMoment();
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <section class="scroll" aria-label="Incidents" tabIndex={0}>
+      <table class="full pick">
+        <thead>
+          <tr>
+            <th scope="col">Root cause</th>
+            <th scope="col">Reason</th>
+            <th scope="col" class="roomy">
+              Impact
+            </th>
+            <th scope="col" class="roomy">
+              Who
+            </th>
+            <th scope="col" class="number">
+              Open for
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {nodes.map((each) => (
+            <tr key={each.id} class={each.id === sel ? "chosen" : undefined}>
+              <th scope="row">
+                <a
+                  class="cause"
+                  href={href("incidents", "", { sel: each.id === sel ? undefined : each.id })}
+                  aria-current={each.id === sel ? "true" : undefined}
+                >
+                  <Glyph state={stateOf(each)} />
+                  <span class="unseen">{stateOf(each)}: </span>
+                  {shortened(placeOf(each))}
+                </a>
+                {each.causeCount > 1 && (
+                  <span class="quiet">
+                    {counted(each.causeCount, "cause")}, {RULES[each.rule]}
+                  </span>
+                )}
+              </th>
+              <td>{each.why ?? <span class="quiet">no reason is known</span>}</td>
+              <td class="roomy">
+                {each.parts
+                  .map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`)
+                  .join(", ")}
+              </td>
+              <td class="roomy">{each.who}</td>
+              <td class="number">{each.since ? lasted(each.since, now(asof)) : "not known"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Opened({ of, after }: { of: Incident; after: string | null }) {
+  const { asof } = useMoment();
+  const asked = asking(IMPACT, { after });
+  const impact = useAsked(asked);
+  const before = of.since && new Date(Date.parse(of.since) - 1000).toISOString();
+  return (
+    <aside class="card flush panel" aria-label={`Incident ${of.id}`}>
+      <h2>
+        <Glyph state={stateOf(of)} /> <span class="name">{shortened(placeOf(of))}</span>
+        <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
+          <span aria-hidden="true">×</span>
+        </button>
+      </h2>
+      <div class={`band ${stateOf(of)}`}>
+        <strong>{of.why ?? "No reason is known"}</strong>
+        <span>
+          {of.who}
+          {of.since && `, ${dated(of.since)}, ${lasted(of.since, now(asof))} ago`}
+          {of.source && `, by ${of.source}`}
+        </span>
+      </div>
+      <div class="inner row">
+        {of.place && (
+          <a class="button main" href={href("at", of.place)}>
+            Show it
+          </a>
+        )}
+        {before && (
+          <a class="button" href={href("at", placeOf(of), { asof: before })}>
+            Before it
+          </a>
+        )}
+      </div>
+      <div class="inner">
+        <h3>What follows from it</h3>
+        <ul class="tree">
+          {of.causes.slice(0, 8).map((cause) => (
+            <li key={cause}>
+              <a href={href("at", cause)}>{shortened(cause)}</a> <span class="quiet">root cause</span>
+            </li>
+          ))}
+          {of.causeCount > 8 && <li class="quiet">and {number(of.causeCount - 8)} more causes</li>}
+          <li class="states">
+            <Counts of={of.parts} />
+          </li>
+          {of.staying > 0 && (
+            <li>{counted(of.staying, "part")} not up by themselves: they stay so when the causes are back</li>
+          )}
+        </ul>
+        {of.standing.map(({ server, instance, host }) => (
+          <p key={server} class="quiet">
+            {below(server)} is {[instance, host].filter(Boolean).join(", ")}
+          </p>
+        ))}
+        {of.drift.map((each) => (
+          <p key={each.id}>
+            Drift: {each.rule.replaceAll("_", " ")} of <a href={href("at", each.address)}>{each.address}</a>
+            {each.found && `: ${each.found}`}
+          </p>
+        ))}
+      </div>
+      <div class="inner">
+        <h3>Impact, before → after</h3>
+        <Shown of={impact}>
+          {({ incidents: { nodes } }) =>
+            nodes[0]?.id === of.id ? <Impact of={nodes[0].impact} /> : <p class="quiet">The list has just changed.</p>
+          }
+        </Shown>
+      </div>
+      {of.lastChange && of.lastChange.at !== of.since && (
+        <p class="inner quiet">
+          Last change {clock(of.lastChange.at)} UTC, {of.lastChange.who}: {of.lastChange.why}
+        </p>
+      )}
+    </aside>
+  );
+}
+
+const below = (server: string) => server.split("/").slice(-1)[0];
+
+interface Bounds {
+  lower: { gigabytesPerSecond: number };
+  upper: { gigabytesPerSecond: number };
+  exact: boolean;
+}
+
+const bounds = ({ lower, upper, exact }: Bounds) =>
+  `${exact ? "" : `${number(lower.gigabytesPerSecond)} to `}${number(upper.gigabytesPerSecond)} GB/s`;
+
+const share = (before: number, after: number) =>
+  before && before !== after
+    ? `${after < before ? "−" : "+"}${number(Math.abs((100 * (after - before)) / before))} %`
+    : "";
+
+function Metric({
+  name,
+  was,
+  is,
+  note,
+  less,
+}: {
+  name: string;
+  was: string;
+  is: string;
+  note?: string;
+  less?: string;
+}) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <Change now={is} before={was} /> <span class={less?.startsWith("−") ? "less" : "quiet"}>{note ?? less}</span>
+      </dd>
+    </div>
+  );
+}
+
+function Impact({ of }: { of: Cost }) {
+  return (
+    <>
+      <p>
+        {of.chips
+          ? `${counted(of.chips, "chip")} with ${counted(of.cores, "core")} and ${gibibytes(of.memory)} carry nothing.`
+          : "Every chip still carries."}
+      </p>
+      {of.domains.map((each) => {
+        const [pool, poolNow] = [each.poolBefore.gibibytes, each.poolNow.gibibytes];
+        const [wide, wideNow] = [each.bisectionBefore, each.bisectionNow];
+        const [gather, gatherNow] = [each.allGatherBefore, each.allGatherNow];
+        const other = each.isComparable ? {} : { note: "not comparable: fewer chips" };
+        return (
+          <section key={each.domain} aria-label={each.domain}>
+            <h4>
+              <a href={href("domain", each.domain)}>{each.domain}</a>
+            </h4>
+            <dl class="figures">
+              <Metric
+                name="Chips that carry"
+                was={number(each.chipsBefore)}
+                is={number(each.chipsNow)}
+                less={share(each.chipsBefore, each.chipsNow)}
+              />
+              <Metric
+                name="Still reached, most HBM"
+                was={gibibytes(each.poolBefore)}
+                is={gibibytes(each.poolNow)}
+                less={share(pool, poolNow)}
+              />
+              <Metric
+                name="Bisection"
+                was={bounds(wide)}
+                is={bounds(wideNow)}
+                less={share(wide.upper.gigabytesPerSecond, wideNow.upper.gigabytesPerSecond)}
+                {...other}
+              />
+              <Metric
+                name="All-gather, at most"
+                was={bounds(gather)}
+                is={bounds(gatherNow)}
+                less={share(gather.upper.gigabytesPerSecond, gatherNow.upper.gigabytesPerSecond)}
+              />
+            </dl>
+          </section>
+        );
+      })}
+      {of.domainCount > of.domains.length && (
+        <p class="quiet">and {counted(of.domainCount - of.domains.length, "more domain")}</p>
+      )}
+      <h4>{of.jobCount ? counted(of.jobCount, "job") : "No job"} touched</h4>
+      <ul class="plain">
+        {of.jobs.map((job) => (
+          <li key={`${job.system} ${job.externalId}`}>
+            <a href={href("jobs", "", { sel: job.name })}>{job.name}</a>{" "}
+            <span class="quiet">
+              {number(job.touched)} of its {counted(job.chips, "chip")}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,90 @@
+// Jobs: who holds what.
+import { asking, graphql, useAsked } from "../api";
+import { useMoment } from "../live";
+import { Copy, Shown } from "../parts";
+import { href } from "../route";
+import { lasted, now, Told } from "../state";
+import { counted, number } from "../words";
+
+const JOBS = graphql(`
+  query Jobs {
+    jobs(first: 500) {
+      totalCount
+      nodes { name system externalId cluster chips servers first wounded began pinned who }
+    }
+  }
+`);
+
+const ASKED = asking(JOBS, {});
+
+export function Jobs({ sel }: { sel: string }) {
+  const { asof } = useMoment();
+  return (
+    <article>
+      <header class="title">
+        <h1>Jobs</h1>
+        <div class="tools">
+          <Copy asked={[ASKED]} />
+        </div>
+      </header>
+      <Shown of={useAsked(ASKED)}>
+        {({ jobs: { totalCount, nodes } }) =>
+          nodes.length === 0 ? (
+            <section class="card">
+              <p>No job holds chips.</p>
+              <p class="quiet">
+                <code>trninv hold NAME PLACE…</code> holds some, <code>trninv import</code> reads those of a scheduler.
+              </p>
+            </section>
+          ) : (
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+            <section class="card flush scroll" aria-label="Jobs" tabIndex={0}>
+              <table class="full">
+                <thead>
+                  <tr>
+                    <th scope="col">Job</th>
+                    <th scope="col">Where</th>
+                    <th scope="col" class="number">
+                      Chips
+                    </th>
+                    <th scope="col" class="number roomy">
+                      Servers
+                    </th>
+                    <th scope="col">Chips not up</th>
+                    <th scope="col" class="roomy">
+                      Who
+                    </th>
+                    <th scope="col" class="number roomy">
+                      Running for
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {nodes.map((job) => (
+                    <tr key={`${job.system} ${job.externalId}`} class={job.name === sel ? "chosen" : undefined}>
+                      <th scope="row">
+                        {job.name || `${job.system}:${job.externalId}`}
+                        {job.pinned && <span class="quiet"> pinned</span>}
+                      </th>
+                      <td>
+                        <a href={job.first ? href("at", job.first) : href("cluster", job.cluster, { colour: "job" })}>
+                          {job.first ?? job.cluster}
+                        </a>
+                      </td>
+                      <td class="number">{number(job.chips)}</td>
+                      <td class="number roomy">{number(job.servers)}</td>
+                      <td>{job.wounded ? <Told state="down">{number(job.wounded)}</Told> : "none"}</td>
+                      <td class="roomy">{job.who}</td>
+                      <td class="number roomy">{lasted(job.began, now(asof))}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+              {totalCount > nodes.length && <p class="inner quiet">{counted(totalCount - nodes.length, "more job")}</p>}
+            </section>
+          )
+        }
+      </Shown>
+    </article>
+  );
+}

@@ -1,0 +1,178 @@
+// What documents say of each generation.
+import { useState } from "preact/hooks";
+import { asking, graphql, type Result, useAsked } from "../api";
+import { Copy, Shown } from "../parts";
+import { href } from "../route";
+import { grounds } from "../words";
+
+const NUMBERS = graphql(`
+  query Numbers {
+    facts(filter: { picked: { eq: true } }, first: 1000) {
+      nodes {
+        subject attribute value quote formula disputed assumed note
+        source { title }
+        others { value source { title } }
+      }
+    }
+  }
+`);
+
+const FACTS = asking(NUMBERS, {});
+
+/** Subjects side by side, generation by generation. */
+const TABLES: [string, string[]][] = [
+  ["Chips", ["trainium1", "trainium2", "trainium3"]],
+  ["Cores", ["neuroncore-v2", "neuroncore-v3", "neuroncore-v4"]],
+  [
+    "Servers",
+    [
+      "trn1.2xlarge",
+      "trn1.32xlarge",
+      "trn1n.32xlarge",
+      "trn2.3xlarge",
+      "trn2-16.48xlarge",
+      "trn3-gen1-server",
+      "trn3-gen2-server",
+    ],
+  ],
+  ["UltraServers", ["u-trn2x64", "trn3-gen1", "trn3-gen2"]],
+  ["UltraClusters", ["trn1-ultracluster", "trn2-ultracluster", "rainier", "trn3-ultracluster"]],
+  [
+    "Links",
+    [
+      "neuronlink-v2",
+      "neuronlink-v3-plane",
+      "neuronlink-v3-ring",
+      "neuronlink-v4-server",
+      "neuronlink-v4-rack",
+      "neuronlink-v4-twin",
+      "efa-100",
+      "efa-200",
+      "efa-trn3",
+    ],
+  ],
+];
+
+export function Sources() {
+  return (
+    <article>
+      <header class="title">
+        <h1>What documents say</h1>
+        <div class="tools">
+          <a href="graphql">GraphiQL</a>
+          <Copy asked={[FACTS]} />
+        </div>
+      </header>
+      <p>
+        Hover or focus a number for its source. <span class="mark">⚠</span> marks where sources disagree:{" "}
+        <a href={href("disagreements")}>all disagreements</a>.
+      </p>
+      <Shown of={useAsked(FACTS)}>{(data) => <Numbers facts={data.facts.nodes} />}</Shown>
+    </article>
+  );
+}
+
+type Fact = Result<typeof NUMBERS>["facts"]["nodes"][number];
+
+function Numbers({ facts }: { facts: Fact[] }) {
+  const shown = new Set(TABLES.flatMap(([, subjects]) => subjects));
+  const rest = [...new Set(facts.map((fact) => fact.subject))].filter((subject) => !shown.has(subject));
+  return (
+    <>
+      {[...TABLES, ["Everything else", rest] as [string, string[]]].map(([name, subjects]) => (
+        <Table key={name} name={name} subjects={subjects} facts={facts} />
+      ))}
+    </>
+  );
+}
+
+function Table({ name, subjects, facts }: { name: string; subjects: string[]; facts: Fact[] }) {
+  const of = new Map(facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
+  const present = subjects.filter((subject) => facts.some((fact) => fact.subject === subject));
+  const attributes = [
+    ...new Set(facts.filter((fact) => present.includes(fact.subject)).map((fact) => fact.attribute)),
+  ].sort();
+  if (!present.length) return null;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <section class="scroll" aria-label={name} tabIndex={0}>
+      <table class="numbers">
+        <caption>{name}</caption>
+        <thead>
+          <tr>
+            <th>one direction</th>
+            {present.map((subject) => (
+              <th key={subject} scope="col">
+                {subject}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {attributes.map((attribute) => (
+            <tr key={attribute}>
+              <th scope="row">{attribute.replaceAll("_", " ")}</th>
+              {present.map((subject) => (
+                <td key={subject}>
+                  <Documented fact={of.get(`${subject} ${attribute}`)} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Documented({ fact }: { fact: Fact | undefined }) {
+  const [at, setAt] = useState<DOMRect | null>(null);
+  if (!fact) return <span class="unseen">not documented</span>;
+  const id = `said-${fact.subject}-${fact.attribute}`;
+  const disagree = fact.others.filter((other) => other.value !== fact.value);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: it only shows what is said of the number
+    <span
+      class="fact"
+      onMouseEnter={(event) => setAt(event.currentTarget.getBoundingClientRect())}
+      onFocusIn={(event) => setAt(event.currentTarget.getBoundingClientRect())}
+      onMouseLeave={() => setAt(null)}
+      onFocusOut={() => setAt(null)}
+      onKeyDown={(event) => event.key === "Escape" && setAt(null)}
+    >
+      <button type="button" class="plain" aria-describedby={at ? id : undefined}>
+        {fact.value}
+        {fact.assumed && <span class="assumed"> assumed</span>}
+      </button>
+      {(fact.disputed || disagree.length > 0) && (
+        <a class="mark" href={href("disagreements", "", { of: `${fact.subject} ${fact.attribute}` })}>
+          <span aria-hidden="true">⚠</span>
+          <span class="unseen">sources disagree</span>
+        </a>
+      )}
+      {at && (
+        <span role="tooltip" id={id} style={beside(at)}>
+          {fact.source.title}: {grounds(fact)}
+          {disagree.map((other) => (
+            <span key={other.source.title}>
+              <br />
+              but {other.source.title}: {other.value}
+            </span>
+          ))}
+          {fact.note && (
+            <>
+              <br />
+              {fact.note}
+            </>
+          )}
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** Below a number, or above it in the lower half of the window. */
+function beside(at: DOMRect) {
+  const left = Math.min(at.left, innerWidth * 0.3);
+  return at.bottom > innerHeight / 2 ? { left, bottom: innerHeight - at.top } : { left, top: at.bottom };
+}
