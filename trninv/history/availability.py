@@ -48,7 +48,7 @@ _SECOND: Final = 1_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class By(Choice):
+class AvailabilityBy(Choice):
     """What parts of a kind are one group."""
 
     KIND = "KIND", "All of the kind."
@@ -88,7 +88,7 @@ class Sums:
 
 
 def sums(
-    connection: Connection, place: Place, by: By, known_from: int, since: datetime, until: datetime
+    connection: Connection, place: Place, by: AvailabilityBy, known_from: int, since: datetime, until: datetime
 ) -> Iterator[Sums]:
     """Of each group of parts of a place; what happened before an event that is not known is left out."""
     when = _when(connection, known_from)
@@ -198,22 +198,22 @@ def _changes(parts: _Parts, when: FromClause, times: tuple[ColumnElement[bool], 
     )
 
 
-def _named(by: By, found: FromClause) -> Select[Any]:
+def _named(by: AvailabilityBy, found: FromClause) -> Select[Any]:
     """The rows in order of kinds and groups, with the groups' names."""
     name: ColumnElement[Any] = _NO_TEXT
     source = found
-    if by is By.MODEL:
+    if by is AvailabilityBy.MODEL:
         models = {kind: TABLES[f"{kind}_model"] for kind in ("server", "chip", "switch", "link")}
         for kind, model in models.items():
             source = source.outerjoin(
                 model, (found.c.kind == literal_column(f"'{kind}'")) & (model.c.id == found.c.key)
             )
         name = func.coalesce(*(model.c.slug for model in models.values()))
-    if by is By.RACK:
+    if by is AvailabilityBy.RACK:
         source = source.outerjoin(_RACK, _RACK.c.id == found.c.key)
         source = source.outerjoin(_CLUSTER, _CLUSTER.c.id == _RACK.c.cluster_id)
         name = case((_RACK.c.id.is_not(None), address_of("rack")))
-    if by is By.CLUSTER:
+    if by is AvailabilityBy.CLUSTER:
         source, name = source.join(_CLUSTER, _CLUSTER.c.id == found.c.key), _CLUSTER.c.slug
     return select(found, name.label("name")).select_from(source).order_by(found.c.kind, found.c.key)
 
@@ -231,7 +231,7 @@ def _when(connection: Connection, known_from: int) -> FromClause:
     return select(timed.c.id, least.label("at")).where(timed.c.id > known_from).subquery("timed")
 
 
-def _parts(place: Place, by: By) -> Iterator[_Parts]:
+def _parts(place: Place, by: AvailabilityBy) -> Iterator[_Parts]:
     """Servers, nodes and links of a place, or the one that it is."""
     whole = place.level == "cluster"
     if place.level in ("server", "rack", "domain", "cluster"):
@@ -245,12 +245,12 @@ def _parts(place: Place, by: By) -> Iterator[_Parts]:
     yield _links(place, by)
 
 
-def _nodes(place: Place, by: By) -> _Parts:
+def _nodes(place: Place, by: AvailabilityBy) -> _Parts:
     chip, switch, nic = (TABLES[name] for name in ("chip", "switch", "nic"))
     source: FromClause = _NODE
-    if by in (By.MODEL, By.RACK):
+    if by in (AvailabilityBy.MODEL, AvailabilityBy.RACK):
         source = source.outerjoin(chip, chip.c.id == _NODE.c.id).outerjoin(switch, switch.c.id == _NODE.c.id)
-    if by is By.RACK:
+    if by is AvailabilityBy.RACK:
         source = source.outerjoin(nic, nic.c.id == _NODE.c.id)
         source = source.outerjoin(_SERVER, _SERVER.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
     model = func.coalesce(chip.c.chip_model_id, switch.c.switch_model_id)
@@ -258,7 +258,7 @@ def _nodes(place: Place, by: By) -> _Parts:
     return _Parts(_NODE, source, _NODE.c.kind, key, nodes_of(place), NODE_KINDS)
 
 
-def _links(place: Place, by: By) -> _Parts:
+def _links(place: Place, by: AvailabilityBy) -> _Parts:
     if place.level == "link":
         ours: ColumnElement[bool] = _LINK.c.id == place.id
     elif place.level == "cluster":
@@ -271,9 +271,14 @@ def _links(place: Place, by: By) -> _Parts:
     return _Parts(_LINK, _LINK, kind, key, ours, ("link",))
 
 
-def _key(by: By, place: Place, model: ColumnElement[int], rack: ColumnElement[int]) -> ColumnElement[int]:
+def _key(by: AvailabilityBy, place: Place, model: ColumnElement[int], rack: ColumnElement[int]) -> ColumnElement[int]:
     cluster = _constant(str(place.cluster_id), Integer)
-    return {By.KIND: cluster, By.CLUSTER: cluster, By.MODEL: model, By.RACK: rack}[by]
+    return {
+        AvailabilityBy.KIND: cluster,
+        AvailabilityBy.CLUSTER: cluster,
+        AvailabilityBy.MODEL: model,
+        AvailabilityBy.RACK: rack,
+    }[by]
 
 
 def _constant(written: str, form: Any) -> ColumnElement[Any]:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from sqlalchemy import select
 
 from trninv.errors import LimitError, MomentError
-from trninv.history.availability import By, Sums, sums
+from trninv.history.availability import AvailabilityBy, Sums, sums
 from trninv.history.moment import instant
 from trninv.inventory.address import locate
 from trninv.inventory.past import time_of
@@ -140,14 +140,14 @@ class AvailabilityAnswer(Answer):
     since: Annotated[str, "When what was counted begins."]
     until: Annotated[str, "When it ends."]
     asked: Annotated[str | None, "The earlier time that was asked for, where history is known only since later."]
-    by: Annotated[By, "What parts of a kind are one group."]
+    by: Annotated[AvailabilityBy, "What parts of a kind are one group."]
     kinds: Annotated[tuple[KindAvailability, ...], "Each kind of part, or each group of one."]
 
     def told(self) -> Told:
         yield f"{self.of}: {self.since} to {self.until}"
         if self.asked:
             yield f"history is known since {self.since} only: nothing is counted from {self.asked} to then"
-        named = [] if self.by is By.KIND else [self.by.lower()]
+        named = [] if self.by is AvailabilityBy.KIND else [self.by.lower()]
         yield Table(
             ["kind", *named, "parts", "up", "degraded", "down", "maintenance", "failures", "open", "MTBF", "MTTR"],
             (_row(each, named=bool(named)) for each in self.kinds),
@@ -170,7 +170,7 @@ def availability(
         Text | None, Argument("An ISO time with its zone; since history is known unless said.", metavar="TIME")
     ] = None,
     until: Annotated[Text | None, Argument("An ISO time with its zone; now unless said.", metavar="TIME")] = None,
-    by: Annotated[By, Argument("What parts of a kind are counted together.")] = By.KIND,
+    by: Annotated[AvailabilityBy, Argument("What parts of a kind are counted together.")] = AvailabilityBy.KIND,
 ) -> AvailabilityAnswer:
     """Share of time up, failures, mean time between failures and mean time to repair, of each kind of part."""
     connection, cluster = reader.connection, TABLES["cluster"]

@@ -28,7 +28,7 @@ _DEFINED: Final = (
 )
 
 
-class By(Choice):
+class DiffBy(Choice):
     """How parts that differ are grouped."""
 
     PLACE = "place", "What one change left in one server, links in one domain, from the same state to the same."
@@ -134,7 +134,7 @@ class DiffAnswer(Answer):
     of: Annotated[At | None, "The scope; null: everything."]
     first: Annotated[DiffMoment, "The earlier moment."]
     last: Annotated[DiffMoment, "The later one."]
-    by: Annotated[By, "How states are grouped."]
+    by: Annotated[DiffBy, "How states are grouped."]
     kinds: Annotated[tuple[KindDiff, ...], "Each kind of part of which any changed."]
     state_groups: Annotated[int, "How many groups of parts differ, listed or not."]
     states: Annotated[tuple[StateDiff, ...], "Parts in another state, the latest change first."]
@@ -160,7 +160,7 @@ class DiffAnswer(Answer):
         back = f"; {counted(self.changed_back, 'part')} changed and changed back" if self.changed_back else ""
         yield f"{counted(self.differ, 'part')} in another state{back}"
         if self.states:
-            named = ["place"] if self.by is not By.KIND else []
+            named = ["place"] if self.by is not DiffBy.KIND else []
             yield Table([*named, "parts", "before", "after", "since", "who", "why"], map(_state, self.states))
         yield from _table(["job", "before", "after", "lost", "gained", "since", "who"], map(_job, self.jobs))
         closed = ["server", "takes jobs", "since", "who", "why"]
@@ -219,7 +219,7 @@ def diff(
         str | None,
         Argument("Place or link, with all it holds and the links that end there.", metavar="[SCOPE]", positional=True),
     ] = None,
-    by: Annotated[By, Argument("How parts are grouped.")] = By.PLACE,
+    by: Annotated[DiffBy, Argument("How parts are grouped.")] = DiffBy.PLACE,
     most: Annotated[
         int, Argument("Lines of each list", least=1, most=MOST, name="first", option="--limit", metavar="N")
     ] = 1_000,
@@ -257,10 +257,10 @@ def _read(connection: Connection, span: Span, asked: Asked) -> Iterator[tuple[in
         yield read(connection, span, asked)
 
 
-def _of_states(row: Any, by: By) -> StateDiff:
+def _of_states(row: Any, by: DiffBy) -> StateDiff:
     counts = row._mapping  # noqa: SLF001 # SQLAlchemy's public name for it
     return StateDiff(
-        None if by is By.KIND else row.of,
+        None if by is DiffBy.KIND else row.of,
         tuple(KindCount(kind, counts[kind]) for kind in PART_KINDS if counts[kind]),
         row.before,
         row.factor_before and row.factor_before / PPM,

@@ -1,10 +1,10 @@
 // The wiring with what the chosen answer marks, flat or turned, and what its colours mean.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { turned, type Wiring } from "../drawing/layout";
-import { Glyph, STATES } from "../drawing/marks";
 import { bandwidths, type Marks, NOTHING, WiringPicture } from "../drawing/wiring";
 import { Choice } from "../parts";
 import { change, numberIn, oneOf } from "../route";
+import { STATES, Told, worded } from "../state";
 import { below, number, within } from "../words";
 import type { Taking } from "./answers";
 import type { Answers } from "./asked";
@@ -69,6 +69,7 @@ export function Picture({ wiring, answers, ends: [from, to], taking, options, na
     else if (!from || to) change({ from: short(address), to: undefined });
     else change({ to: short(address) });
   };
+  const open = (address: string) => change({ sel: address.split("--").map(short).join("--") });
   return (
     <>
       <div class="tools">
@@ -98,6 +99,7 @@ export function Picture({ wiring, answers, ends: [from, to], taking, options, na
           selected={options.sel ? within(wiring.domain, options.sel.toLowerCase()) : ""}
           lost={gone}
           pick={pick}
+          open={open}
           toggle={taking.toggle}
           breaking={breaking}
           turn={solid ? turn : undefined}
@@ -196,14 +198,14 @@ function Legend({ wiring, show, lost }: { wiring: Wiring; show: Show; lost: Set<
           <span class="swatch line idle" /> carries nothing
         </li>
       )}
-      {STATES.filter(([state]) => has(wiring, state)).map(([state, says]) => (
+      {STATES.filter((state) => state !== "up" && has(wiring, state)).map((state) => (
         <li key={state}>
-          <Glyph state={state} /> {says}
+          <Told state={state}>{worded(state)}</Told>
         </li>
       ))}
       {supposed && (
         <li>
-          <Glyph state="down" /> dashed: supposed down
+          <Told state="down">dashed: supposed down</Told>
         </li>
       )}
       {wiring.wrapping.size > 0 && wiring.solid.size > 16 && <li>short ends: a link that wraps around</li>}

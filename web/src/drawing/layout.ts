@@ -80,7 +80,7 @@ export interface Wiring {
   wrapping: Set<string>;
 }
 
-const [STUB, MARGIN] = [26, 44];
+const [STUB, MARGIN] = [26, 30];
 
 /** A domain seen from where it is turned to; angles in degrees. On a narrow screen chips and texts are larger. */
 export function turned(wiring: Wiring, yaw: number, pitch: number, narrow: boolean): Layout {

@@ -3,13 +3,6 @@ import type { Point } from "./layout";
 
 export const fixed = (value: number) => String(Number((Math.round(value * 10) / 10 || 0).toFixed(1)));
 
-/** What is not up, and what says so. */
-export const STATES = [
-  ["down", "down"],
-  ["degraded", "degraded"],
-  ["maintenance", "in maintenance"],
-] as const;
-
 /** The glyph of a state, on a disc of paper if something lies below it. */
 export function Sign({ at, state, around }: { at: Point; state: string; around?: boolean }) {
   return (
@@ -28,10 +21,3 @@ export function Sign({ at, state, around }: { at: Point; state: string; around?:
     </g>
   );
 }
-
-/** A sign in a legend or a line of text. */
-export const Glyph = ({ state }: { state: string }) => (
-  <svg class="glyph" viewBox="-7 -7 14 14" aria-hidden="true">
-    <Sign at={{ x: 0, y: 0 }} state={state} />
-  </svg>
-);

@@ -13,11 +13,12 @@ interface Props {
   tab: boolean;
   says: string;
   press: (event: MouseEvent) => void;
+  open: () => void;
   type: (event: KeyboardEvent) => void;
   near: (address: string | undefined) => void;
 }
 
-export function Node({ part, at, font, state, classes, pressed, tab, says, press, type, near }: Props) {
+export function Node({ part, at, font, state, classes, pressed, tab, says, press, open, type, near }: Props) {
   const round = at.width === at.height;
   const upright = at.height > at.width;
   return (
@@ -29,8 +30,9 @@ export function Node({ part, at, font, state, classes, pressed, tab, says, press
       aria-label={says}
       tabindex={tab ? 0 : -1}
       data-at={part.address}
-      style={at.depth === undefined ? undefined : `--near: ${Math.round(at.depth * 100)}%`}
+      style={at.depth === undefined ? undefined : `--near: ${at.depth.toFixed(2)}`}
       onClick={press}
+      onDblClick={open}
       onKeyDown={type}
       onFocus={() => near(part.address)}
       onPointerEnter={() => near(part.address)}

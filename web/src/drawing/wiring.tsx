@@ -32,7 +32,10 @@ interface Props {
   selected: string;
   /** What carries nothing. */
   lost: Set<string>;
+  /** Make it an end of what is asked for. */
   pick: (address: string) => void;
+  /** Show its panel. */
+  open: (address: string) => void;
   toggle: (address: string) => void;
   /** Whether a plain click takes down too. */
   breaking: boolean;
@@ -46,7 +49,7 @@ const TURN: Record<string, number> = { q: -15, e: 15 };
 const LEGIBLE = 11;
 
 export function WiringPicture(props: Props) {
-  const { id, wiring, layout, marks, chosen, lost, pick, toggle, breaking, turn } = props;
+  const { id, wiring, layout, marks, chosen, lost, pick, open, toggle, breaking, turn } = props;
   const [focus, setFocus] = useState(wiring.parts[0]?.address);
   const [told, setTold] = useState("");
   const [near, setNear] = useState<string>();
@@ -60,6 +63,7 @@ export function WiringPicture(props: Props) {
     if (zoom.dragged()) return;
     if (event.shiftKey || breaking) toggle(part.address);
     else if (part.kind === "chip") pick(part.address);
+    else open(part.address);
     setFocus(part.address);
   };
   const type = (part: Part) => (event: KeyboardEvent) => {
@@ -73,7 +77,9 @@ export function WiringPicture(props: Props) {
     } else if (key === "enter" || key === " ") {
       if (event.shiftKey || breaking) toggle(part.address);
       else if (part.kind === "chip") pick(part.address);
-    } else if (key === "d") toggle(part.address);
+      else open(part.address);
+    } else if (key === "i") open(part.address);
+    else if (key === "d") toggle(part.address);
     else if (key === "+" || key === "=") zoom.by(1.4);
     else if (key === "-") zoom.by(1 / 1.4);
     else if (key === "0") zoom.reset();
@@ -84,6 +90,10 @@ export function WiringPicture(props: Props) {
 
   const asked = marks.links.size > 0;
   const wide = (wire: Wire) => layout.thick * Math.sqrt(wire.nominal / (classes[0] ?? 1));
+  const far = (wire: Wire) => {
+    const [a, b] = [layout.places.get(wire.a), layout.places.get(wire.b)];
+    return (a?.depth ?? 0) + (b?.depth ?? 0);
+  };
   const line = (wire: Wire) => (
     <Line
       key={wire.address}
@@ -94,13 +104,12 @@ export function WiringPicture(props: Props) {
       marked={marks.links.has(wire.address) ? (marks.cut ? "cut" : "path") : ""}
       lost={lost.has(wire.address)}
       near={near !== undefined && (wire.a === near || wire.b === near)}
-      press={(event) => (event.shiftKey || breaking) && !zoom.dragged() && toggle(wire.address)}
+      depth={turn && far(wire) / 2}
+      press={(event) => {
+        if (!zoom.dragged()) (event.shiftKey || breaking ? toggle : open)(wire.address);
+      }}
     />
   );
-  const far = (wire: Wire) => {
-    const [a, b] = [layout.places.get(wire.a), layout.places.get(wire.b)];
-    return (a?.depth ?? 0) + (b?.depth ?? 0);
-  };
   const rank = (wire: Wire) =>
     (lost.has(wire.address) ? 0 : wire.state === "degraded" ? 20 : 10) + (turn ? far(wire) : 0);
   const sorted = [...wiring.wires].sort((a, b) => rank(a) - rank(b));
@@ -120,7 +129,7 @@ export function WiringPicture(props: Props) {
         viewBox={Object.values(zoom.view).map(fixed).join(" ")}
         style={`--letter: ${layout.font}px; --least: ${Math.ceil(box.height * least)}px; --wide: ${Math.ceil(box.width * least)}px; --most: ${Math.max(240, box.width * 1.35)}px`}
         role="group"
-        aria-label={`Wiring of ${wiring.domain}. Arrow keys move between chips, with Shift between servers; Enter chooses, D takes down, plus and minus zoom${turn ? ", Q and E turn" : ""}.`}
+        aria-label={`Wiring of ${wiring.domain}. Arrow keys move between chips, with Shift between servers; Enter chooses, I shows what is known of one, D takes down, plus and minus zoom${turn ? ", Q and E turn" : ""}.`}
         {...zoom.hears}
       >
         <title>{wiring.domain}</title>
@@ -145,6 +154,7 @@ export function WiringPicture(props: Props) {
             pressed={chosen.includes(part.address)}
             tab={part.address === focus}
             press={press(part)}
+            open={() => open(part.address)}
             type={type(part)}
             near={setNear}
             says={spoken(part, lost, degrees)}
@@ -191,16 +201,21 @@ interface LineProps {
   marked: string;
   lost: boolean;
   near: boolean;
+  depth: number | undefined;
   press: (event: MouseEvent) => void;
 }
 
-function Line({ wire, route, wide, name, marked, lost, near, press }: LineProps) {
+function Line({ wire, route, wide, name, marked, lost, near, depth, press }: LineProps) {
   const state = lost ? "off" : wire.state === "degraded" ? "degraded" : "";
   const thick = marked === "path" ? 4.5 : marked === "cut" ? 1.4 * wide : lost ? 1.4 : near ? wide + 1 : wide;
   const shapes = route.strokes.map((stroke) => stroke.map(({ x, y }) => `${fixed(x)},${fixed(y)}`).join(" "));
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the tables of links do the same
-    <g class={["wire", name, marked, state, near ? "near" : ""].filter(Boolean).join(" ")} onClick={press}>
+    <g
+      class={["wire", name, marked, state, near ? "near" : ""].filter(Boolean).join(" ")}
+      style={depth === undefined ? undefined : `--near: ${depth.toFixed(2)}`}
+      onClick={press}
+    >
       <title>{`${wire.address}: ${number(wire.now)} GB/s one direction, ${wire.technology}${lost ? ", carries nothing" : wire.state === "up" ? "" : `, ${wire.state}`}`}</title>
       {marked === "path" &&
         shapes.map((points) => <polyline key={points} class="casing" points={points} stroke-width="8.5" />)}
@@ -236,14 +251,14 @@ const stateOf = ({ address, state }: Part, lost: Set<string>) =>
   lost.has(address) && CARRYING.has(state) ? "down" : state;
 
 function named(part: Part, { marks, chosen, selected, lost }: Props): string {
-  const { address, state } = part;
+  const { address, kind, state } = part;
   const hops = marks.hops.get(address);
   const supposed = lost.has(address) && CARRYING.has(state);
   return [
     chosen.includes(address) && "chosen",
     selected === address && "selected",
     marks.nodes.has(address) && "path",
-    marks.side.has(address) ? "side" : marks.side.size > 0 && "other",
+    marks.side.has(address) ? "side" : marks.side.size > 0 && kind === "chip" && "other",
     hops !== undefined && `hop h${Math.min(hops, 6)}`,
     lost.has(address) && "off",
     supposed && "supposed down",
