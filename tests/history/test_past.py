@@ -107,6 +107,7 @@ def _change(engine: Engine, dice: random.Random) -> None:
         set_state(connection, dice.sample(parts, dice.choice([1, 1, 2])), condition, why="chance", who="dice")
 
 
+@pytest.mark.drawing
 @pytest.mark.parametrize(
     ("two", "seed"),
     [
