@@ -27,7 +27,7 @@ from trninv.catalog.models import systems
 from trninv.errors import FileError, MomentError
 from trninv.history.archive.availability import BY, COLUMNS, main, query
 from trninv.history.archive.engines import in_duckdb
-from trninv.history.availability import Sums, sums
+from trninv.history.availability import AvailabilityBy, Sums, sums
 from trninv.inventory import stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
@@ -125,7 +125,9 @@ def went_back(databases: Databases, tmp_path_factory: pytest.TempPathFactory) ->
         with reading(engine) as connection:
             since, until = (datetime.fromisoformat(each) for each in (KNOWN, at(6, 0)))
             place = resolve(connection, "trn1.32xlarge")
-            (chips,) = (each for each in sums(connection, place, 0, since, until) if each.kind == "chip")
+            (chips,) = (
+                each for each in sums(connection, place, AvailabilityBy.KIND, 0, since, until) if each.kind == "chip"
+            )
     return directory, chips
 
 
@@ -151,7 +153,7 @@ def test_database_and_archive_say_the_same_of_any_time(
         wanted = {
             (each.kind, slug): (each.parts, each.parts * ((until - since) // _MS), _not_up(each) // 1_000)
             for slug in connection.scalars(text("SELECT slug FROM cluster")).all()
-            for each in sums(connection, resolve(connection, slug), 0, since, until)
+            for each in sums(connection, resolve(connection, slug), AvailabilityBy.KIND, 0, since, until)
         }
     rows = _found(directory, "--by", "cluster", "--since", since.isoformat(), "--until", until.isoformat())
     assert {key: (row["parts"], row["observed_ms"], row["lost_ms"]) for key, row in rows.items()} == wanted

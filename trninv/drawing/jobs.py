@@ -1,14 +1,15 @@
 """The chips of a domain by the jobs that hold them, with what is free, down and closed, and where the next job fits."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
 from trninv.characters import plain
-from trninv.drawing.layout import RADIUS, Part
+from trninv.drawing.ink import way
+from trninv.drawing.layout import Layout, Part, Place
 from trninv.drawing.palette import colour, define, hatch, letters
-from trninv.drawing.svg import BAD, INK, MARK, PAPER, QUIET, Picture, Point, Style, add, label, line
+from trninv.drawing.svg import BAD, EDGE, INK, MARK, PAPER, QUIET, SUNKEN, Picture, Style, add, label, line
 from trninv.drawing.wiring import Diagram
 from trninv.inventory.address import resolve
 from trninv.jobs.holding import OURS, Job, listed
@@ -16,10 +17,11 @@ from trninv.jobs.stock import every_row
 from trninv.jobs.tenants import tenants
 from trninv.routing.wiring import Reader
 from trninv.solvers.blocks import whole
+from trninv.topology.sketch import RADIUS, Point, Size
 from trninv.units import counted
 
 _WIRE: Final = "#c9ced6"
-_MARGIN, _ROW, _NAME = 44.0, 26.0, 48
+_MARGIN, _ROW, _NAME = 44.0, 30.0, 48
 _AROUND, _RIM = 5.0, 2.5
 """Between a chip and the outline of what is proposed, and how wide that is."""
 
@@ -88,33 +90,38 @@ def picture(diagram: Diagram, held: Held, proposed: Sequence[str] = (), caption:
         What is said of them.
 
     """
-    made, at = Picture(diagram.scope, caption or _summary(diagram, held)), _middles(diagram)
+    made, placed = Picture(diagram.scope, caption or _summary(diagram, held)), diagram.layout()
     define(made.drawing)
+    for panel in placed.panels:
+        add(made.drawing, "rect", **panel._asdict(), rx=10.0, fill=SUNKEN, stroke=EDGE)
     for wire in diagram.wires:
-        if wire.ends not in diagram.layout.wrapping:
-            line(made.drawing, at[wire.a], at[wire.b], stroke=_WIRE, stroke_width=1.2)
+        for stroke in placed.routes[wire.ends].strokes:
+            way(made.drawing, stroke, stroke=_WIRE, stroke_width=1.2)
     inside = [part for part in _chips(diagram) if any(_lies(part.address, place) for place in proposed)]
-    _outline(made.drawing, diagram, at, inside)
+    _outline(made.drawing, diagram, placed, inside)
     for part in diagram.parts:
         if part.kind == "chip":
-            _chip(made.drawing, part, at[part.address], held)
+            _chip(made.drawing, part, placed.flat[part.address], held)
         else:
-            x, y = at[part.address]
-            box: Style = {"x": x - 17, "y": y - 9, "width": 34.0, "height": 18.0, "rx": 3.0}
-            add(made.drawing, "rect", f"{part.address}, {part.state}", fill=PAPER, stroke=QUIET, **box)
-    for part in _chips(diagram):
-        if part.ordinal == 0:
-            x, y = at[part.address]
-            label(made.drawing, (x - RADIUS, y - 2 * RADIUS), f"server {part.server}", 12, QUIET)
-    xs, ys = [x for x, _ in at.values()], [y for _, y in at.values()]
-    left, bottom = min(xs) - _MARGIN, max(ys) + _MARGIN
-    below = _legend(made.drawing, diagram, held, (left + 26, bottom), proposed=bool(inside))
-    return made.text(left, min(ys) - _MARGIN, max(max(xs) + _MARGIN, left + 560), below)
+            title = f"{part.address}, {part.state}"
+            add(made.drawing, "rect", title, **_box(placed.flat[part.address]), rx=3.0, fill=PAPER, stroke=QUIET)
+    for each in placed.labels:
+        label(made.drawing, (each.x, each.y), each.text, placed.font, QUIET, text_anchor=each.anchor)
+    left, top, width, height = placed.box
+    below = _legend(made.drawing, diagram, held, (left + 26, top + height + _MARGIN), proposed=bool(inside))
+    return made.text(left, top, left + max(width, 560), below)
 
 
-def _middles(diagram: Diagram) -> Mapping[str, Point]:
-    """Where its parts are drawn."""
-    return diagram.layout.flat
+def _box(place: Place, more: float = 0.0) -> Style:
+    """Around a chip or switch, so much larger on each side."""
+    width, height = place.size.width + 2 * more, place.size.height + 2 * more
+    return {"x": place.at.x - width / 2, "y": place.at.y - height / 2, "width": width, "height": height}
+
+
+def _shape(root: Element, place: Place, title: str = "", more: float = 0.0, /, **style: float | str) -> None:
+    """A chip's circle or box."""
+    round_by = place.size.height / 2 + more if place.round else 3.0
+    add(root, "rect", title, **_box(place, more), rx=round_by, **style)
 
 
 def _chips(diagram: Diagram) -> list[Part]:
@@ -131,26 +138,26 @@ def _summary(diagram: Diagram, held: Held) -> str:
     return f"{counted(len(held.jobs), 'job')}, {free} of {counted(len(_chips(diagram)), 'chip')} free"
 
 
-def _outline(root: Element, diagram: Diagram, at: Mapping[str, Point], inside: Sequence[Part]) -> None:
+def _outline(root: Element, diagram: Diagram, placed: Layout, inside: Sequence[Part]) -> None:
     """Around chips that belong together: what is a little larger in the outline's colour, then less so in paper's."""
     server = {part.address: part.server for part in inside}
     joined = [
-        wire
+        placed.routes[wire.ends].strokes
         for wire in diagram.wires
-        if wire.ends not in diagram.layout.wrapping
+        if wire.ends not in placed.wrapping
         and wire.a in server
         and wire.b in server
         and server[wire.a] == server[wire.b]
     ]
-    for around, fill in ((RADIUS + _AROUND + _RIM, MARK), (RADIUS + _AROUND, PAPER)):
-        for wire in joined:
-            line(root, at[wire.a], at[wire.b], stroke=fill, stroke_width=2 * around)
+    for around, fill in ((_AROUND + _RIM, MARK), (_AROUND, PAPER)):
+        for strokes in joined:
+            for stroke in strokes:
+                way(root, stroke, stroke=fill, stroke_width=2 * (RADIUS + around), stroke_linecap="round")
         for part in inside:
-            x, y = at[part.address]
-            add(root, "circle", cx=x, cy=y, r=around, fill=fill)
+            _shape(root, placed.flat[part.address], "", around, fill=fill)
 
 
-def _chip(root: Element, part: Part, at: Point, held: Held) -> None:
+def _chip(root: Element, part: Part, at: Place, held: Held) -> None:
     down, closed = part.address in held.down, part.address in held.closed
     number, job = next(
         ((number, job) for number, job in enumerate(held.jobs) if part.address in job.work | job.spare), (0, None)
@@ -165,36 +172,40 @@ def _chip(root: Element, part: Part, at: Point, held: Held) -> None:
     name = letters(number) if job else str(part.ordinal)
     halo: Style = {"paint_order": "stroke", "stroke": PAPER, "stroke_width": 3.0} if down else {}
     ink = QUIET if not job else INK if down else PAPER
-    _says(root, at, name, ink, **halo)
+    _says(root, at.at, name, ink, **halo)
 
 
 def _says(root: Element, at: Point, name: str, ink: str, **more: float | str) -> None:
     label(root, (at[0], at[1] + 4), name, 11, ink, text_anchor="middle", font_weight="bold", **more)
 
 
-def _disc(root: Element, at: Point, job: int | None, title: str, *, down: bool, closed: bool) -> None:
+def _disc(root: Element, at: Place, job: int | None, title: str, *, down: bool, closed: bool) -> None:
     """A chip: filled if a job holds it and it works, dotted if its server is closed, crossed if it is down."""
-    circle: Style = {"cx": at[0], "cy": at[1], "r": RADIUS}
     edge: Style = {"stroke": INK if job is None else colour(job), "stroke_width": 1.2 if job is None else 3.0}
     if closed:
         edge |= {"stroke": INK, "stroke_width": 1.8, "stroke_dasharray": "0.1 3.4", "stroke_linecap": "round"}
     filled = job is not None and not down
-    add(root, "circle", title, **circle, fill=colour(job) if job is not None and filled else PAPER, **edge)
+    _shape(root, at, title, fill=colour(job) if job is not None and filled else PAPER, **edge)
     if job is not None and filled and (over := hatch(job)):
-        add(root, "circle", title, **circle, fill=over)
+        _shape(root, at, title, fill=over)
     if down:
+        (x, y), (width, height) = at.at, at.size
         for turn in (-1, 1):
-            reach = RADIUS * 1.1
-            ends = ((at[0] - reach, at[1] - turn * reach), (at[0] + reach, at[1] + turn * reach))
+            ends = ((x - 0.55 * width, y - turn * 0.55 * height), (x + 0.55 * width, y + turn * 0.55 * height))
             line(root, *ends, title, stroke=BAD, stroke_width=2.2)
 
 
-def _legend(root: Element, diagram: Diagram, held: Held, at: Point, *, proposed: bool) -> float:
+def _key(at: Point) -> Place:
+    """A chip of the legend."""
+    return Place(at, Size(2 * RADIUS, 2 * RADIUS), "", at)
+
+
+def _legend(root: Element, diagram: Diagram, held: Held, at: tuple[float, float], *, proposed: bool) -> float:
     """A row for each job and each other look that chips have; how far down it goes."""
     x, y = at[0], at[1] + RADIUS
     for number, job in enumerate(held.jobs):
-        _disc(root, (x, y), number, "", down=False, closed=False)
-        _says(root, (x, y), letters(number), PAPER)
+        _disc(root, _key(Point(x, y)), number, "", down=False, closed=False)
+        _says(root, Point(x, y), letters(number), PAPER)
         here = len(job.work | job.spare)
         chips = counted(here, "chip") + (f" of its {job.chips:,}" if here < job.chips else "")
         spare = f", {len(job.spare)} of them to spare" if job.spare else ""
@@ -209,7 +220,7 @@ def _legend(root: Element, diagram: Diagram, held: Held, at: Point, *, proposed:
     )
     for says, down, closed, there in looks:
         if there:
-            _disc(root, (x, y), None, "", down=down, closed=closed)
+            _disc(root, _key(Point(x, y)), None, "", down=down, closed=closed)
             label(root, (x + 22, y + 4), says, 13)
             y += _ROW
     if proposed:
