@@ -77,27 +77,7 @@ def _said(fleet: Fleet, question: Callable[[Fleet], Any]) -> Any:
         return str(error)
 
 
-<<<<<<< HEAD
-=======
-def _change(engine: Engine, dice: random.Random) -> None:
-    """One change of something, by trninv or in plain SQL."""
-    state = dice.choice(STATES)
-    condition = Condition.of(state, dice.choice([0.5, 0.25]) if state == "degraded" else None)
-    server = dice.choice([f"{U}/s0", f"{U}/s1", f"{U}/s2", f"{T}/s0", "trn2-16.48xlarge/d2/s0"])
-    if dice.random() < 0.3:
-        with engine.begin() as connection:
-            table = dice.choice(["node", "link", "server"])
-            factor = dice.choice(["NULL", "300000"])
-            few = f"id % {dice.choice([7, 50, 97])} = {dice.randrange(7)}"
-            connection.execute(text(f"UPDATE {table} SET state = '{state}', factor_ppm = {factor} WHERE {few}"))
-        return
-    parts = [server, f"{server}/c{dice.randrange(16)}", f"{server}/efa3", f"{server}/c0--{server}/c1"]
-    with writing(engine) as connection:
-        set_state(connection, dice.sample(parts, dice.choice([1, 1, 2])), condition, why="chance", who="dice")
-
-
 @pytest.mark.drawing
->>>>>>> lean
 @pytest.mark.parametrize(
     ("two", "seed"),
     [
