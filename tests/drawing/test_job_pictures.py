@@ -87,7 +87,9 @@ def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
     assert {"free", "outlined: where the next job goes", "2x3x1 (6 chips): fits in 1 domain of u-trn2x64, "} <= {
         each if "positions" not in each else each[: each.index("u-trn2x64") + 11] for each in says
     }
-    rings = re.findall(r'<rect x="([\d.-]+)" y="([\d.-]+)" width="40" height="40" rx="20" fill="#[0-9a-f]{6}" />', shown)
+    rings = re.findall(
+        r'<rect x="([\d.-]+)" y="([\d.-]+)" width="40" height="40" rx="20" fill="#[0-9a-f]{6}" />', shown
+    )
     assert len(set(rings)) == 6
     assert shown == drawn(run, "u-trn2x64", "--propose", "2x3x1", database=seeded)
     supposed = drawn(run, f"{U}/s1", "--down", f"{U}/s1/c9", "--chips", "16", database=seeded)
