@@ -1,6 +1,7 @@
 """Room by moving jobs: against every arrangement of a few jobs, and each plan carried out move by move."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -12,6 +13,7 @@ import trninv
 from conftest import Ask, examples
 from trninv.errors import ConflictError, LimitError, StalePlanError, UnknownJobError
 from trninv.jobs.fleet import Fleet
+from trninv.jobs.holding import Job
 from trninv.jobs.model import AnyOf, Legal, Model, legal_of, model_of
 from trninv.jobs.moving import Plan, Planner, alternatives
 from trninv.jobs.stock import Stock
@@ -216,6 +218,23 @@ def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:
     with pytest.raises(LimitError, match="not one cluster alone"):
         own.make_room("4x4x2")
     assert own.make_room(of=ULTRA, domains=1).possible is False
+
+
+def test_moves_that_no_plan_says_are_refused(own: Fleet) -> None:
+    own.hold("a", [f"{ULTRA}/s0/c0-3"], who="me")
+    own.hold("pin", [f"{ULTRA}/s2/c0-3"], who="me", pinned=True)
+    own.hold("safe", [f"{ULTRA}/s3/c0-1"], spares=[f"{ULTRA}/s3/c2-3"], who="me")
+    plan = own.make_room(of=ULTRA, servers=2)
+    (move,) = plan.moves
+
+    def moved(job: str) -> list[Job]:
+        return own.relocate(replace(plan, moves=(replace(move, job=job, to=(f"{ULTRA}/s1/c8-11",)),)), who="me")
+
+    for job, why in (("pin", "is pinned, and stays"), ("safe", "has chips to spare, and stays")):
+        with pytest.raises(ConflictError, match=why):
+            moved(job)
+    assert [(job.name, job.chips) for job in own.jobs()] == [("a", 4), ("pin", 4), ("safe", 4)]
+    assert [job.first for job in moved("a")] == [f"{ULTRA}/s1"]
 
 
 def test_what_another_system_runs_is_moved_there(own: Fleet) -> None:

@@ -8,12 +8,13 @@ from sqlalchemy.exc import IntegrityError
 from trninv.errors import ConflictError, UnknownJobError
 from trninv.inventory.address import resolve
 from trninv.inventory.ids import next_id
+from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import TABLES
 from trninv.jobs.holding import OURS, Job, batches, check, chips_at, listed, live_job, now, refuse_taken, system_and_id
 from trninv.jobs.revision import require
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 
 class Going(Protocol):
@@ -45,8 +46,8 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
     StalePlanError
         The fleet is not as it was planned for.
     ConflictError
-        A job is run by another system, which has to move it; or the moves are no plan: one moves twice, to more or
-        fewer chips, or to another cluster.
+        A job is run by another system, which has to move it; or the moves are no plan: one is pinned or has spares,
+        moves twice, to more or fewer chips, or to another cluster.
 
     """
     check(who=who)
@@ -59,12 +60,13 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
         raise ConflictError("a job moves twice, which no plan says: ask for a new plan")
     for part in batches(keys):
         held = allocation.c.job_id.in_(part), allocation.c.ended.is_(None)
+        _refuse_what_stays(had.values(), connection.scalars(select(allocation.c.job_id).where(*held, _IS_SPARE)).all())
         connection.execute(update(allocation).where(*held).values(ended=time))
         connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time))
     fresh = [_again(connection, key, time, who) for key in keys]
     for key, new, move in zip(keys, fresh, moves, strict=True):
         chips = sorted(chips_at(connection, move.to, ()))
-        if len(chips) != had[key].chips or resolve(connection, move.to[0]).cluster_id != cluster:
+        if len(chips) != had[key].chips or resolve(connection, each_of(move.to)[0]).cluster_id != cluster:
             raise ConflictError(f"job {move.job} keeps its {had[key].chips} chips, in its cluster: ask for a new plan")
         refuse_taken(connection, chips)
         first = next_id(connection, allocation)
@@ -77,6 +79,16 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
         except IntegrityError:
             raise ConflictError(f"the chips for job {move.job} were taken meanwhile: ask for a new plan") from None
     return listed(connection, fresh)
+
+
+_IS_SPARE = TABLES["allocation"].c.role == "spare"
+
+
+def _refuse_what_stays(jobs: "Iterable[Job]", with_spares: "Collection[int]") -> None:
+    for job in jobs:
+        if job.pinned or job.key in with_spares:
+            why = "is pinned" if job.pinned else "has chips to spare"
+            raise ConflictError(f"job {job.name} {why}, and stays where it is: ask for a new plan")
 
 
 def _again(connection: Connection, key: int, time: str, who: str) -> int:
