@@ -25,10 +25,10 @@ class Solid:
 
 @strawberry.type(description="A rectangle by its upper left corner.")
 class Box:
-    x: float
-    y: float
-    width: float
-    height: float
+    x: float = strawberry.field(description="Of its left side, to the right.")
+    y: float = strawberry.field(description="Of its upper side, down.")
+    width: float = strawberry.field(description="To its right side.")
+    height: float = strawberry.field(description="To its lower side.")
 
 
 @strawberry.type(description="A text in a flat picture.")
