@@ -91,7 +91,7 @@ def sums(
     connection: Connection, place: Place, by: AvailabilityBy, known_from: int, since: datetime, until: datetime
 ) -> Iterator[Sums]:
     """Of each group of parts of a place; what happened before an event that is not known is left out."""
-    when = _when(connection, known_from)
+    when = times_of_events(connection, known_from)
     times = _EVENT.c.id > known_from, when.c.at > _text(since), when.c.at <= _text(until)
     branches = (
         branch
@@ -189,7 +189,7 @@ def _changes(parts: _Parts, when: FromClause, times: tuple[ColumnElement[bool], 
     before = func.coalesce(_EVENT.c.own_before, _EVENT.c.before)
     after = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
     sorts = _EVENT.c.before, _EVENT.c.state, before, after, case((ended, 1), else_=0)
-    seconds = func.sum(_Seconds(when.c.at)), func.sum(cast(func.substr(when.c.at, 21, 6), BIG))
+    seconds = func.sum(Seconds(when.c.at)), func.sum(cast(func.substr(when.c.at, 21, 6), BIG))
     source = _EVENT if when is _EVENT else _EVENT.join(when, when.c.id == _EVENT.c.id)
     counted = _row(parts, func.count(), *sorts, *seconds)
     joined = counted.select_from(source.join(parts.source, parts.table.c.id == _EVENT.c.part_id))
@@ -218,7 +218,7 @@ def _named(by: AvailabilityBy, found: FromClause) -> Select[Any]:
     return select(found, name.label("name")).select_from(source).order_by(found.c.kind, found.c.key)
 
 
-def _when(connection: Connection, known_from: int) -> FromClause:
+def times_of_events(connection: Connection, known_from: int) -> FromClause:
     """Number and time of each event; where the clock went back, the time at which its state was first seen to hold.
 
     That is the earliest of its own and all later ones, as `trninv.history.moment` reads them.
@@ -290,20 +290,20 @@ def _text(time: datetime) -> str:
     return time.isoformat(timespec="microseconds")
 
 
-class _Seconds(FunctionElement[int]):
+class Seconds(FunctionElement[int]):
     """Whole seconds since 1970 of a time as events have it."""
 
     inherit_cache = True
     type = BIG
 
 
-@compiles(_Seconds, "sqlite")
-def _on_sqlite(of: _Seconds, compiler: SQLCompiler, **how: object) -> str:
+@compiles(Seconds, "sqlite")
+def _on_sqlite(of: Seconds, compiler: SQLCompiler, **how: object) -> str:
     return f"CAST(strftime('%s', substr({compiler.process(of.clauses, **how)}, 1, 19)) AS INTEGER)"
 
 
-@compiles(_Seconds, "postgresql")
-def _on_postgresql(of: _Seconds, compiler: SQLCompiler, **how: object) -> str:
+@compiles(Seconds, "postgresql")
+def _on_postgresql(of: Seconds, compiler: SQLCompiler, **how: object) -> str:
     return (
         f"CAST(extract(epoch FROM CAST(substr({compiler.process(of.clauses, **how)}, 1, 19) AS timestamp)) AS bigint)"
     )

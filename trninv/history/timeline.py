@@ -21,7 +21,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from trninv.history.availability import _Seconds, _when
+from trninv.history.availability import Seconds, times_of_events
 from trninv.history.events import of_scope
 from trninv.inventory.address import Place, nodes_of
 from trninv.inventory.past import among_lost
@@ -125,7 +125,7 @@ def _changes(
     connection: Connection, place: Place, known_from: int, since: datetime, until: datetime, parts: int
 ) -> Select[Any]:
     """Of each part of the time, and of what came after it, what was changed in all, and at most at once."""
-    when = _when(connection, known_from)
+    when = times_of_events(connection, known_from)
     part = case((when.c.at > _text(until), parts), else_=_part(when.c.at, since, until - since, parts))
     events = (
         select(
@@ -164,7 +164,7 @@ def _changes(
 
 def _part(at: ColumnElement[str], since: datetime, span: timedelta, parts: int) -> ColumnElement[int]:
     """The number of the part of a time in which an event was, in whole numbers."""
-    seconds = _Seconds(at) * literal_column("1000000", BIG) + cast(func.substr(at, 21, 6), Integer)
+    seconds = Seconds(at) * literal_column("1000000", BIG) + cast(func.substr(at, 21, 6), Integer)
     passed = seconds - literal_column(str((since - _EPOCH) // _MICROSECOND), BIG)
     return (passed * parts - 1) // literal_column(str(span // _MICROSECOND), BIG)
 
