@@ -496,6 +496,7 @@ def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -
         page.get_by_label(re.compile("asks for a token")).first.fill(token)
         page.get_by_role("button", name="Use it").first.click()
         expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_visible()
+        watched.close()
     assert all("401" in each for each in watched.said)
     watched.said.clear()
 
@@ -506,6 +507,7 @@ def test_a_service_that_has_gone_is_told(watched: Watched, databases: Databases)
         page = watched.open(url=short)
     page.evaluate("location.hash = '#/reports'")
     expect(page.locator(".failure")).to_contain_text("does not answer")
+    watched.close()
     watched.said.clear()
 
 

@@ -1,7 +1,7 @@
 // The API: documents typed from schema.graphql, and one packed list of a cluster's chips.
 import type { initGraphQLTada, ResultOf, VariablesOf } from "gql.tada";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type AsOf, answered, asof, follow, unreachable, useMoment } from "./live";
+import { type AsOf, answered, asof, follow, unreachable, useTurn } from "./live";
 import type { introspection } from "./schema";
 
 type Api = initGraphQLTada<{
@@ -126,7 +126,7 @@ export interface Loaded<T> {
 /** What a load gives, anew whenever the key or the moment changes; what was there before stays until then. */
 export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, setState] = useState<Loaded<T>>({ data: undefined, error: undefined, loading: key !== null });
-  const { asof, epoch } = useMoment();
+  const { asof, epoch } = useTurn();
   const shown = useRef("");
   useEffect(() => {
     if (key === null) {

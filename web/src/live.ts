@@ -14,8 +14,8 @@ interface Moment {
   asof: string;
   /** Rises whenever everything has to be asked anew. */
   epoch: number;
-  /** What has changed since then. */
-  changed: ReadonlySet<string>;
+  /** How many things have changed since then. */
+  changed: number;
   gone: boolean;
   /** When the service answered last. */
   reached: string;
@@ -28,8 +28,9 @@ const PATCH = 1000;
 /** Pages that follow what changes; the others say so. */
 const FOLLOWING = new Set(["home", "incidents", "at", "jobs"]);
 
-let moment: Moment = { asof: "", epoch: 0, changed: new Set(), gone: false, reached: "", revision: null };
+let moment: Moment = { asof: "", epoch: 0, changed: 0, gone: false, reached: "", revision: null };
 let view = "home";
+const unseen = new Set<string>();
 let timer = 0;
 let probe: (() => Promise<unknown>) | null = null;
 let stream: EventSource | null = null;
@@ -40,15 +41,26 @@ function become(next: Partial<Moment>): void {
   for (const follow of followers) follow();
 }
 
-export function useMoment(): Moment {
-  const [, anew] = useState(0);
+/** Draws a component anew whenever what it looks at is another. */
+function useFollowed(of: () => unknown): void {
+  const [, anew] = useState(of);
   useEffect(() => {
-    const follow = () => anew((times) => times + 1);
+    const follow = () => anew(of);
     followers.add(follow);
     return () => {
       followers.delete(follow);
     };
   }, []);
+}
+
+export function useMoment(): Moment {
+  useFollowed(() => moment);
+  return moment;
+}
+
+/** The time that is asked of, and how often everything was asked anew. */
+export function useTurn(): Pick<Moment, "asof" | "epoch"> {
+  useFollowed(() => `${moment.asof} ${moment.epoch}`);
   return moment;
 }
 
@@ -57,14 +69,13 @@ export const asof = () => moment.asof;
 export function standing({ asof, changed, gone }: Moment): Standing {
   if (gone) return "gone";
   if (asof) return "past";
-  return changed.size ? "behind" : "live";
+  return changed ? "behind" : "live";
 }
 
 /** Ask everything anew. */
 export function refresh(): void {
-  clearTimeout(timer);
-  timer = 0;
-  become({ epoch: moment.epoch + 1, changed: new Set(), revision: null });
+  seen();
+  become({ epoch: moment.epoch + 1, changed: 0, revision: null });
 }
 
 /** Another page is opened, or another time of it: what it shows is asked anew. */
@@ -72,14 +83,20 @@ export function turned(to: string, of: string, time: string): void {
   const next = `${to}/${of}`;
   if (next === view && time === moment.asof) return;
   view = next;
-  clearTimeout(timer);
-  timer = 0;
-  moment = { ...moment, asof: time, epoch: moment.epoch + 1, changed: new Set(), revision: null };
+  seen();
+  moment = { ...moment, asof: time, epoch: moment.epoch + 1, changed: 0, revision: null };
 }
 
-function changes(addresses: string[]): void {
+function seen(): void {
+  clearTimeout(timer);
+  timer = 0;
+  unseen.clear();
+}
+
+function changes(address: string): void {
   if (moment.asof) return;
-  become({ changed: new Set([...moment.changed, ...addresses]) });
+  unseen.add(address);
+  become({ changed: unseen.size });
   if (FOLLOWING.has(view.split("/")[0] ?? "") && !timer) timer = window.setTimeout(refresh, PATCH);
 }
 
@@ -98,7 +115,7 @@ export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): v
   if (probe) return;
   probe = async () => {
     const found = await ask().catch(() => undefined);
-    if (found && moment.revision && found.revision !== moment.revision) changes([""]);
+    if (found && moment.revision && found.revision !== moment.revision) changes("");
     if (found && isTold && stream?.readyState === EventSource.CLOSED) listen();
   };
   if (isTold) listen();
@@ -116,7 +133,7 @@ export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): v
 function listen(): void {
   stream?.close();
   stream = new EventSource("changes");
-  const hear = (event: MessageEvent) => changes([String(JSON.parse(event.data).address)]);
+  const hear = (event: MessageEvent) => changes(String(JSON.parse(event.data).address));
   for (const kind of KINDS) stream.addEventListener(kind, hear);
   stream.onerror = () => probe?.();
 }

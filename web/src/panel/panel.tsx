@@ -1,6 +1,6 @@
 // One thing: its state, why, since when and by whom; what it is, what it is joined with, what happened to it.
 import { asking, type Result, useAsked } from "../api";
-import { useMoment } from "../live";
+import { useTurn } from "../live";
 import { Change, Copy, Shown } from "../parts";
 import { href } from "../route";
 import { dated, Glyph, lasted, now } from "../state";
@@ -82,7 +82,7 @@ function Opened({ of, incidents, close, children }: Props) {
 export const domainOf = (address: string) => /^[^/@]+\/d\d+(?=\/|--|$)/.exec(address)?.[0] ?? "";
 
 function Reason({ of, incidents }: { of: Thing; incidents: Incidents }) {
-  const { asof } = useMoment();
+  const { asof } = useTurn();
   const last = of.lastChange;
   if (of.state === "up")
     return (

@@ -82,7 +82,6 @@ function AsOf({ asof, now }: { asof: string; now: number }) {
 export function Notice() {
   const moment = useMoment();
   const how = standing(moment);
-  const some = [...moment.changed].filter(Boolean).length;
   return (
     <>
       {moment.asof && (
@@ -96,7 +95,7 @@ export function Notice() {
       <div class="toasts" role="status">
         {how === "behind" && (
           <p class="toast">
-            {some ? `${counted(some, "thing")} changed` : "Something changed"}
+            {counted(moment.changed, "thing")} changed
             <button type="button" onClick={refresh}>
               Show
             </button>

@@ -1,7 +1,7 @@
 // The fleet: what is not up, whatever its kind, and why; clusters worst first.
 import { asking, graphql, type Result, useAsked } from "../api";
 import { Bar, type Health, healthOf, Seed, tally } from "../health";
-import { useMoment } from "../live";
+import { useTurn } from "../live";
 import { Copy, Shown } from "../parts";
 import { href } from "../route";
 import { type Count, Counts, dated, Glyph, lasted, nounOf, now, Told, worded } from "../state";
@@ -162,7 +162,7 @@ function Tiles({ health, open }: { health: Health[]; open: Open | undefined }) {
 }
 
 function Oldest({ open }: { open: Open }) {
-  const { asof } = useMoment();
+  const { asof } = useTurn();
   const nodes = open.incidents.nodes.filter(({ since }) => since);
   const oldest = nodes.reduce(
     (least, each) => (!least || (each.since ?? "") < (least.since ?? "") ? each : least),
@@ -196,7 +196,7 @@ function Table({ health }: { health: Health[] }) {
             </th>
             <th scope="col">Not up</th>
             <th scope="col" class="roomy">
-              Known from
+              Known by
             </th>
           </tr>
         </thead>
@@ -215,15 +215,12 @@ function Row({ of }: { of: Health }) {
     <tr>
       <th scope="row">
         <a href={of.alone ? href("domain", of.alone) : href("cluster", of.slug)}>{of.slug}</a>
-        <span class="quiet">
-          {of.model}
-          {of.rack && (
-            <>
-              {" · "}
-              <a href={href("rack", of.rack)}>{counted(of.racks, "rack")}</a>
-            </>
-          )}
-        </span>
+        <span class="quiet">{of.model}</span>
+        {of.rack && (
+          <span class="quiet">
+            <a href={href("rack", of.rack)}>{counted(of.racks, "rack")}</a>
+          </span>
+        )}
       </th>
       <td class="number">{number(of.chips)}</td>
       <td class="number roomy">{number(of.servers)}</td>
@@ -237,7 +234,7 @@ function Row({ of }: { of: Health }) {
 }
 
 function OpenIncidents({ open: { incidents } }: { open: Open }) {
-  const { asof } = useMoment();
+  const { asof } = useTurn();
   return (
     <section class="card flush" aria-labelledby="open">
       <h2 id="open">

@@ -1,10 +1,11 @@
 // Incidents: what is not up for one reason, what it costs, and what it was like before.
 import { asking, graphql, type Result, useAsked } from "../api";
-import { useMoment } from "../live";
-import { Change, Copy, Shown } from "../parts";
+import { useTurn } from "../live";
+import { Copy, Shown } from "../parts";
 import { change, href, type Route } from "../route";
 import { Counts, clock, dated, Glyph, lasted, nounOf, now, worded } from "../state";
-import { counted, gibibytes, number, shortened } from "../words";
+import { counted, number, shortened } from "../words";
+import { Cost } from "./impact";
 
 const INCIDENTS = graphql(`
   query Incidents {
@@ -25,33 +26,8 @@ const INCIDENTS = graphql(`
   }
 `);
 
-const IMPACT = graphql(`
-  query Impact($after: String) {
-    incidents(first: 1, after: $after) {
-      nodes {
-        id
-        impact {
-          chips cores jobCount domainCount truncated
-          memory { gibibytes }
-          jobs { name system externalId chips touched }
-          domains {
-            domain chipsBefore chipsNow isComparable
-            poolBefore { gibibytes }
-            poolNow { gibibytes }
-            bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-            bisectionNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-            allGatherBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-            allGatherNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
-          }
-        }
-      }
-    }
-  }
-`);
-
 type Found = Result<typeof INCIDENTS>;
 type Incident = Found["incidents"]["edges"][number]["node"];
-type Cost = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"];
 
 const ASKED = asking(INCIDENTS, {});
 
@@ -124,7 +100,7 @@ function Nothing({ data }: { data: Found }) {
 }
 
 function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
-  const { asof } = useMoment();
+  const { asof } = useTurn();
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="scroll" aria-label="Incidents" tabIndex={0}>
@@ -180,9 +156,7 @@ function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
 }
 
 function Opened({ of, after }: { of: Incident; after: string | null }) {
-  const { asof } = useMoment();
-  const asked = asking(IMPACT, { after });
-  const impact = useAsked(asked);
+  const { asof } = useTurn();
   const before = of.since && new Date(Date.parse(of.since) - 1000).toISOString();
   return (
     <aside class="card flush panel" aria-label={`Incident ${of.id}`}>
@@ -240,14 +214,7 @@ function Opened({ of, after }: { of: Incident; after: string | null }) {
           </p>
         ))}
       </div>
-      <div class="inner">
-        <h3>Impact, before → after</h3>
-        <Shown of={impact}>
-          {({ incidents: { nodes } }) =>
-            nodes[0]?.id === of.id ? <Impact of={nodes[0].impact} /> : <p class="quiet">The list has just changed.</p>
-          }
-        </Shown>
-      </div>
+      <Cost of={of.id} after={after} />
       {of.lastChange && of.lastChange.at !== of.since && (
         <p class="inner quiet">
           Last change {clock(of.lastChange.at)} UTC, {of.lastChange.who}: {of.lastChange.why}
@@ -258,106 +225,3 @@ function Opened({ of, after }: { of: Incident; after: string | null }) {
 }
 
 const below = (server: string) => server.split("/").slice(-1)[0];
-
-interface Bounds {
-  lower: { gigabytesPerSecond: number };
-  upper: { gigabytesPerSecond: number };
-  exact: boolean;
-}
-
-const bounds = ({ lower, upper, exact }: Bounds) =>
-  `${exact ? "" : `${number(lower.gigabytesPerSecond)} to `}${number(upper.gigabytesPerSecond)} GB/s`;
-
-const share = (before: number, after: number) =>
-  before && before !== after
-    ? `${after < before ? "−" : "+"}${number(Math.abs((100 * (after - before)) / before))} %`
-    : "";
-
-function Metric({
-  name,
-  was,
-  is,
-  note,
-  less,
-}: {
-  name: string;
-  was: string;
-  is: string;
-  note?: string;
-  less?: string;
-}) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <Change now={is} before={was} /> <span class={less?.startsWith("−") ? "less" : "quiet"}>{note ?? less}</span>
-      </dd>
-    </div>
-  );
-}
-
-function Impact({ of }: { of: Cost }) {
-  return (
-    <>
-      <p>
-        {of.chips
-          ? `${counted(of.chips, "chip")} with ${counted(of.cores, "core")} and ${gibibytes(of.memory)} carry nothing.`
-          : "Every chip still carries."}
-      </p>
-      {of.domains.map((each) => {
-        const [pool, poolNow] = [each.poolBefore.gibibytes, each.poolNow.gibibytes];
-        const [wide, wideNow] = [each.bisectionBefore, each.bisectionNow];
-        const [gather, gatherNow] = [each.allGatherBefore, each.allGatherNow];
-        const other = each.isComparable ? {} : { note: "not comparable: fewer chips" };
-        return (
-          <section key={each.domain} aria-label={each.domain}>
-            <h4>
-              <a href={href("domain", each.domain)}>{each.domain}</a>
-            </h4>
-            <dl class="figures">
-              <Metric
-                name="Chips that carry"
-                was={number(each.chipsBefore)}
-                is={number(each.chipsNow)}
-                less={share(each.chipsBefore, each.chipsNow)}
-              />
-              <Metric
-                name="Still reached, most HBM"
-                was={gibibytes(each.poolBefore)}
-                is={gibibytes(each.poolNow)}
-                less={share(pool, poolNow)}
-              />
-              <Metric
-                name="Bisection"
-                was={bounds(wide)}
-                is={bounds(wideNow)}
-                less={share(wide.upper.gigabytesPerSecond, wideNow.upper.gigabytesPerSecond)}
-                {...other}
-              />
-              <Metric
-                name="All-gather, at most"
-                was={bounds(gather)}
-                is={bounds(gatherNow)}
-                less={share(gather.upper.gigabytesPerSecond, gatherNow.upper.gigabytesPerSecond)}
-              />
-            </dl>
-          </section>
-        );
-      })}
-      {of.domainCount > of.domains.length && (
-        <p class="quiet">and {counted(of.domainCount - of.domains.length, "more domain")}</p>
-      )}
-      <h4>{of.jobCount ? counted(of.jobCount, "job") : "No job"} touched</h4>
-      <ul class="plain">
-        {of.jobs.map((job) => (
-          <li key={`${job.system} ${job.externalId}`}>
-            <a href={href("jobs", "", { sel: job.name })}>{job.name}</a>{" "}
-            <span class="quiet">
-              {number(job.touched)} of its {counted(job.chips, "chip")}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </>
-  );
-}

@@ -1,6 +1,6 @@
 // Jobs: who holds what.
 import { asking, graphql, useAsked } from "../api";
-import { useMoment } from "../live";
+import { useTurn } from "../live";
 import { Copy, Shown } from "../parts";
 import { href } from "../route";
 import { lasted, now, Told } from "../state";
@@ -18,7 +18,7 @@ const JOBS = graphql(`
 const ASKED = asking(JOBS, {});
 
 export function Jobs({ sel }: { sel: string }) {
-  const { asof } = useMoment();
+  const { asof } = useTurn();
   return (
     <article>
       <header class="title">

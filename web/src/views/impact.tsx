@@ -1,0 +1,148 @@
+// What an incident costs: before and after it.
+import { asking, graphql, type Result, useAsked } from "../api";
+import { Change, Shown } from "../parts";
+import { href } from "../route";
+import { counted, gibibytes, number } from "../words";
+
+const IMPACT = graphql(`
+  query Impact($after: String) {
+    incidents(first: 1, after: $after) {
+      nodes {
+        id
+        impact {
+          chips cores jobCount domainCount truncated
+          memory { gibibytes }
+          jobs { name system externalId chips touched }
+          domains {
+            domain chipsBefore chipsNow isComparable
+            poolBefore { gibibytes }
+            poolNow { gibibytes }
+            bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+            bisectionNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+            allGatherBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+            allGatherNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+          }
+        }
+      }
+    }
+  }
+`);
+
+type Costs = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"];
+
+/** The impact of the incident that comes after a place in the list. */
+export function Cost({ of, after }: { of: string; after: string | null }) {
+  return (
+    <div class="inner">
+      <h3>Impact, before → after</h3>
+      <Shown of={useAsked(asking(IMPACT, { after }))}>
+        {({ incidents: { nodes } }) =>
+          nodes[0]?.id === of ? <Impact of={nodes[0].impact} /> : <p class="quiet">The list has just changed.</p>
+        }
+      </Shown>
+    </div>
+  );
+}
+
+interface Bounds {
+  lower: { gigabytesPerSecond: number };
+  upper: { gigabytesPerSecond: number };
+  exact: boolean;
+}
+
+const bounds = ({ lower, upper, exact }: Bounds) =>
+  `${exact ? "" : `${number(lower.gigabytesPerSecond)} to `}${number(upper.gigabytesPerSecond)} GB/s`;
+
+const share = (before: number, after: number) =>
+  before && before !== after
+    ? `${after < before ? "−" : "+"}${number(Math.abs((100 * (after - before)) / before))} %`
+    : "";
+
+function Metric({
+  name,
+  was,
+  is,
+  note,
+  less,
+}: {
+  name: string;
+  was: string;
+  is: string;
+  note?: string;
+  less?: string;
+}) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <Change now={is} before={was} /> <span class={less?.startsWith("−") ? "less" : "quiet"}>{note ?? less}</span>
+      </dd>
+    </div>
+  );
+}
+
+function Impact({ of }: { of: Costs }) {
+  return (
+    <>
+      <p>
+        {of.chips
+          ? `${counted(of.chips, "chip")} with ${counted(of.cores, "core")} and ${gibibytes(of.memory)} carry nothing.`
+          : "Every chip still carries."}
+      </p>
+      {of.domains.map((each) => {
+        const [pool, poolNow] = [each.poolBefore.gibibytes, each.poolNow.gibibytes];
+        const [wide, wideNow] = [each.bisectionBefore, each.bisectionNow];
+        const [gather, gatherNow] = [each.allGatherBefore, each.allGatherNow];
+        const other = each.isComparable ? {} : { note: "not comparable: fewer chips" };
+        return (
+          <section key={each.domain} aria-label={each.domain}>
+            <h4>
+              <a href={href("domain", each.domain)}>{each.domain}</a>
+            </h4>
+            <dl class="figures">
+              <Metric
+                name="Chips that carry"
+                was={number(each.chipsBefore)}
+                is={number(each.chipsNow)}
+                less={share(each.chipsBefore, each.chipsNow)}
+              />
+              <Metric
+                name="Still reached, most HBM"
+                was={gibibytes(each.poolBefore)}
+                is={gibibytes(each.poolNow)}
+                less={share(pool, poolNow)}
+              />
+              <Metric
+                name="Bisection"
+                was={bounds(wide)}
+                is={bounds(wideNow)}
+                less={share(wide.upper.gigabytesPerSecond, wideNow.upper.gigabytesPerSecond)}
+                {...other}
+              />
+              <Metric
+                name="All-gather, at most"
+                was={bounds(gather)}
+                is={bounds(gatherNow)}
+                less={share(gather.upper.gigabytesPerSecond, gatherNow.upper.gigabytesPerSecond)}
+              />
+            </dl>
+          </section>
+        );
+      })}
+      {of.domainCount > of.domains.length && (
+        <p class="quiet">and {counted(of.domainCount - of.domains.length, "more domain")}</p>
+      )}
+      <h4>{of.jobCount ? counted(of.jobCount, "job") : "No job"} touched</h4>
+      <ul class="plain">
+        {of.jobs.map((job) => (
+          <li key={`${job.system} ${job.externalId}`}>
+            <a href={href("jobs", "", { sel: job.name })}>{job.name}</a>{" "}
+            <span class="quiet">
+              {number(job.touched)} of its {counted(job.chips, "chip")}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
