@@ -19,8 +19,8 @@ const PLACES: [string, IconName, string, string[]][] = [
 
 export function Rail({ view }: { view: string }) {
   const { data } = useAsked(ASKED);
-  const high = data?.incidents.nodes.filter(({ severity }) => severity === "high").length ?? 0;
-  const badge = high || (data?.incidents.totalCount ?? 0);
+  const high = data?.incidents.nodes.some(({ severity }) => severity === "high");
+  const open = data?.incidents.totalCount ?? 0;
   return (
     <nav class="rail" aria-label="Main">
       {PLACES.map(([place, icon, label, within]) => (
@@ -32,10 +32,10 @@ export function Rail({ view }: { view: string }) {
         >
           <Icon name={icon} />
           <span>{label}</span>
-          {place === "incidents" && badge > 0 && (
+          {place === "incidents" && open > 0 && (
             <span class={high ? "badge" : "badge mild"}>
-              {badge}
-              <span class="unseen">{high ? " severe" : " open"}</span>
+              {open}
+              <span class="unseen"> open</span>
             </span>
           )}
         </a>
