@@ -73,6 +73,11 @@ def held(connection: Connection) -> dict[str, list[str]]:
     return found
 
 
+def chips_of(connection: Connection) -> dict[str, int]:
+    """How many each job has, or had at its end, as SQL users see it."""
+    return {row.name: row.chips for row in connection.execute(text("SELECT name, chips FROM v_job"))}
+
+
 def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> None:
     first = [
         slurm(1, "u-trn2x64-d0-s[0-1]", *["neuron:trainium2:16(IDX:0-15)"] * 2),
@@ -92,6 +97,7 @@ def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> No
         second = [first[0], slurm(2, HOSTS[2], "neuron:4(IDX:4-7)"), slurm(5, HOSTS[3], "neuron:1(IDX:0)")]
         assert counts(told(connection, {"jobs": second})) == (1, 1, 1, 0)
         assert held(connection)["job2"] == ["s2/c4", "s2/c5", "s2/c6", "s2/c7"]
+        assert chips_of(connection) == {"job1": 32, "job2": 4, "job5": 1}
         assert counts(told(connection, {"jobs": second[:1]}, partial=True)) == (0, 0, 1, 0)
         assert counts(told(connection, {"jobs": second[:1]})) == (0, 0, 1, 2)
         assert list(held(connection)) == ["job1"]

@@ -1,8 +1,12 @@
 SELECT
     cluster.slug AS cluster, job.name, job.system, job.external_id,
     CASE WHEN job.ended IS NULL THEN 'holds' ELSE 'ended' END AS state,
-    (SELECT count(*) FROM allocation WHERE allocation.job_id = job.id AND allocation.role = 'work') AS chips,
-    (SELECT count(*) FROM allocation WHERE allocation.job_id = job.id AND allocation.role = 'spare') AS spares,
+    (SELECT count(*) FROM allocation WHERE allocation.job_id = job.id AND allocation.role = 'work'
+        AND (allocation.ended IS NULL OR allocation.ended = job.ended)
+    ) AS chips,
+    (SELECT count(*) FROM allocation WHERE allocation.job_id = job.id AND allocation.role = 'spare'
+        AND (allocation.ended IS NULL OR allocation.ended = job.ended)
+    ) AS spares,
     (SELECT count(*) FROM allocation JOIN node ON node.id = allocation.chip_id
         WHERE allocation.job_id = job.id AND allocation.ended IS NULL AND node.state IN ('down', 'maintenance')
     ) AS wounded,
