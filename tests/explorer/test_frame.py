@@ -79,7 +79,7 @@ def test_what_changes_is_shown_or_told_and_a_service_that_is_gone_too(
         expect(live.locator("tr", has_text="u-trn2x64")).to_contain_text("1 chip down", timeout=15_000)
         still.bring_to_front()
         expect(still.locator(".clock")).to_have_class(re.compile("behind"), timeout=15_000)
-        expect(still.get_by_role("status")).to_contain_text("1 thing changed")
+        expect(still.locator(".toasts[role=status]")).to_contain_text("1 thing changed")
         assert still.locator(".wiring .chip.down").count() == 0
         still.get_by_role("button", name="Show").last.click()
         expect(still.locator(".wiring .chip.down")).to_have_count(1, timeout=30_000)
