@@ -51,7 +51,7 @@ PAGES = {
 TOLERANCE = 0.015
 """Fonts differ from machine to machine."""
 SVG = "{http://www.w3.org/2000/svg}"
-FIRST_PAGE = 100_000
+FIRST_PAGE = 50_000
 """Bytes of the first page, compressed."""
 
 
