@@ -388,6 +388,10 @@ _QUICK_ON_POSTGRESQL = (
 """Of them those that are of locks, or of statements of that database's own, and one of many alike."""
 
 
+_ROOT = Path(__file__).parent.parent
+assert all((_ROOT / each.partition("::")[0]).exists() for each in (*_SLOW_ON_POSTGRESQL, *_QUICK_ON_POSTGRESQL))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
