@@ -5,47 +5,13 @@ runs: seconds are noisy on a shared machine, ratios less so. They are recorded i
 """
 
 import argparse
-import resource
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
-from tabulate import tabulate
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 from bench import page, results
-from bench.api import api_rows
-from bench.commands import command_rows
-from bench.damage.rows import damage_rows
-from bench.explorer import explorer_rows
-from bench.fleet import fleet_rows
-from bench.history import history_rows
-from bench.incidents import incident_rows
-from bench.jobs import job_rows
-from bench.live import live_rows
-from bench.load import load_rows
-from bench.measure import RAINIER, Row
-from bench.peers.rows import peer_rows, recorded_rows
-from bench.routing import routing_rows
-from bench.start import start_rows
-from bench.web import web_rows
-
-SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
-    "start": start_rows,
-    "commands": command_rows,
-    "fleet": fleet_rows,
-    "routing": routing_rows,
-    "damage": damage_rows,
-    "api": api_rows,
-    "web": web_rows,
-    "load": load_rows,
-    "live": live_rows,
-    "history": history_rows,
-    "incidents": incident_rows,
-    "jobs": job_rows,
-    "explorer": explorer_rows,
-    "peers": recorded_rows,
-}
+from bench.measure import RAINIER
+from bench.peers.rows import peer_rows
+from bench.sections import SECTIONS, measured
 
 
 def main() -> None:
@@ -71,27 +37,10 @@ def main() -> None:
         page.write()
         return
     sections = SECTIONS | ({"peers": peer_rows} if given.peers else {})
-    rows = [row for name in given.section or sections for row in _measured(name, sections[name], given.domains)]
-    print(results.summary(rows))
-
-
-def _measured(section: str, measure: Callable[[Path, int], Iterator[Row]], domains: int) -> list[Row]:
-    """Rows of a section, shown, compared and recorded."""
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="b", ignore_cleanup_errors=True) as name:
-        rows = list(measure(Path(name), domains))
-        database = Path(name) / "ours.db"
-        megabytes = database.stat().st_size / 1e6 if database.exists() else 0
-    print(f"{section}, {domains:,} domains, {time.monotonic() - start:.0f} s")
-    print(tabulate(map(results.cells, rows), headers=results.COLUMNS, disable_numparse=True))
-    file = results.file(section, domains)
-    for line in results.worse(rows, results.read(file)):
-        print(line)
-    if not all(row.recorded for row in rows):
-        results.write(file, domains, rows)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"database: {megabytes:,.0f} MB; this process with its baselines: {peak:,.0f} MB\n", flush=True)
-    return rows
+    # a process each: what one section keeps in memory is not counted in the next
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as each:
+        done = (each.submit(measured, name, sections[name], given.domains) for name in given.section or sections)
+        print(results.summary([row for section in done for row in section.result()]))
 
 
 if __name__ == "__main__":
