@@ -36,3 +36,29 @@ def fleet() -> tuple[dict[str, Any], dict[str, Any]]:
     ]
     instances = {"Reservations": [{"Instances": [*ultra, *plain, *small, *others]}]}
     return instances, {"Instances": topology}
+
+
+def nodes() -> dict[str, Any]:
+    """The same as kubectl lists its nodes, and an UltraServer of each kind of Trn3, one of them with three servers."""
+    _, topology = fleet()
+    trn3 = [(n, 16, "cb-30") for n in range(60, 64)] + [(n, 4, "cb-31") for n in range(70, 73)]
+    listed = [(each, 1 if each["InstanceType"] == "trn1.2xlarge" else 16) for each in topology["Instances"]]
+    listed += [
+        (below(instance(n, "trn3.48xlarge", block), TOP, "nn-aaaaaaa3", "nn-bbbbbbb9"), c) for n, c, block in trn3
+    ]
+    return {"apiVersion": "v1", "kind": "List", "items": [_node(each, chips) for each, chips in listed]}
+
+
+def _node(each: dict[str, Any], chips: int) -> dict[str, Any]:
+    labels = {
+        "node.kubernetes.io/instance-type": each["InstanceType"],
+        "topology.k8s.aws/capacity-block-id": each.get("CapacityBlockId", ""),
+        **{f"topology.k8s.aws/network-node-layer-{n}": name for n, name in enumerate(each["NetworkNodes"], start=1)},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": f"n-{each['InstanceId']}", "labels": labels},
+        "spec": {"providerID": f"aws:///us-east-2c/{each['InstanceId']}"},
+        "status": {"allocatable": {"aws.amazon.com/neuron": str(chips)}},
+    }

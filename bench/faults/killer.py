@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 
-from bench.faults.operations import TEMPLATES, Operation
+from bench.faults.operations import TEMPLATES, Operation, write
 from bench.faults.places import Place
 from bench.faults.process import Ended, run
 from bench.faults.remains import Held, check, files, held
@@ -44,12 +44,15 @@ class Killer:
 
     def __init__(self, directory: Path, kinds: dict[str, Place], chance: random.Random) -> None:
         self.kinds, self._directory, self._chance = kinds, directory, chance
+        self._files = directory / "files"
+        self._files.mkdir()
+        write(self._files)
         self._templates = {(kind, name): self._template(kind, name) for kind in kinds for name in TEMPLATES}
 
     def _template(self, kind: str, name: str) -> str:
         url = self.kinds[kind].copy("")
         for words in TEMPLATES[name]:
-            _done(run(["--database", url, *words]))
+            _done(run(["--database", url, *(word.format(files=self._files) for word in words)]))
         self.kinds[kind].settle(url)
         return url
 
@@ -95,7 +98,12 @@ class Killer:
         place, directory = self.kinds[kind], self._directory / "out"
         (other,) = self.kinds.keys() - {kind}
         url = place.copy(self._templates[kind, operation.template])
-        named = {"database": url, "source": self._templates[other, "used"], "directory": directory}
+        named = {
+            "database": url,
+            "source": self._templates[other, "used"],
+            "directory": directory,
+            "files": self._files,
+        }
         try:
             yield Trial(url, directory, ["--database", url, *(word.format(**named) for word in operation.words)])
         finally:

@@ -1,6 +1,11 @@
 """What is killed: commands that write, and what they begin with."""
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seen import below, instance
 
 _CHIPS = [f"two/d0/s0/c{chip}" for chip in range(8)]
 _LINKS = ["one/d0/s0/c0--one/d0/s0/c1", "two/d0/s0/c8--two/d0/s0/c9"]
@@ -18,6 +23,15 @@ TEMPLATES = {
     ),
 }
 TEMPLATES["older"] = (*TEMPLATES["used"], ("migrate", "--to", "0004", "--yes"))
+TEMPLATES["seen"] = (*TEMPLATES["few"], ("import", "ec2", "{files}/instances.json", "{files}/topology.json"))
+TEMPLATES["adopted"] = (
+    *TEMPLATES["seen"],
+    ("adopt", "prod"),
+    ("seed", "trn1.2xlarge", "--name", "after"),
+    ("hold", "job", "prod/d0", "--who", "faults"),
+)
+_MORE = ("import", "ec2", "{files}/more-instances.json", "{files}/more-topology.json")
+TEMPLATES["more"] = (*TEMPLATES["adopted"], _MORE)
 """The databases that operations begin with, by name: the commands that make them."""
 
 
@@ -30,7 +44,7 @@ class Operation:
     template
         What it begins with.
     words
-        Its arguments, with {database}, {source} (another database, of the other kind) and {directory} in them.
+        Its arguments, with {database}, {source} (another database, of the other kind), {directory} and {files} in them.
     between
         The arguments of what it does first, in a transaction of its own.
     newest
@@ -57,5 +71,27 @@ OPERATIONS = (
     Operation("token revoke", "used", ("token", "revoke", "grafana")),
     Operation("copy", "empty", ("copy", "{source}", "{database}"), between=("migrate",)),
     Operation("copy --replace", "few", ("copy", "{source}", "{database}", "--replace")),
+    Operation("import", "adopted", _MORE),
+    Operation("adopt", "seen", ("adopt", "prod")),
+    Operation("adopt, a cluster grows", "more", ("adopt", "prod")),
+    Operation("drift --apply", "more", ("drift", "--apply")),
     Operation("export", "used", ("export", "{directory}", "--format", "csv")),
 )
+
+
+def write(directory: Path) -> None:
+    """What the operations import: a fleet, and the same where one instance is gone and others came."""
+    first = [*(instance(at, "trn2u.48xlarge", "cb-0") for at in range(2)), *(_plain(at) for at in range(10, 13))]
+    more = [*first[:-1], instance(2, "trn2u.48xlarge", "cb-0"), *(_plain(at) for at in range(20, 24))]
+    for name, fleet in (("", first), ("more-", more)):
+        topology = [below(each, "nn-0", "nn-1", "nn-2" if each in first else "nn-3") for each in fleet]
+        _write(directory / f"{name}instances.json", {"Reservations": [{"Instances": fleet}]})
+        _write(directory / f"{name}topology.json", {"Instances": topology})
+
+
+def _plain(number: int) -> dict[str, Any]:
+    return instance(number, "trn2.48xlarge")
+
+
+def _write(file: Path, page: object) -> None:
+    file.write_text(json.dumps(page))

@@ -10,7 +10,10 @@ from trninv.catalog.models import systems
 from trninv.inventory.database import connect, exists, file_of, reading
 from trninv.inventory.verify import verify
 
-_CHANCE = {"at", "created", "expires", "known_since", "revoked", "sha256"}
+_CHANCE = {
+    *("at", "created", "expires", "known_since", "revoked", "sha256", "taken_at", "seen_at", "since", "until"),
+    *("first_seen", "last_seen", "cleared_at", "began", "ended"),
+}
 """Columns of the time, or of chance: only whether they have a value is compared."""
 _SCHEMA = {
     "sqlite": ["SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2", "PRAGMA integrity_check"],

@@ -61,7 +61,7 @@ def test_while_files_are_read_others_write(
 def test_a_stream_without_an_end_is_left_at_the_limit(
     run: Run, databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imports, "MAX_FILE", 1 << 20)
+    monkeypatch.setattr(imports, "MAX_SET", 1 << 20)
     status, _, err = run("import", "neuron-ls", "/dev/zero", database=databases.migrated("sqlite"))
     assert status == 2
     assert "nothing was imported" in err

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from conftest import examples
 from trninv.errors import NotExpressibleError, UsageError
 from trninv.hostlist import expanded, folded
-from trninv.inventory.hostnames import Slot, hostnames
+from trninv.inventory.hostnames import ServerAddress, hostnames
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_is_no_hostlist_is_refused(bad: str) -> None:
         expanded(bad)
 
 
-SLOTS = [Slot("lab", 0, 0), Slot("lab", 0, 1), Slot("lab", 11, 0)]
+SLOTS = [ServerAddress("lab", 0, 0), ServerAddress("lab", 0, 1), ServerAddress("lab", 11, 0)]
 
 
 def test_a_template_names_servers() -> None:
@@ -78,12 +78,12 @@ def test_one_name_for_two_servers_is_refused() -> None:
     with pytest.raises(UsageError, match="calls lab/d0/s0 and lab/d11/s0 both n0"):
         hostnames(SLOTS, "n{server}")
     with pytest.raises(UsageError, match="both n111"):
-        hostnames([Slot("lab", 1, 11), Slot("lab", 11, 1)], "n{domain}{server}")
+        hostnames([ServerAddress("lab", 1, 11), ServerAddress("lab", 11, 1)], "n{domain}{server}")
 
 
 def test_an_underscore_of_a_cluster_is_no_character_of_a_host_name() -> None:
     with pytest.raises(NotExpressibleError, match="give another --hostname"):
-        hostnames([Slot("my_lab", 0, 0)])
+        hostnames([ServerAddress("my_lab", 0, 0)])
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from sqlalchemy import func, select
 
 from conftest import BACKENDS, Databases
 from trninv.errors import FileError, LimitError
-from trninv.importers import reading
+from trninv.importers import reading, value
 from trninv.importers.kinds import READERS
 from trninv.importers.observation import File, observe
 from trninv.importers.observed import Server
@@ -67,6 +67,7 @@ def faults_of(kind: str, content: bytes) -> list[str]:
         (b"[]\nlogin: banner\n", "f.json:2:1: is not JSON: expecting value"),
         (b"[" * 100_000, "f.json: is nested too deeply"),
         (b'[{"bdf":"a","bdf":"b"}]', "f.json: has the key 'bdf' twice in one object"),
+        (b'[{"' + b"k" * 257 + b'":1}]', "f.json: has a key of more than 256 characters"),
         (b'[{"memory_size":NaN}]', "f.json: has NaN, which is no JSON"),
         (b'[{"memory_size":-Infinity}]', "f.json: has -Infinity, which is no JSON"),
         (b'[{"memory_size":1e999}]', "f.json: has the number '1e999', which is too large"),
@@ -166,10 +167,20 @@ def test_limits_hold_before_anything_is_parsed(monkeypatch: pytest.MonkeyPatch) 
     ]
     long = b"[]\n[" + b" " * 2_000 + b"]\n[]\n"
     assert faults_of("neuron-ls", long)[1] == "f.json:2: is a line of more than 1,000 bytes"
-    monkeypatch.setattr(reading, "MAX_FILE", 100_000)
-    monkeypatch.setattr(reading, "MAX_DOCUMENT", 1_000_000)
+
+
+def test_no_more_of_all_files_is_read_at_once_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(value, "MAX_SET", 2 << 20)
     bomb = gzip.compress(b"[" + b"\n" * 10_000_000)
-    assert "f.json: has more than 0 GiB" in faults_of("neuron-ls", bomb)
+    with pytest.raises(FileError) as error:
+        faults_of("neuron-ls", bomb)
+    assert error.value.faults == ["f.json: is beyond 2 MiB, the most that is read at once: import it in parts"]
+    faults, page = Faults(), text(listed(node())) + b" " * (1 << 19)
+    read = [list(READERS["kubernetes"](Source(BytesIO(page), f"f{at}", faults))) for at in range(3)]
+    assert [len(seen) for seen in read] == [len(read[0])] * 3
+    with pytest.raises(FileError):
+        list(READERS["kubernetes"](Source(BytesIO(page), "f3", faults)))
+    assert [fault.partition(":")[0] for fault in faults.told] == ["f3"]
 
 
 @pytest.mark.parametrize("item", [b"[],", b"{},", b"1,", b'{"a":1},'])

@@ -78,6 +78,7 @@ def test_words_are_text_unless_json_has_them() -> None:
             "nodes: !!python/object/apply:os.system [x]\n",
             "f:1:8: has the tag 'tag:yaml.org,2002:python/object/apply:os.system', ",
         ),
+        (f"nodes:\n  {'k' * 257}: 1\n", "f:2:3: has a key of more than 256 characters"),
         ("nodes: !x y\n", "f:1:8: has the tag '!x', which no tool writes here"),
         ("nodes: 9223372036854775808\n", "f:1:8: has a whole number of 19 digits: 63 bits are the most"),
         (f"nodes: {'9' * 5_000}\n", "f:1:8: has a whole number of 5,000 digits: 63 bits are the most"),

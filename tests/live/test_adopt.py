@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from adopting import adopted, keep, standing
-from seen import TOP, below, fleet, instance
+from seen import TOP, below, fleet, instance, nodes
 from sqlalchemy import Engine, text
 
 from conftest import BACKENDS, Databases, Run
@@ -23,6 +23,7 @@ from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.verify import verify
 from trninv.jobs.fleet import Fleet
 from trninv.live.adopt import adopt
+from trninv.live.drift import drift
 
 
 @pytest.fixture
@@ -60,6 +61,29 @@ def test_a_mixed_fleet_is_one_import_and_one_cluster(databases: Databases, backe
             vendor_id = text("SELECT vendor_id FROM network_node WHERE id = :node")
             assert connection.scalar(vendor_id, {"node": node}) == TOP
         assert [tuple(row) for row in down] == [("prod/d8/s3", "down", "no instance")]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_domains_of_a_mixed_fleet_answer_as_those_that_are_seeded(databases: Databases, backend: str) -> None:
+    models = {"d6": "u-trn2x64", "d9": "trn3-gen1"}
+    with connect(databases.migrated(backend)) as engine:
+        with writing(engine) as connection:
+            keep(connection, "kubernetes", nodes())
+            adopt(connection, catalog(), systems(), "prod")
+            for domain, slug in models.items():
+                stamp.seed(connection, catalog(), systems().get(slug), domain)
+            assert drift(connection).findings == ()
+        with reading(engine) as connection:
+            assert list(verify(connection, catalog(), systems())) == []
+        with Fleet(engine) as asked:
+            for domain in models:
+                one, other = (asked.bisection(of) for of in (f"prod/{domain}", f"{domain}/d0"))
+                assert (one.lower, one.upper, one.side_a) == (other.lower, other.upper, other.side_a)
+                assert one.lower == one.upper
+            ends = "prod/d9/s3/c1", "prod/d1/s0/c0"
+            assert [asked.path("prod/d9/s0/c0", end).paths[0].hops for end in ends] == [3, 7]
+            whole = asked.bisection("prod")
+            assert (whole.lower, whole.side_a + whole.side_b) == (whole.upper, 333)
 
 
 def test_jobs_of_a_mixed_fleet_are_held_and_not_placed(engine: Engine) -> None:

@@ -18,6 +18,7 @@ from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import AdoptionError, MomentError
 from trninv.inventory import stamp
+from trninv.inventory.address import resolve
 from trninv.inventory.binding import take_out
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.ids import ROOM
@@ -215,15 +216,36 @@ def test_a_cluster_that_cannot_grow_says_so(engine: Engine, monkeypatch: pytest.
     }
 
 
-def test_a_cluster_of_an_older_version_is_as_it_was_and_has_no_room(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_cluster_of_an_earlier_build_fills_its_slots_and_leaves_domains_to_another(
+    databases: Databases, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as older:
-        older.setattr("trninv.live.fleet.joined", lambda fabric, ways: _dense(fabric.grown(ways)))
-        adopted(engine, *plain(10), *plain(11, way="a d e"))
-    assert _differences(engine) == []
-    with pytest.raises(AdoptionError, match="left no room for more"):
-        adopted(engine, *plain(10, 11, 12))
+    with connect(databases.migrated(backend)) as engine:
+        first, page = ultra(1) + plain(11, way="a d e"), ultra(1, 2) + plain(11, way="a d e")
+        page += ultra(3, way="a d e") + ultra(4, way="a b x")
+        with monkeypatch.context() as older:
+            older.setattr("trninv.live.fleet.joined", lambda fabric, ways: _dense(fabric.grown(ways)))
+            adopted(engine, *first)
+        found = adopted(engine, *page, *plain(12))
+        assert (found.filled, found.models) == (("lab/d1/s1", "lab/d1/s2", "lab/d1/s3"), ())
+        ((name, why),) = found.left_out
+        assert name.endswith("c")
+        assert why == (
+            "the cluster was adopted by an earlier build of trninv, with no room for more domains: adopt under another "
+            "name takes it, or trninv unseed and adopt make the cluster anew"
+        )
+        _, servers = _fabric(engine)
+        below = {instance[-1]: node for instance, node, _ in servers}
+        assert below == {"1": "c", "2": "c", "3": "e", "4": "c", "b": "e"}  # x has no room: 4 is below what was assumed
+        assert standing(engine).items() >= {"lab/d1/s3": f"i-{4:017x}"}.items()
+        assert adopted(engine, *page, *plain(12), name="more").models[0].domains == 1
+        assert _differences(engine) == []
+        with writing(engine) as connection:
+            for name in ("lab", "more"):
+                stamp.unseed(connection, resolve(connection, name).id)
+        assert adopted(engine, *page, *plain(12), *plain(13)).left_out == ()
+        assert adopted(engine, *page, *plain(12, 13, 14)).models[0].domains == 1
+        assert _differences(engine) == []
 
 
 def _dense(fabric: Tree) -> Tree:

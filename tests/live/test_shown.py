@@ -15,7 +15,7 @@ from trninv.graphql.api import Request
 from trninv.inventory.address import resolve
 from trninv.inventory.binding import Standing, put
 from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.hostnames import Slot, hostnames
+from trninv.inventory.hostnames import ServerAddress, hostnames
 from trninv.routing.fleet import Fleet
 
 S = "u-trn2x64/d0/s{}"
@@ -175,7 +175,7 @@ def test_files_of_other_programs_have_the_hosts_that_are_bound(run: Run, databas
 
 
 def test_no_name_is_given_twice() -> None:
-    slots = [Slot("lab", 0, server) for server in range(3)]
+    slots = [ServerAddress("lab", 0, server) for server in range(3)]
     assert hostnames(slots, "n{server}", [None, "x", None]) == ["n0", "x", "n2"]
     with pytest.raises(UsageError, match="or what is bound, calls lab/d0/s0 and lab/d0/s1 both n0"):
         hostnames(slots, "n{server}", [None, "n0", None])

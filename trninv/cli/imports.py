@@ -19,7 +19,7 @@ from trninv.importers.collect import collect as collected
 from trninv.importers.collect import sent
 from trninv.importers.kinds import READERS
 from trninv.importers.observation import File, Imported, gathered, keep
-from trninv.importers.reading import MAX_FILE
+from trninv.importers.value import MAX_SET
 from trninv.inventory.database import connect, reading, writing
 from trninv.jobs.imported import READERS as JOB_READERS
 from trninv.jobs.imported import JobsImported, read_jobs
@@ -215,7 +215,7 @@ def _time(given: str | None) -> datetime | None:
 @contextmanager
 def _copy(name: str) -> Iterator[IO[bytes]]:
     """What a stream says: all of it comes before the database is locked, and it is read twice."""
-    left = MAX_FILE + 1
+    left = MAX_SET + 1
     with tempfile.TemporaryFile() as copy:
         with sys.stdin.buffer if name == "-" else Path(name).open("rb") as stream:
             while piece := stream.read(min(left, _PIECE)):

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from trninv.errors import NotExpressibleError, WrongLevelError
 from trninv.inventory.address import Place
-from trninv.inventory.hostnames import TEMPLATE, Slot, hostnames
+from trninv.inventory.hostnames import TEMPLATE, ServerAddress, hostnames
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 
 _T = TABLES
@@ -41,7 +41,7 @@ class Server(NamedTuple):
     names of the network nodes above it, the top first.
     """
 
-    slot: Slot
+    at: ServerAddress
     name: str
     state: str
     model: Model
@@ -51,17 +51,17 @@ class Server(NamedTuple):
     @property
     def address(self) -> str:
         """Its address."""
-        return f"{self.domain_address}/s{self.slot.server}"
+        return f"{self.domain_address}/s{self.at.server}"
 
     @property
     def domain_address(self) -> str:
         """The address of its domain."""
-        return f"{self.slot.cluster}/d{self.slot.domain}"
+        return f"{self.at.cluster}/d{self.at.domain}"
 
     @property
     def domain(self) -> str:
         """What its domain is called in other programs' files, where an address's / is refused."""
-        return f"{self.slot.cluster}-d{self.slot.domain}"
+        return f"{self.at.cluster}-d{self.at.domain}"
 
     @property
     def usable(self) -> bool:
@@ -131,16 +131,16 @@ class Source:
     def all_servers(self) -> list[Server]:
         """Every server of the scope, in the order of their addresses."""
         rows = self.connection.execute(_query(self.place)).all()
-        slots = [Slot(row.slug, row.domain, row.ordinal) for row in rows]
-        names = hostnames(slots, self.template, [row.host for row in rows])
+        addresses = [ServerAddress(row.slug, row.domain, row.ordinal) for row in rows]
+        names = hostnames(addresses, self.template, [row.host for row in rows])
         lost, above = self._lost_chips(), self._above()
         models = {row[6:]: Model(*row[6:]) for row in rows}
         whole = {model: tuple(range(model.chips)) for model in models.values()}
         found = []
-        for row, name, slot in zip(rows, names, slots, strict=True):
+        for row, name, at in zip(rows, names, addresses, strict=True):
             model = models[row[6:]]
             chips = tuple(c for c in whole[model] if c not in lost[row.id]) if row.id in lost else whole[model]
-            found.append(Server(slot, name, row.state, model, chips, above.get(row.id, ())))
+            found.append(Server(at, name, row.state, model, chips, above.get(row.id, ())))
         return found
 
     def _lost_chips(self) -> Mapping[int, set[int]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from trninv.hostlist import folded
-from trninv.inventory.hostnames import TEMPLATE, Slot, hostnames
+from trninv.inventory.hostnames import TEMPLATE, ServerAddress, hostnames
 
 _SERVER = re.compile(r"(.+)/d(\d+)/s(\d+)")
 
@@ -23,7 +23,7 @@ def slurm(servers: Sequence[str], template: str = TEMPLATE) -> str:
         The template gives no names.
 
     """
-    return f"sbatch --nodes={len(servers)} --nodelist={folded(hostnames(_slots(servers), template))} --exclusive"
+    return f"sbatch --nodes={len(servers)} --nodelist={folded(hostnames(_addresses(servers), template))} --exclusive"
 
 
 def kubernetes(servers: Sequence[str], chips: Sequence[str], template: str = TEMPLATE) -> Iterator[str]:
@@ -36,7 +36,7 @@ def kubernetes(servers: Sequence[str], chips: Sequence[str], template: str = TEM
 
     """
     by_server = {server: list(of) for server, of in groupby(chips, lambda chip: chip.rpartition("/")[0])}
-    for server, name in zip(servers, hostnames(_slots(servers), template), strict=True):
+    for server, name in zip(servers, hostnames(_addresses(servers), template), strict=True):
         line = f"nodeSelector: {{kubernetes.io/hostname: {name}}}"
         if server in by_server:
             devices = ", ".join(chip.rpartition("/c")[2] for chip in by_server[server])
@@ -44,6 +44,6 @@ def kubernetes(servers: Sequence[str], chips: Sequence[str], template: str = TEM
         yield line
 
 
-def _slots(servers: Sequence[str]) -> list[Slot]:
+def _addresses(servers: Sequence[str]) -> list[ServerAddress]:
     read = (_SERVER.fullmatch(server) for server in servers)
-    return [Slot(at[1], int(at[2]), int(at[3])) for at in read if at]
+    return [ServerAddress(at[1], int(at[2]), int(at[3])) for at in read if at]

@@ -8,11 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, Final
 
-from trninv.importers.value import LARGEST, Faults, Value, shown
+from trninv.importers.value import LARGEST, MAX_KEY, Faults, Value, shown
 from trninv.importers.yaml_text import YamlError, documents
 
-MAX_FILE: Final = 1 << 30
-"""Bytes of a file, unpacked."""
 MAX_DOCUMENT: Final = 64 << 20
 """Bytes of a document that is not one of many, line by line."""
 MAX_LINE: Final = 1 << 20
@@ -37,7 +35,7 @@ class Source:
     """
 
     def __init__(self, file: IO[bytes], name: str, faults: Faults) -> None:
-        self.name, self._faults, self._left = name, faults, MAX_FILE
+        self.name, self._faults = name, faults
         is_packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         self._file: IO[bytes] = gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[assignment]
@@ -48,9 +46,10 @@ class Source:
 
     def begins_with(self, start: bytes) -> bool:
         """Whether its first bytes that are not blank are these."""
+        left = self._faults.left
         line = next((line for _, line in self.lines(skip=False)), b"")
         self._file.seek(0)
-        self._left = MAX_FILE
+        self._faults.left = left
         return line.lstrip().startswith(start)
 
     def value(self, of: object, line: int | None = None) -> Value:
@@ -166,10 +165,7 @@ class Source:
         except (EOFError, OSError, zlib.error) as error:
             self.fault(f"cannot be unpacked: {error}")
             return b""
-        self._left -= len(found)
-        if self._left < 0:
-            self.fault(f"has more than {MAX_FILE >> 30} GiB")
-            return b""
+        self._faults.spend(self.name, len(found))
         return found
 
 
@@ -207,6 +203,8 @@ def parsed(raw: bytes) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
+    if max(map(len, found), default=0) > MAX_KEY:
+        raise JsonError(f"has a key of more than {MAX_KEY} characters")
     if len(found) < len(pairs):
         names = Counter(name for name, _ in pairs)
         raise JsonError(f"has the key {shown(names.most_common(1)[0][0])} twice in one object")

@@ -9,6 +9,9 @@ from trninv.characters import refused
 from trninv.errors import FileError
 from trninv.units import counted
 
+MAX_SET: Final = 1 << 30
+"""Bytes of all files that are read at once, unpacked."""
+MAX_KEY: Final = 256
 MAX_TEXT: Final = 4_096
 MAX_NAME: Final = 253
 MAX_ITEMS: Final = 100_000
@@ -22,16 +25,31 @@ _UNKNOWN = ("", "null")
 
 @dataclass(slots=True)
 class Faults:
-    """What is wrong in a set of files."""
+    """What is wrong in a set of files, and how many bytes of it may still be read."""
 
     told: list[str] = field(default_factory=list)
     count: int = 0
+    left: int = field(default_factory=lambda: MAX_SET)
 
     def add(self, where: str, what: str) -> None:
         """Note a fault."""
         self.count += 1
         if len(self.told) < MAX_TOLD:
             self.told.append(f"{where}: {what}")
+
+    def spend(self, where: str, size: int) -> None:
+        """Count bytes that were read.
+
+        Raises
+        ------
+        FileError
+            The set has more than are read: what follows is not.
+
+        """
+        self.left -= size
+        if self.left < 0:
+            self.add(where, f"is beyond {MAX_SET >> 20:,} MiB, the most that is read at once: import it in parts")
+            self.raise_if_any()
 
     def raise_if_any(self) -> None:
         """Of files with faults nothing is imported.

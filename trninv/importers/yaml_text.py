@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from trninv.importers.value import LARGEST, shown
+from trninv.importers.value import LARGEST, MAX_KEY, shown
 
 MAX_DEPTH: Final = 100
 _TAG: Final = "tag:yaml.org,2002:"
@@ -92,6 +92,8 @@ class _Built:
             self._open[-1] = into, _NONE
         elif event.value in into:
             raise YamlError(f"has the key {shown(event.value)} twice in one object", event.start_mark)
+        elif len(event.value) > MAX_KEY:
+            raise YamlError(f"has a key of more than {MAX_KEY} characters", event.start_mark)
         else:
             self._open[-1] = into, event.value
 

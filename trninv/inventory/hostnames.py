@@ -16,46 +16,51 @@ _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII)
 _LONGEST = 253
 
 
-class Slot(NamedTuple):
-    """A server's place in the design: its cluster's slug and the ordinals of its address."""
+class ServerAddress(NamedTuple):
+    """A server's address in its parts: its cluster's slug and the ordinals."""
 
     cluster: str
     domain: int
     server: int
 
+    def __str__(self) -> str:
+        return f"{self.cluster}/d{self.domain}/s{self.server}"
 
-def hostnames(slots: Sequence[Slot], template: str = TEMPLATE, bound: Sequence[str | None] = ()) -> list[str]:
-    """A host name for each slot, in their order: that of the host which stands there, or else what the template says.
+
+def hostnames(
+    servers: Sequence[ServerAddress], template: str = TEMPLATE, bound: Sequence[str | None] = ()
+) -> list[str]:
+    """A host name for each server, in their order: that of the host which stands there, or else what the template says.
 
     Parameters
     ----------
     bound
-        Of each slot, the name of the host that is bound to it, if there is one.
+        Of each server, the name of the host that is bound to its slot, if there is one.
 
     Raises
     ------
     UsageError
-        The template has a blank that nothing fills, or gives one name to two slots.
+        The template has a blank that nothing fills, or gives one name to two servers.
     NotExpressibleError
         A name is none: it has a character that means something else in a scheduler's files.
 
     """
-    names = [host or name for host, name in zip_longest(bound, called(slots, template))]
-    taken: dict[str, Slot] = {}
-    for name, slot in zip(names, slots, strict=True):
+    names = [host or name for host, name in zip_longest(bound, called(servers, template))]
+    taken: dict[str, ServerAddress] = {}
+    for name, server in zip(names, servers, strict=True):
         if not _NAME.fullmatch(name) or len(name) > _LONGEST:
             raise NotExpressibleError(
                 f"{name[:_LONGEST]!r} can't name a machine: lower-case letters, digits, '-' and '.' make a host name; "
                 "give another --hostname, such as 'node-d{domain}-s{server}', or bind the instance without its host"
             )
-        if (other := taken.setdefault(name, slot)) is not slot:
+        if (other := taken.setdefault(name, server)) is not server:
             by = f"--hostname {template!r}{', or what is bound,' if any(bound) else ''}"
-            raise UsageError(f"{by} calls {_address(other)} and {_address(slot)} both {name}")
+            raise UsageError(f"{by} calls {other} and {server} both {name}")
     return names
 
 
-def called(slots: Sequence[Slot], template: str) -> list[str]:
-    """What the template calls each slot, whether a host can be called so or not.
+def called(servers: Sequence[ServerAddress], template: str) -> list[str]:
+    """What the template calls each server, whether a host can be called so or not.
 
     Raises
     ------
@@ -67,13 +72,9 @@ def called(slots: Sequence[Slot], template: str) -> list[str]:
         raise UsageError(
             f"--hostname {template!r}: its blanks are {{cluster}}, {{domain}} and {{server}}, or {{server:03}}"
         )
-    return [_filled(template, slot) for slot in slots]
+    return [_filled(template, server) for server in servers]
 
 
-def _filled(template: str, slot: Slot) -> str:
-    values = slot._asdict()
+def _filled(template: str, server: ServerAddress) -> str:
+    values = server._asdict()
     return _BLANK.sub(lambda blank: str(values[blank[1]]).rjust(int(blank[2] or 0), "0"), template)
-
-
-def _address(slot: Slot) -> str:
-    return f"{slot.cluster}/d{slot.domain}/s{slot.server}"

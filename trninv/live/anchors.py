@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from trninv.inventory.hostnames import TEMPLATE, called
-from trninv.inventory.hostnames import Slot as Named
+from trninv.inventory.hostnames import TEMPLATE, ServerAddress, called
 from trninv.live.groups import ULTRASERVER, Group, Member, Slot, superseded
 
 _MOST_CANDIDATES: Final = 8
@@ -73,7 +72,7 @@ class Anchors:
 
     def __init__(self, slots: Sequence[Slot], held: set[int], template: str = TEMPLATE, *, is_all: bool = True) -> None:
         self.free, self.unplaced, self._is_all = defaultdict[int, list[Slot]](list), list[Unplaced](), is_all
-        names = called([Named(slot.cluster, slot.domain_ordinal, slot.ordinal) for slot in slots], template)
+        names = called([ServerAddress(slot.cluster, slot.domain_ordinal, slot.ordinal) for slot in slots], template)
         once = Counter(names)
         self.named = {name: slot for name, slot in zip(names, slots, strict=True) if once[name] == 1}
         self._sizes, above = dict[str, int](), defaultdict[tuple[str, int], set[int | None]](set)

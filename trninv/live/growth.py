@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from trninv.catalog.models import DomainModel
-from trninv.errors import AdoptionError
 from trninv.inventory.address import Place
 from trninv.inventory.binding import Binding, Standing, bindings
 from trninv.inventory.plan import ADOPTED, Plan, parts
@@ -96,7 +95,7 @@ def growth(
     Raises
     ------
     AdoptionError
-        What was seen of the network nodes contradicts itself or the cluster's, or there is no room.
+        What was seen of the network nodes contradicts itself or the cluster's.
 
     """
     sizes = {slug: model.blueprint.servers for slug, model in models.items()}
@@ -104,15 +103,24 @@ def growth(
     new = [group for group in groups if group.unplaced and not group.standing]
     filled = without_undone(connection, _filled([group for group in groups if group.unplaced and group.standing], seen))
     domains, left_out = arranged(new, models, chips, beside=True)
-    if domains and of.fabric is None:
-        left_out += (LeftOut(machine.name, _ALONE) for domain in domains for machine in domain.machines.values())
+    if why := _closed(of):
+        left_out += (LeftOut(machine.name, why) for domain in domains for machine in domain.machines.values())
         domains = []
     left_out += (LeftOut(each.name, each.why) for each in filled.unplaced)
     plan = _plan(of, domains, _moved(of, filled.standings, seen))
     return Growth(plan, of.domains, tuple(domains), filled.standings, tuple(sorted(left_out)))
 
 
-_ALONE = "the cluster has no fabric, since nothing was known above its domain: trninv unseed and adopt make it anew"
+def _closed(of: Plan) -> str:
+    """Why a cluster takes no more domains."""
+    if of.fabric is None:
+        return f"the cluster has no fabric, since nothing was known above its domain: {_INSTEAD}"
+    if isinstance(of.fabric, Tree) and of.fabric.is_dense:
+        return f"the cluster was adopted by an earlier build of trninv, with no room for more domains: {_INSTEAD}"
+    return ""
+
+
+_INSTEAD = "adopt under another name takes it, or trninv unseed and adopt make the cluster anew"
 
 
 def _filled(groups: Iterable[Group], seen: Seen) -> Identified:
@@ -157,14 +165,17 @@ def _moved(of: Plan, standings: Iterable[Standing], seen: Seen) -> dict[Ordinals
     """The network nodes above slots that were empty, where that was assumed and their machines name others."""
     if not isinstance(of.fabric, Tree):
         return {}
-    known, by_id = of.fabric.ways(), {slot.id: slot for slot in seen.slots}
+    names, known = {node.vendor_id for node in of.fabric.listed}, of.fabric.ways()
+    by_id = {slot.id: slot for slot in seen.slots}
     found = dict[Ordinals, Way]()
     for each in standings:
         machine = seen.newest.machines.get(each.instance or "") or seen.newest.hosts.get(each.host or "")
         nodes = machine and machine.value("network_nodes")
         slot = by_id[each.server_id]
         at = slot.domain_ordinal, slot.ordinal
-        if nodes and each.address in seen.empty and known.get(at) != (way := tuple(str(nodes).split())):
+        if not nodes or each.address not in seen.empty or known.get(at) == (way := tuple(str(nodes).split())):
+            continue
+        if names.issuperset(way) or not of.fabric.is_dense:
             found[at] = way
     return found
 
@@ -173,10 +184,6 @@ def _plan(of: Plan, domains: Sequence[Domain], moved: Mapping[Ordinals, Way]) ->
     """The cluster with more domains; None where nothing is other than it was."""
     if not isinstance(of.fabric, Tree) or not (domains or moved):
         return None
-    if of.fabric.is_dense:
-        raise AdoptionError(
-            "it was adopted by a version of trninv that left no room for more: trninv unseed and adopt make it anew"
-        )
     new = {
         (ordinal, server): way
         for ordinal, domain in enumerate(domains, of.domains)

@@ -20,13 +20,13 @@ def _write(source: Source) -> Iterator[str]:
 
 
 def _node(server: Server) -> dict[str, Any]:
-    labels = {f"{PREFIX}/cluster": label(server.slot.cluster), f"{PREFIX}/model": label(server.model.domain)}
+    labels = {f"{PREFIX}/cluster": label(server.at.cluster), f"{PREFIX}/model": label(server.model.domain)}
     node = {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
             "name": server.name,
-            "labels": labels | levels(server) | {f"{PREFIX}/server": str(server.slot.server)},
+            "labels": labels | levels(server) | {f"{PREFIX}/server": str(server.at.server)},
             "annotations": {f"{PREFIX}/address": server.address, f"{PREFIX}/state": server.state},
         },
     }
