@@ -73,6 +73,14 @@ def test_a_list_fits_the_terminal_and_says_states_by_glyph(worn: str) -> None:
     assert "✕ down" in chip
 
 
+def test_a_word_has_a_glyph_where_it_is_a_state_and_nowhere_else(worn: str) -> None:
+    query = "SELECT 'up' AS job, 'down' AS address, 'degraded to 0.5' AS state"
+    told = CODE.sub("", on_a_terminal(worn, "sql", query, PAGER="cat"))
+    assert re.search(r"^up +down +◐ degraded to 0.5 *$", told, re.MULTILINE)
+    told = CODE.sub("", on_a_terminal(worn, "show", "u-trn2x64/d0/s1", PAGER="cat"))
+    assert re.search(r"^state +✕ down *$", told, re.MULTILINE)
+
+
 @pytest.mark.slow
 def test_who_wants_no_colour_gets_none_and_a_pipe_neither(worn: str) -> None:
     told = on_a_terminal(worn, "incidents", size=(132, 60), NO_COLOR="1")
