@@ -67,7 +67,8 @@ def screen() -> Iterator[Callable[[str, Sequence[str], Sequence[Sequence[object]
 
 def _drawn(console: Console, headers: Sequence[str], lines: Sequence[Sequence[str]]) -> RenderableType:
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    shown = [[_cell(cell, today, name) for cell, name in zip(line, _named(headers, line), strict=True)] for line in lines]
+    named = (zip(line, _named(headers, line), strict=True) for line in lines)
+    shown = [[_cell(cell, today, name) for cell, name in line] for line in named]
     texts = [[header, *(line[at].plain for line in shown)] for at, header in enumerate(headers)]
     found = widths(texts, console.width)
     return _table(headers, shown, found) if found else Group(*_blocks(headers, shown))
@@ -114,7 +115,7 @@ def _blocks(headers: Sequence[str], lines: Sequence[Sequence[Text]]) -> Iterator
 
 def _named(headers: Sequence[str], line: Sequence[str]) -> Sequence[str]:
     """What each cell of a line is called: by its header, or, of a table without, by the first cell."""
-    return headers if any(headers) else ["", *line[:1] * (len(line) - 1)]
+    return headers if any(headers) else ["", *[line[0]] * (len(line) - 1)]
 
 
 def _cell(of: str, today: str, name: str) -> Text:
