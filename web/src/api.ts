@@ -55,6 +55,13 @@ export class ApiError extends Error {
 }
 
 export const UNREACHABLE = "UNREACHABLE";
+
+/** The service does not answer. */
+export function gone(): ApiError {
+  unreachable();
+  return new ApiError("the service does not answer: is trninv serve running?", UNREACHABLE);
+}
+
 const TOKEN = "trninv token";
 
 /** Keep a bearer token for as long as the tab is open. */
@@ -68,9 +75,7 @@ async function request(path: string, options: RequestInit): Promise<Response> {
   try {
     return await fetch(path, { ...options, headers: { ...options.headers, ...authorization } });
   } catch (error) {
-    if (error instanceof DOMException) throw error;
-    unreachable();
-    throw new ApiError("the service does not answer: is trninv serve running?", UNREACHABLE);
+    throw error instanceof DOMException ? error : gone();
   }
 }
 

@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
 import { DomainView } from "./domain/view";
+import { later } from "./later";
 import { Panel } from "./panel/panel";
 import { change, chosen, href, type Route, useRoute } from "./route";
 import { Bar } from "./shell/bar";
@@ -15,8 +16,9 @@ import { Home } from "./views/home";
 import { Incidents } from "./views/incidents";
 import { Jobs } from "./views/jobs";
 import { RackView } from "./views/rack";
-import { Reports } from "./views/reports";
 import { Sources } from "./views/sources";
+
+const Reports = later(async () => (await import("./views/reports")).Reports);
 
 function View({ route }: { route: Route }) {
   switch (route.view) {
