@@ -77,7 +77,11 @@ def of_command(database: str, words: list[str]) -> str:
     signal.signal(signal.SIGALRM, _give_up)
     signal.alarm(_LONGEST)
     try:
-        with redirect_stdout(out), redirect_stderr(error), patch.object(sys, "stdin", io.StringIO("{")):
+        with (
+            redirect_stdout(out),
+            redirect_stderr(error),
+            patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{"))),
+        ):
             main(["--database", database, *words])
     except SystemExit as ended:
         if ended.code not in _STATUSES or b"Traceback" in error.buffer.getvalue():

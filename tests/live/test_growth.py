@@ -1,6 +1,7 @@
 """An adopted cluster that grows: as if all had been adopted at once, but for the numbers, and what it had stays."""
 
 import random
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
@@ -161,6 +162,14 @@ def test_what_a_cluster_has_stays_as_it_is(databases: Databases, backend: str) -
         assert [each.chips for each in asked.jobs()] == [16]
         with pytest.raises(MomentError, match="the history of lab is known since"):
             asked.at(time)
+        with engine.connect() as connection:
+            since = str(connection.scalar(text("SELECT known_since FROM cluster")))
+        told = asked.availability("lab", time)  # of parts that came and parts that were there, since all are known
+        assert (told.since, told.asked) == (since, time)
+        with pytest.raises(
+            MomentError, match=f"the history of lab is known since {re.escape(since)}: name a later --until"
+        ):
+            asked.availability("lab", time, since)
         assert len(standing(engine)) == 5
         assert _differences(engine) == []
 
