@@ -74,6 +74,12 @@ def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
+def cut(found: Sequence[object], most: int, option: str) -> None:
+    """Say of a list that has more than is shown how to see the rest."""
+    if len(found) > most:
+        click.echo(f"there are more than these {most:,}: {option} shows them", err=True)
+
+
 def cells_of(line: Iterable[object]) -> list[str]:
     """What a line of a table shows."""
     return ["" if cell is None else plain(str(cell).strip()) for cell in line]

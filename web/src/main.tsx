@@ -7,6 +7,7 @@ import { Panel } from "./panel/panel";
 import { change, chosen, href, type Route, useRoute } from "./route";
 import { Bar } from "./shell/bar";
 import { Notice } from "./shell/clock";
+import { Printed } from "./shell/printed";
 import { Rail } from "./shell/rail";
 import "./style/index.css";
 import { At } from "./views/at";
@@ -79,6 +80,7 @@ function App() {
             {sel && <Panel key={sel} address={sel} close={() => change({ sel: undefined })} />}
           </div>
         )}
+        <Printed />
       </main>
     </>
   );
