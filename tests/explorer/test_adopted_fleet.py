@@ -33,11 +33,14 @@ def service_database(databases: Databases) -> str:
 
 
 def test_a_mixed_fleet_and_a_domain_with_an_empty_slot_are_drawn(opened: Open) -> None:  # noqa: F811
-    page = opened("#/cluster/prod?fabric=yes")
+    page = opened("#/cluster/prod?colour=free")
     expect(page.get_by_text("9 domains in 10 racks, adopted from what was imported")).to_be_visible()
-    expect(page.locator("canvas")).to_be_visible()
-    expect(page.get_by_text("up: 257")).to_be_visible()
-    expect(page.get_by_text("down: 16")).to_be_visible()
+    expect(page.get_by_text("is not known of this cluster")).to_be_visible()
+    page.get_by_role("radio", name="State").check()
+    expect(page.get_by_role("button", name="257 up")).to_be_visible()
+    expect(page.get_by_role("button", name="16 down")).to_be_visible()
+    page.get_by_role("radio", name="Fabric tiers").check()
+    expect(page.locator("svg.fabric")).to_be_visible()
     page.evaluate("location.hash = '#/domain/prod/d8'")
     expect(page.locator(".wiring .chip")).to_have_count(64)
     expect(page.locator(".wiring .chip.down")).to_have_count(16)

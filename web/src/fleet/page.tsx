@@ -1,166 +1,217 @@
-// A fleet: every chip at once on a canvas, and the fabric that joins its domains.
-import { asking, download, graphql, type Result, useAsked, useLoaded } from "../api";
-import { FabricPicture } from "../drawing/fabric";
-import { Fleet } from "../fleet/view";
-import { COLOURINGS, overviewSvg, unpacked } from "../overview";
-import { Copy, Download, drawn, Shown } from "../parts";
-import { change, href, oneOf, type Route } from "../route";
-import { counted, gibibytes, number } from "../words";
+// A fleet: what is not up on a map of every chip, and the tiers of the fabric that joins its domains.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { asking, download, graphql, type Loaded, type Result, useAsked, useLoaded } from "../api";
+import { later } from "../later";
+import { Choice, Copy, Download, Shown } from "../parts";
+import { change, chosen, href, oneOf, type Route } from "../route";
+import { type Count, Counts } from "../state";
+import { below, counted, number } from "../words";
+import { CauseList, CauseTable, Preview } from "./causes";
+import { COLOURINGS, type Colouring, coloured, needsHoldings } from "./colour";
+import { holdings } from "./holdings";
+import { inkOf } from "./ink";
+import { type Overview, STATES, unpacked } from "./overview";
+import "../style/map.css";
+import { addressOfCause, type CAUSES, type Cause, causesOf, placed, sorted, spotsOf } from "./spots";
+import { overviewSvg } from "./svg";
 
 const CLUSTER = graphql(`
   query Cluster($slug: String!) {
     cluster(slug: $slug) {
       address system
-      domains(first: 1) { totalCount nodes { model wiring } }
+      domains(first: 1) { totalCount nodes { model } }
       racks(first: 1) { totalCount }
-      chips(first: 1) { nodes { generation memory { gibibytes } } }
-      worn: chips(first: 100, filter: { state: { ne: UP } }) { totalCount nodes { address state } }
-    }
-  }
-`);
-
-const LINKS = graphql(`
-  query LinksNotUp($cluster: Address!) {
-    links(filter: { cluster: { eq: $cluster }, state: { ne: UP } }, first: 100) {
-      totalCount
-      nodes { address state }
-    }
-  }
-`);
-
-const FABRIC = graphql(`
-  query Fabric($cluster: Address!, $uplinks: LinkFilter!) {
-    networkNodes(filter: { cluster: { eq: $cluster } }, first: 1000) {
-      totalCount
-      nodes { address vendorId tier ordinal state }
-    }
-    links(filter: $uplinks, first: 1000) {
-      totalCount
-      nodes { address state cables nominal { gigabytesPerSecond } bandwidth { gigabytesPerSecond } a { address } b { address } }
+      chips(first: 1) { nodes { memory { gibibytes } } }
     }
   }
 `);
 
 type Cluster = NonNullable<Result<typeof CLUSTER>["cluster"]>;
+const PICTURES = { chips: "Chips", fabric: "Fabric tiers" };
+const map = import("./view");
+const FleetMap = later(async () => (await map).FleetMap);
+const Fabric = later(async () => (await import("./tiers")).Fabric);
 
-export function ClusterView({ route }: { route: Route }) {
+/** Pixels a tile at least, where a cause is shown. */
+const NEAR = 110;
+
+export function FleetPage({ route }: { route: Route }) {
   const slug = route.of.toLowerCase();
-  const asked = asking(CLUSTER, { slug });
+  const asked = [asking(CLUSTER, { slug }), causesOf(slug)] as const;
   const chips = useLoaded(slug, async (signal) =>
     unpacked(slug, await download(`chips/${encodeURIComponent(slug)}`, signal)),
   );
-  const told = useAsked(asked);
-  const links = asking(LINKS, { cluster: slug });
-  const broken = useAsked(links);
-  const colouring = oneOf(COLOURINGS, route.options.colour, "state");
-  const picture = () =>
-    chips.data ? overviewSvg(chips.data, colouring, getComputedStyle(document.body).backgroundColor) : null;
+  const told = useAsked(asked[0]);
+  const causes = useAsked(asked[1]);
+  const cluster = told.data?.cluster;
   return (
-    <article>
-      <header class="title">
-        <h1>{slug}</h1>
-        {told.data?.cluster && <Told cluster={told.data.cluster} />}
-        <div class="tools">
-          <Copy asked={[asked, links]} />
-          <Download name={slug} picture={picture} />
-        </div>
-      </header>
-      <Shown of={chips}>
-        {(overview) => (
-          <Fleet
-            overview={overview}
-            route={route}
-            memory={overview.parts.length === 1 ? told.data?.cluster?.chips.nodes[0]?.memory.gibibytes : undefined}
-          />
-        )}
-      </Shown>
-      {told.error && <Shown of={told}>{() => null}</Shown>}
-      {told.data?.cluster && <NotUp noun="chip" of={told.data.cluster.worn} />}
-      {broken.data && <NotUp noun="link" of={broken.data.links} />}
-      {told.data?.cluster && (
-        <Fabric cluster={slug} adopted={told.data.cluster.system === "adopted"} open={route.options.fabric === "yes"} />
+    <article class="fleet-page">
+      {told.error && !chips.error && <Shown of={told}>{() => null}</Shown>}
+      {cluster && chips.data ? (
+        <Opened overview={chips.data} cluster={cluster} causes={causes} route={route} asked={[...asked]} />
+      ) : (
+        <>
+          <header class="title">
+            <h1>{slug}</h1>
+          </header>
+          <Shown of={chips}>{() => null}</Shown>
+        </>
       )}
     </article>
   );
 }
 
-function Told({ cluster }: { cluster: Cluster }) {
-  const [domain, chip] = [cluster.domains.nodes[0], cluster.chips.nodes[0]];
-  if (cluster.system === "adopted")
-    return (
-      <p>
-        {counted(cluster.domains.totalCount, "domain")} in {counted(cluster.racks.totalCount, "rack")}, adopted from
-        what was imported
-      </p>
-    );
+interface Props {
+  overview: Overview;
+  cluster: Cluster;
+  causes: Loaded<Result<typeof CAUSES>>;
+  route: Route;
+  asked: Parameters<typeof Copy>[0]["asked"];
+}
+
+function Opened({ overview, cluster, causes, route, asked }: Props) {
+  const { options } = route;
+  const slug = overview.cluster;
+  const colouring = oneOf<Colouring>(COLOURINGS, options.colour, "state");
+  const isFabric = options.fabric === "yes";
+  const held = useLoaded(needsHoldings(colouring) ? slug : null, (signal) => holdings(overview, signal));
+  const colours = useMemo(() => coloured(overview, colouring, held.data), [overview, colouring, held.data]);
+  const found = causes.data?.incidents;
+  const list = useMemo(() => sorted(found?.nodes ?? []), [found]);
+  const spots = useMemo(() => spotsOf(overview, found?.nodes ?? []), [overview, found]);
+  const [fit, setFit] = useState(NEAR);
+  const [at, point] = useState(-1);
+  const sel = chosen(route);
+  const index = list.findIndex((cause) => sel && (cause.causes.includes(sel) || cause.place === sel));
+  const to = (cause: Cause) => {
+    const address = addressOfCause(cause);
+    const domain = /\/d\d+/.exec(address)?.[0].slice(1);
+    const zoom = Math.max(Number(options.zoom) || 1, NEAR / fit);
+    const there = domain && { at: domain, zoom: zoom > 1 ? zoom.toFixed(3) : undefined };
+    return href("cluster", slug, {
+      ...options,
+      fabric: address.includes("/fabric/") ? "yes" : undefined,
+      ...there,
+      sel: below(slug, address),
+    });
+  };
+  const go = (by: number) => {
+    const next = list[(Math.max(index, by > 0 ? -1 : 0) + by + list.length) % list.length];
+    if (next) location.hash = to(next);
+  };
+  useKeys({ n: () => go(1), p: () => go(-1) });
+  const picture = () => overviewSvg(overview, colours, inkOf("surface"));
+  return (
+    <>
+      <header class="title">
+        <h1>{slug}</h1>
+        <span class="states">
+          <Counts of={countsOf(overview, list)} />
+        </span>
+        <Told cluster={cluster} chips={overview.chips} />
+        <div class="tools">
+          <Copy asked={asked} />
+          {!isFabric && <Download name={slug} picture={picture} />}
+        </div>
+      </header>
+      <div class="tools modes">
+        {!isFabric && (
+          <Choice name="Colour" of={COLOURINGS} chosen={colouring} choose={(value) => change({ colour: value })} />
+        )}
+        <Choice
+          name="Picture"
+          of={PICTURES}
+          chosen={isFabric ? "fabric" : "chips"}
+          choose={(value) => change({ fabric: value === "fabric" ? "yes" : undefined })}
+        />
+        {list.length > 0 && (
+          <span class="steps">
+            <button type="button" onClick={() => go(-1)}>
+              Previous <kbd>P</kbd>
+            </button>
+            <span class="quiet">
+              {index < 0 ? counted(list.length, "cause") : `${index + 1} of ${number(list.length)}`} not up
+            </span>
+            <button type="button" onClick={() => go(1)}>
+              Next <kbd>N</kbd>
+            </button>
+          </span>
+        )}
+      </div>
+      {held.error && <Shown of={held}>{() => null}</Shown>}
+      {held.data && colouring === "free" && !held.data.blocks && (
+        <p class="quiet">Domains of several models: which free chips make a block is not known of this cluster.</p>
+      )}
+      <div class="columns">
+        <div aria-busy={held.loading}>
+          {isFabric ? (
+            <Fabric cluster={slug} adopted={cluster.system === "adopted"} />
+          ) : (
+            <FleetMap
+              {...{ overview, coloured: colours, held: held.data, spots, sel, route, at, point, fitted: setFit }}
+              memory={overview.parts.length === 1 ? cluster.chips.nodes[0]?.memory.gibibytes : undefined}
+            />
+          )}
+          <CauseTable spots={spots} />
+        </div>
+        <aside class="side" aria-label="What is not up">
+          <Preview overview={overview} chip={at >= 0 ? at : firstOf(overview, sel || spots[0]?.address)} />
+          <Shown of={causes}>
+            {({ incidents }) => <CauseList cluster={slug} all={incidents.totalCount} of={list} at={index} to={to} />}
+          </Shown>
+        </aside>
+      </div>
+    </>
+  );
+}
+
+const firstOf = (overview: Overview, address = "") => (address ? (placed(overview, address)?.first ?? 0) : 0);
+
+/** Chips by state as they are; of causes that took no chip along, what they took. */
+function countsOf(overview: Overview, causes: Cause[]): Count[] {
+  const chips = STATES.map((state, code) => ({
+    kind: "chip",
+    state,
+    count: overview.states.reduce((sum, each) => sum + Number(each === code), 0),
+  }));
+  const sums = new Map<string, Count>();
+  for (const { parts } of causes) {
+    if (parts.some(({ kind }) => kind === "chip")) continue;
+    for (const { kind, state, count } of parts) {
+      const sum = sums.get(`${kind} ${state}`)?.count ?? 0;
+      sums.set(`${kind} ${state}`, { kind, state, count: sum + count });
+    }
+  }
+  return [...chips.filter(({ state, count }) => count && state !== "up"), ...sums.values()];
+}
+
+/** Single keys, unless they are typed into a field. */
+function useKeys(keys: Record<string, () => void>): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (
+        event.ctrlKey ||
+        event.altKey ||
+        event.metaKey ||
+        target.closest("input:not([type=radio]), select, textarea, dialog")
+      )
+        return;
+      const act = keys[event.key.toLowerCase()];
+      if (act) event.preventDefault();
+      act?.();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  });
+}
+
+function Told({ cluster: { system, domains, racks }, chips }: { cluster: Cluster; chips: number }) {
+  const adopted = `${counted(domains.totalCount, "domain")} in ${counted(racks.totalCount, "rack")}, adopted from what was imported`;
+  const seeded = `${number(domains.totalCount)} × ${domains.nodes[0]?.model}`;
   return (
     <p>
-      {number(cluster.domains.totalCount)} × {domain?.model} in {counted(cluster.racks.totalCount, "rack")}
-      {chip && `; chips of ${chip.generation} with ${gibibytes(chip.memory)}`}
+      {counted(chips, "chip")} · {system === "adopted" ? adopted : seeded}
     </p>
-  );
-}
-
-interface Some {
-  totalCount: number;
-  nodes: { address: string; state: string }[];
-}
-
-function NotUp({ noun, of }: { noun: string; of: Some }) {
-  if (!of.totalCount) return null;
-  return (
-    <details>
-      <summary>{counted(of.totalCount, noun)} not up</summary>
-      <ul class="chips">
-        {of.nodes.map(({ address, state }) => (
-          <li key={address}>
-            <a href={shown(address)}>{address}</a> {state}
-          </li>
-        ))}
-        {of.totalCount > of.nodes.length && <li>and {number(of.totalCount - of.nodes.length)} more</li>}
-      </ul>
-    </details>
-  );
-}
-
-/** The domain with a chip chosen, or the first end of a link; of the fabric's links, the fabric. */
-function shown(address: string): string {
-  const [end = ""] = address.split("--");
-  const [cluster = "", domain = "", ...inside] = end.split("/");
-  if (!/^d\d+$/.test(domain)) return href("cluster", cluster, { fabric: "yes" });
-  return href("domain", `${cluster}/${domain}`, { from: /c\d+$/.test(end) ? inside.join("/") : undefined });
-}
-
-function Fabric({ cluster, adopted, open }: { cluster: string; adopted: boolean; open: boolean }) {
-  // an adopted one may have an uplink of one cable, and is small enough to look at the addresses of all its links
-  const some = adopted ? { address: { startsWith: `${cluster}/fabric/t` } } : { cables: { gt: 1 } };
-  const asked = asking(FABRIC, { cluster, uplinks: { cluster: { eq: cluster }, scope: { eq: "FABRIC" }, ...some } });
-  const loaded = useAsked(open ? asked : null);
-  return (
-    <details open={open} onToggle={(event) => change({ fabric: event.currentTarget.open ? "yes" : undefined }, true)}>
-      <summary>The EFA fabric above the domains</summary>
-      {open && (
-        <Shown of={loaded}>
-          {({ networkNodes, links }) =>
-            networkNodes.totalCount === 0 ? (
-              <p>No network nodes: a single domain needs none.</p>
-            ) : networkNodes.totalCount > networkNodes.nodes.length ? (
-              <p>
-                {counted(networkNodes.totalCount, "network node")}: too many for this page.{" "}
-                <code>trninv draw {cluster}/fabric</code> draws them.
-              </p>
-            ) : (
-              <>
-                <div class="tools">
-                  <Copy asked={[asked]} />
-                  <Download name={`${cluster}-fabric`} picture={drawn("fabric")} />
-                </div>
-                <FabricPicture id="fabric" cluster={cluster} nodes={networkNodes.nodes} links={links.nodes} />
-              </>
-            )
-          }
-        </Shown>
-      )}
-    </details>
   );
 }
