@@ -100,7 +100,7 @@ def around(page: Page, colour: tuple[int, int, int]) -> tuple[float, float, int]
         ys, xs = np.nonzero(alike(shot(page), colour))
         if len(ys):
             y, x = float(ys.mean()), float(xs.mean())
-            pixels = np.count_nonzero(np.hypot(ys - y, xs - x) <= 12)
+            pixels = int(np.count_nonzero(np.hypot(ys - y, xs - x) <= 12))
             if pixels == len(ys):
                 break
     return y, x, pixels

@@ -1,7 +1,7 @@
 // What colours the chips of a fleet: a code a chip, and what each code means.
 import { counted, number } from "../words";
 import type { Holdings } from "./holdings";
-import { type Overview, placeOf, rackOf, STATES } from "./overview";
+import { type Overview, type Part, STATES } from "./overview";
 
 export const COLOURINGS = {
   state: "State",
@@ -38,8 +38,11 @@ const JOBS = ["job-a", "job-b", "job-c", "job-d"];
 export function coloured(of: Overview, colouring: Colouring, held: Holdings | undefined): Coloured {
   const kinds = meanings(of, colouring, held);
   const codes = new Uint8Array(of.states);
-  const places = kinds.length ? meaningOf(of, colouring, held) : undefined;
-  if (places) for (let chip = 0; chip < of.chips; chip++) if (!codes[chip]) codes[chip] = FIRST + places(chip);
+  for (const part of kinds.length ? of.parts : []) {
+    const meaning = meaningOf(of, colouring, held, part);
+    const end = part.firstChip + part.domains * part.perDomain;
+    for (let chip = part.firstChip; chip < end; chip++) if (!codes[chip]) codes[chip] = FIRST + meaning(chip);
+  }
   const counts = new Uint32Array(FIRST + kinds.length);
   for (const code of codes) counts[code] = (counts[code] ?? 0) + 1;
   const states = STATES.map((state) => ({ key: state, token: state, says: state }));
@@ -119,28 +122,28 @@ const range = (at: number, most: number) => {
 
 const fifth = (of: number, most: number) => Math.min(4, Math.floor((5 * of) / most));
 
-/** Which of the meanings a chip that is up has. */
-function meaningOf(of: Overview, colouring: Colouring, held: Holdings | undefined): (chip: number) => number {
+/** Which of the meanings a chip of a part has that is up. */
+function meaningOf(
+  of: Overview,
+  colouring: Colouring,
+  held: Holdings | undefined,
+  part: Part,
+): (chip: number) => number {
+  const { perDomain, perServer, serversPerRack, firstChip, firstDomain, firstRack } = part;
+  const domain = (chip: number) => firstDomain + Math.floor((chip - firstChip) / perDomain);
   switch (colouring) {
     case "pool":
-      return byPart(of, (chip, { perDomain }) => fifth(of.pools[chip] ?? 0, perDomain));
+      return (chip) => fifth(of.pools[chip] ?? 0, perDomain);
     case "free":
-      return byPart(of, (chip, { perDomain, firstChip, firstDomain }) => {
-        const block = held?.blocks?.[firstDomain + Math.floor((chip - firstChip) / perDomain)] ?? 0;
+      return (chip) => {
+        const block = held?.blocks?.[domain(chip)] ?? 0;
         return block ? 1 + fifth(block, perDomain) : 0;
-      });
+      };
     case "job":
       return (chip) => Math.min(held?.holders[chip] ?? 0, JOBS.length + 1);
     case "rack":
-      return (chip) => rackOf(of, chip) % 2;
+      return (chip) => (firstRack + Math.floor((chip - firstChip) / (perServer * serversPerRack))) % 2;
     default:
-      return (chip) => placeOf(of, chip)[1] % 2;
+      return (chip) => domain(chip) % 2;
   }
-}
-
-function byPart(of: Overview, value: (chip: number, part: Overview["parts"][number]) => number) {
-  const [only] = of.parts;
-  return of.parts.length === 1 && only
-    ? (chip: number) => value(chip, only)
-    : (chip: number) => value(chip, placeOf(of, chip)[0]);
 }

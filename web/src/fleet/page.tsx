@@ -7,12 +7,12 @@ import { change, chosen, href, oneOf, type Route } from "../route";
 import { type Count, Counts } from "../state";
 import { below, counted, number } from "../words";
 import { CauseList, CauseTable, Preview } from "./causes";
-import { COLOURINGS, type Colouring, coloured, needsHoldings } from "./colour";
+import { COLOURINGS, type Coloured, type Colouring, coloured, needsHoldings } from "./colour";
 import { holdings } from "./holdings";
 import { inkOf } from "./ink";
-import { type Overview, STATES, unpacked } from "./overview";
+import { type Overview, unpacked } from "./overview";
 import "../style/map.css";
-import { addressOfCause, type CAUSES, type Cause, causesOf, placed, sorted, spotsOf } from "./spots";
+import { addressOfCause, type CAUSES, type Cause, causesOf, isNotUp, placed, sorted, spotsOf } from "./spots";
 import { overviewSvg } from "./svg";
 
 const CLUSTER = graphql(`
@@ -106,7 +106,7 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
       <header class="title">
         <h1>{slug}</h1>
         <span class="states">
-          <Counts of={countsOf(overview, list)} />
+          <Counts of={countsOf(colours, list)} />
         </span>
         <Told cluster={cluster} chips={overview.chips} />
         <div class="tools">
@@ -168,12 +168,10 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
 const firstOf = (overview: Overview, address = "") => (address ? (placed(overview, address)?.first ?? 0) : 0);
 
 /** Chips by state as they are; of causes that took no chip along, what they took. */
-function countsOf(overview: Overview, causes: Cause[]): Count[] {
-  const chips = STATES.map((state, code) => ({
-    kind: "chip",
-    state,
-    count: overview.states.reduce((sum, each) => sum + Number(each === code), 0),
-  }));
+function countsOf({ entries }: Coloured, causes: Cause[]): Count[] {
+  const chips = entries
+    .filter(({ key, count }) => count && isNotUp(key))
+    .map(({ key, count }) => ({ kind: "chip", state: key, count }));
   const sums = new Map<string, Count>();
   for (const { parts } of causes) {
     if (parts.some(({ kind }) => kind === "chip")) continue;
@@ -182,7 +180,7 @@ function countsOf(overview: Overview, causes: Cause[]): Count[] {
       sums.set(`${kind} ${state}`, { kind, state, count: sum + count });
     }
   }
-  return [...chips.filter(({ state, count }) => count && state !== "up"), ...sums.values()];
+  return [...chips, ...sums.values()];
 }
 
 /** Single keys, unless they are typed into a field. */

@@ -6,8 +6,8 @@ import { blockAt, type Cell, cellOf, chipAt, domainAt } from "./layout";
 import { GLYPHS } from "./markers";
 import { placeOf } from "./overview";
 
-/** Pixels of an image of all of it, at most; above, tile by tile. */
-const MOST = 6e6;
+/** Pixels of an image of all of it, at most, unless chips are less than one; above, tile by tile. */
+const MOST = 1.5e6;
 const LINES = 5;
 const NUMBERED = 22;
 const FONT = "11px system-ui, sans-serif";
@@ -37,7 +37,7 @@ export class Painter {
     context.imageSmoothingEnabled = false;
     const [width, height] = sizeOf(camera.to, tile);
     const [left, top] = camera.origin.map((each) => Math.round(each * ratio)) as [number, number];
-    if (!camera.isNear && (tile < 2.5 * plain(camera.to) || width * height < MOST) && width * height < 4 * MOST) {
+    if (!camera.isNear && (tile < plain(camera.to) || width * height < MOST * ratio ** 2)) {
       context.drawImage(this.whole(camera, tile), left, top);
     } else this.tiles(context, camera, ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
