@@ -38,6 +38,8 @@ export type Result<D> = ResultOf<D>;
 export interface Asked<D = unknown> {
   document: D;
   variables: unknown;
+  /** Of another moment than the page's. */
+  at?: string | undefined;
 }
 
 export const asking = <D>(document: D, variables: VariablesOf<D>): Asked<D> => ({ document, variables });
@@ -96,14 +98,13 @@ async function answer(body: object, signal?: AbortSignal) {
   return JSON.parse(await response.text(), lowered);
 }
 
-/** The answer to a document, of the moment that the page shows. */
-export async function ask<D>({ document, variables }: Asked<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
-  const at = asof() || undefined;
+/** The answer to a document, of the moment that the page shows unless another one is asked for. */
+export async function ask<D>({ document, variables, at }: Asked<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
   const { data, errors, extensions } = await answer(
-    { query: definitions(document).join("\n\n"), variables, at },
+    { query: definitions(document).join("\n\n"), variables, at: at ?? (asof() || undefined) },
     signal,
   );
-  answered(extensions?.asOf);
+  if (at === undefined) answered(extensions?.asOf);
   follow(!sessionStorage.getItem(TOKEN), revision);
   if (errors) throw new ApiError(errors[0].message, errors[0].extensions?.code ?? "");
   return data;

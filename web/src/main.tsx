@@ -19,6 +19,7 @@ import { Jobs } from "./views/jobs";
 import { RackView } from "./views/rack";
 import { Sources } from "./views/sources";
 
+const Compare = later(async () => (await import("./compare/compare")).Compare);
 const Reports = later(async () => (await import("./views/reports")).Reports);
 
 function View({ route }: { route: Route }) {
@@ -31,6 +32,8 @@ function View({ route }: { route: Route }) {
       return <Incidents route={route} />;
     case "jobs":
       return <Jobs sel={route.options.sel ?? ""} />;
+    case "compare":
+      return <Compare options={route.options} />;
     case "sources":
       return <Sources />;
     case "disagreements":

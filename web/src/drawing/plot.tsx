@@ -41,8 +41,8 @@ const BAR = 22;
 const HEIGHT = 320;
 
 export function Plot({ id, plot }: { id: string; plot: Plotted }) {
-  const says = plot.points.map((each) => `${each.name} ${number(each.x)}${plot.y ? `, ${number(each.y)}` : ""}`);
-  const title = `${says(plot.x)}${plot.y ? ` against ${says(plot.y)}` : ""}: ${says.join("; ")}`;
+  const all = plot.points.map((each) => `${each.name} ${number(each.x)}${plot.y ? `, ${number(each.y)}` : ""}`);
+  const title = `${says(plot.x)}${plot.y ? ` against ${says(plot.y)}` : ""}: ${all.join("; ")}`;
   return plot.y === null ? <Bars id={id} plot={plot} title={title} /> : <Points id={id} plot={plot} title={title} />;
 }
 
