@@ -1,7 +1,4 @@
-"""The islands of a cluster. Domains that are alike are read once, and so are those with the same damage.
-
-A damaged domain is a healthy one less what is not up, in local numbers: ids of a domain are consecutive.
-"""
+"""The islands of a cluster. Domains that are alike are read once, and so are those with the same damage."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,10 +11,9 @@ from sqlalchemy import Connection, func, select
 from trninv import solvers
 from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import address_of, node_addresses
-from trninv.inventory.past import among_lost
-from trninv.inventory.schema import CARRYING, TABLES, is_not_up
-from trninv.inventory.state import PPM, carried, condition_of
+from trninv.inventory.schema import CARRYING, TABLES
 from trninv.routing.answer import LinkRef
+from trninv.routing.patterns import Pattern, patterns_of, starts
 from trninv.routing.scenario import Changes
 from trninv.routing.scope import Scope
 from trninv.routing.tops import is_joined
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
 _T = TABLES
 MAX_CUT = 1_000
 """Links of a cut that an answer lists."""
-_CHUNK = 1_000
 _AT_ONCE = 16
 """Domains whose uplinks are read together: few make up a cut that is listed."""
 
@@ -55,10 +50,6 @@ class Alike:
     domains: tuple[int, ...]
     failed: int
     worn: bool = False
-
-
-Pattern = tuple[tuple[str, int, int], ...]
-"""What of a domain is not up: node or link, its number from the domain's first on, and the millionths it carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +143,7 @@ def islands(reader: Reader, scope: Scope) -> list[Alike]:
         cut_off = set(domains)
     if scope.members is not None:
         return [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains]
-    patterns = _patterns(connection, scope.place.cluster_id)
+    patterns = patterns_of(connection, scope.place.cluster_id)
     return [
         kind
         for of_one in reader.remembered(("by model", *domains), lambda: _by_model(connection, domains))
@@ -263,37 +254,6 @@ def _below_one(graph: "Graph", above: Collection[int]) -> "Graph":
                 graph.add_edge(nic, first, **of, above=address)
         graph.remove_node(other)
     return graph
-
-
-def _patterns(connection: Connection, cluster_id: int) -> dict[int, Pattern]:
-    """The damage of every domain of which something is not up."""
-    node, link = _T["node"], _T["link"]
-    ours = node.c.cluster_id + 0 == cluster_id  # not by the cluster's index: the few that are not up come first
-    nodes = select(node.c.id, node.c.domain_id, node.c.state, node.c.factor_ppm).where(
-        is_not_up(node), among_lost(connection, node), ours
-    )
-    links = select(link.c.id, link.c.domain_id, link.c.state, link.c.factor_ppm)
-    links = links.join(node, node.c.id == link.c.a_id).where(is_not_up(link), among_lost(connection, link), ours)
-    found: dict[int, list[tuple[str, int, int]]] = {}
-    for table, query in (("node", nodes), ("link", links)):
-        rows = [row for row in connection.execute(query) if row.domain_id is not None]
-        first = starts(connection, table, {row.domain_id for row in rows})
-        for row in rows:
-            if (left := carried(PPM, condition_of(row))) < PPM:
-                found.setdefault(row.domain_id, []).append((table, row.id - first[row.domain_id], left))
-    return {domain: tuple(sorted(listed)) for domain, listed in found.items()}
-
-
-def starts(connection: Connection, name: str, domains: Collection[int]) -> dict[int, int]:
-    """Id of the first node or link of each of some domains."""
-    table, wanted = _T[name], sorted(domains)
-    query = select(table.c.domain_id, func.min(table.c.id)).group_by(table.c.domain_id)
-    chunks = (wanted[at : at + _CHUNK] for at in range(0, len(wanted), _CHUNK))
-    return {
-        domain: first
-        for chunk in chunks
-        for domain, first in connection.execute(query.where(table.c.domain_id.in_(chunk)))
-    }
 
 
 def _unlike(connection: Connection, domains: Sequence[int]) -> set[int]:

@@ -15,7 +15,8 @@ from sqlalchemy import ColumnElement, FromClause, func, select
 
 from trninv import deadline, solvers
 from trninv.inventory.schema import CARRYING, TABLES
-from trninv.routing.cluster import Alike, starts
+from trninv.routing.cluster import Alike
+from trninv.routing.patterns import starts
 from trninv.routing.scope import Scope
 from trninv.routing.via import Via
 from trninv.routing.wiring import MAX_DOMAINS, Reader

@@ -4,16 +4,17 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from trninv import solvers
 from trninv.inventory.address import resolve
 from trninv.inventory.past import among_lost
 from trninv.inventory.schema import CARRYING, STATES, TABLES, is_not_up
+from trninv.routing.patterns import patterns_of
 
 _T = TABLES
 _DOMAIN, _SERVER, _NODE, _CHIP, _LINK = (_T[name] for name in ("domain", "server", "node", "chip", "link"))
@@ -109,7 +110,7 @@ class Overview:
 
 
 def overview(connection: Connection, cluster: str) -> Overview:
-    """Read what is not up; all else is as the domains' models say.
+    """Read what is not up; all else is as the domains' models say, and domains with the same damage are read once.
 
     Raises
     ------
@@ -119,19 +120,12 @@ def overview(connection: Connection, cluster: str) -> Overview:
     place = resolve(connection, cluster)
     parts = parts_of(connection, place.cluster_id)
     states = np.zeros(sum(part.chips for part in parts), dtype=np.uint8)
-    each = [np.full(part.chips, part.chips_per_domain, dtype=np.uint8) for part in parts]
-    pools = np.concatenate(each)
-    worn = _worn(connection, place.cluster_id)
-    chips = connection.execute(
-        select(_NODE.c.id, _DOMAIN.c.ordinal.label("domain"), _SERVER.c.ordinal.label("server"), _CHIP.c.ordinal)
-        .add_columns(_NODE.c.state)
-        .select_from(_CHIP.join(_NODE, _NODE.c.id == _CHIP.c.id).join(_SERVER).join(_DOMAIN))
-        .where(_NODE.c.domain_id.in_(worn))
-    ).all()
-    if chips:
-        at = places(parts, np.array([(chip.domain, chip.server, chip.ordinal) for chip in chips]))
-        states[at] = [STATES.index(chip.state) for chip in chips]
-        pools[at] = _reach(connection, worn, [chip.id for chip in chips], states[at])
+    pools = np.concatenate([np.full(part.chips, part.chips_per_domain, dtype=np.uint8) for part in parts])
+    if lost := connection.execute(_chips(_NODE.c.state).where(*_lost(connection, place.cluster_id))).all():
+        at = places(parts, np.array([(chip.domain, chip.server, chip.ordinal) for chip in lost]))
+        states[at] = [STATES.index(chip.state) for chip in lost]
+    for first, reached in _reaches(connection, place.cluster_id, parts):
+        pools[first : first + len(reached)] = reached
     return Overview(place.address, parts, states.tobytes(), pools.tobytes())
 
 
@@ -169,20 +163,41 @@ def _parts(connection: Connection, cluster: int) -> Iterator[Part]:
         domain, chip, rack = domain + part.domains, chip + part.chips, rack + part.racks
 
 
-def _worn(connection: Connection, cluster: int) -> list[int]:
-    """Ids of the domains in which a node or link is not up."""
-    ours = _NODE.c.cluster_id + 0 == cluster  # not by the cluster's index: the few that are not up come first
-    nodes = select(_NODE.c.domain_id).where(is_not_up(_NODE), among_lost(connection, _NODE), ours)
-    links = (
-        select(_LINK.c.domain_id)
-        .join(_NODE, _NODE.c.id == _LINK.c.a_id)
-        .where(is_not_up(_LINK), among_lost(connection, _LINK), ours)
-    )
-    return sorted({*connection.scalars(nodes), *connection.scalars(links)} - {None})
+def _chips(*columns: ColumnElement[Any]) -> Select[Any]:
+    """Of each chip its domain's ordinal, its server's and its own."""
+    chips = _CHIP.join(_NODE, _NODE.c.id == _CHIP.c.id).join(_SERVER).join(_DOMAIN)
+    ordinals = _DOMAIN.c.ordinal.label("domain"), _SERVER.c.ordinal.label("server"), _CHIP.c.ordinal
+    return select(*ordinals, *columns).select_from(chips)
 
 
-def _reach(connection: Connection, domains: list[int], chips: list[int], states: Bytes) -> Bytes:
-    """Healthy chips within reach of each chip: the sizes of the components that carrying links make."""
+def _lost(connection: Connection, cluster: int) -> tuple[ColumnElement[bool], ...]:
+    """Nodes of a cluster that are not up; not by the cluster's index: the few that are not come first."""
+    return is_not_up(_NODE), among_lost(connection, _NODE), _NODE.c.cluster_id + 0 == cluster
+
+
+def _reaches(connection: Connection, cluster: int, parts: Sequence[Part]) -> Iterator[tuple[int, Bytes]]:
+    """Where the chips begin of each domain of which something carries nothing, and their pools."""
+    ordinals = select(_DOMAIN.c.id, _DOMAIN.c.ordinal).where(_DOMAIN.c.cluster_id == cluster)
+    ordinal_of = {row.id: row.ordinal for row in connection.execute(ordinals)}
+    alike: dict[tuple[Part, frozenset[tuple[str, int]]], list[int]] = {}
+    for domain, pattern in patterns_of(connection, cluster).items():
+        if out := frozenset((table, local) for table, local, left in pattern if not left):
+            part = next(part for part in reversed(parts) if part.first_domain <= ordinal_of[domain])
+            alike.setdefault((part, out), []).append(domain)
+    reached = _reach(connection, [domains[0] for domains in alike.values()]) if alike else {}
+    for (part, _), domains in alike.items():
+        for domain in domains:
+            before = (ordinal_of[domain] - part.first_domain) * part.chips_per_domain
+            yield part.first_chip + before, reached[ordinal_of[domains[0]]]
+
+
+def _reach(connection: Connection, domains: Sequence[int]) -> dict[int, Bytes]:
+    """Healthy chips within reach of each chip of some domains, by the domain's ordinal.
+
+    They are the sizes of the components that carrying links make.
+    """
+    inside = _chips(_NODE.c.id, _NODE.c.state).where(_NODE.c.domain_id.in_(domains))
+    chips = connection.execute(inside.order_by(_DOMAIN.c.ordinal, _SERVER.c.ordinal, _CHIP.c.ordinal)).all()
     links = connection.execute(
         select(_LINK.c.a_id, _LINK.c.b_id)
         .join(end_a := _NODE.alias("end_a"), end_a.c.id == _LINK.c.a_id)
@@ -194,9 +209,11 @@ def _reach(connection: Connection, domains: list[int], chips: list[int], states:
         )
     ).all()
     ends = np.array([tuple(link) for link in links], dtype=np.int64).reshape(-1, 2)
-    healthy = np.isin(states, [STATES.index(state) for state in CARRYING])
-    sizes = solvers.components.sizes(ends, np.array(chips), healthy)
-    return np.where(healthy, sizes, 0).astype(np.uint8)
+    healthy = np.array([chip.state in CARRYING for chip in chips])
+    sizes = solvers.components.sizes(ends, np.array([chip.id for chip in chips]), healthy)
+    pools = np.where(healthy, sizes, 0).astype(np.uint8)
+    begins = [at for at, chip in enumerate(chips) if not at or chips[at - 1].domain != chip.domain]
+    return {chips[at].domain: pool for at, pool in zip(begins, np.split(pools, begins[1:]), strict=True)}
 
 
 def _servers_per_rack(connection: Connection, domain: int) -> int:
