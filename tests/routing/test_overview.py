@@ -72,7 +72,9 @@ def test_states_and_pools_of_a_worn_cluster(databases: Databases, backend: str, 
             links = [f"{a}--{b}" for a, b in fleet.graph(f"lab/d{chance.randrange(5)}").edges]
             switches = [f"lab/d1/sw{chance.randrange(6)}"] if slug == "trn3-gen1" else []
             chips = [f"lab/d{chance.randrange(5)}/s0/c{chance.randrange(16)}" for _ in range(3)]
-            broken = [*chance.sample(links, 12), *switches, *chips, "other/d1/s0/c1"]
+            alike = [f"lab/d{domain}/s0/c{chance.randrange(16)}" for domain in (0, 4)]
+            alike += [alike[0].replace("d0", "d4"), alike[1].replace("d4", "d0")]
+            broken = [*{*chance.sample(links, 12), *switches, *chips, *alike}, "other/d1/s0/c1"]
             with connect(url) as engine, writing(engine) as connection:
                 condition = chance.choice([Condition.of("down", None), Condition.of("degraded", 0.5)])
                 set_state(connection, broken, condition, why="test", who="tests")
