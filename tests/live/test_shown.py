@@ -64,6 +64,26 @@ def test_servers_have_their_instance_and_host(bound: Fleet) -> None:
     assert found["free"]["totalCount"] == 1
 
 
+def test_answers_say_what_stands_where_they_lead(bound: Fleet) -> None:
+    of = "standing { server instance host }"
+    document = f"""{{ path(from: "@n0/c0", to: "{S.format(2)}/c0") {{ {of} }}
+        within: path(from: "@n0/c0", to: "@n0/c1") {{ {of} }}
+        bandwidth(from: "{S.format(1)}", to: "{S.format(2)}") {{ {of} }}
+        nobody: bisection(of: "trn1.2xlarge") {{ {of} }} {{down}} }}"""
+    down = f'whatIf(down: ["@n2"]) {{ memoryPool(of: "@i-0b/c0") {{ {of} baseline {{ {of} }} }} }}'
+    one, two, three = (
+        {"server": S.format(server), "instance": instance, "host": host}
+        for server, (instance, host) in enumerate([("i-0a", "n0.ec2.internal"), ("i-0b", None), (None, "n2")])
+    )
+    found = both_ways(bound)(document.replace("{down}", down))["data"]
+    assert found["path"]["standing"] == [one, two, three]
+    assert found["within"]["standing"] == [one]
+    assert found["bandwidth"]["standing"] == [two, three]
+    assert found["nobody"]["standing"] == []
+    supposed = found["whatIf"]["memoryPool"]
+    assert (supposed["standing"], supposed["baseline"]["standing"]) == ([one, two], [one, two, three])
+
+
 def test_names_are_addresses_in_documents(bound: Fleet) -> None:
     document = """query ($a: Address!) { resolve(address: $a) { address ... on Chip { ordinal server { host } } }
         link: resolve(address: "@n2/c5--@n2/c6") { address }
