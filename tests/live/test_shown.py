@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import text as sql
 
 import trninv
 from conftest import Databases, Run, both_ways, services
+from trninv.cli.output import encode
 from trninv.errors import UsageError
 from trninv.graphql.api import Request
 from trninv.inventory.address import resolve
@@ -17,6 +19,7 @@ from trninv.inventory.binding import Standing, put
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.hostnames import ServerAddress, hostnames
 from trninv.routing.fleet import Fleet
+from trninv.routing.servers import servers_of
 
 S = "u-trn2x64/d0/s{}"
 BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, ended: $ended) { totalCount nodes {
@@ -82,6 +85,21 @@ def test_answers_say_what_stands_where_they_lead(bound: Fleet) -> None:
     assert found["nobody"]["standing"] == []
     supposed = found["whatIf"]["memoryPool"]
     assert (supposed["standing"], supposed["baseline"]["standing"]) == ([one, two], [one, two, three])
+
+
+def test_servers_of_an_answer_are_those_that_its_json_names(bound: Fleet) -> None:
+    answers = (
+        bound.path(f"{S.format(0)}/c0", f"{S.format(2)}/c0"),
+        bound.memory_pool(f"{S.format(1)}/c0"),
+        bound.bisection("u-trn2x64"),
+        bound.cut_tree(S.format(3)),
+        bound.placement("trn1.2xlarge", "1 GiB"),
+    )
+    for answer in answers:
+        written = json.dumps({name: of for name, of in encode(answer).items() if name not in ("facts", "baseline")})
+        named = servers_of(answer, 100)
+        assert sorted(named) == sorted(set(re.findall(r"[\w.-]+/d\d+/s\d+", written.replace("--", " "))))
+        assert servers_of(answer, 1) == named[:1]
 
 
 def test_names_are_addresses_in_documents(bound: Fleet) -> None:

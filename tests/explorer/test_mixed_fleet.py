@@ -1,0 +1,58 @@
+"""The explorer of a fleet of every model in one region, adopted from one import: what it answers about each."""
+
+import pytest
+from adopting import keep
+from playwright.sync_api import Locator, Page, expect
+from seen import nodes
+
+from browsing import Open, browser, opened, service, watched  # noqa: F401 # fixtures
+from conftest import Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory.database import connect, writing
+from trninv.live.adopt import adopt
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def service_database(databases: Databases) -> str:
+    """What kubectl lists, adopted: d9 and d10 are UltraServers of Trn3, one of them with three servers of 36."""
+    url = databases.migrated("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        keep(connection, "kubernetes", nodes())
+        adopt(connection, catalog(), systems(), "prod")
+    return url
+
+
+def figure(page: Page, name: str) -> Locator:
+    return page.locator(".figures div", has=page.get_by_text(name, exact=True)).locator("dd")
+
+
+def test_all_of_it_is_drawn(opened: Open) -> None:  # noqa: F811
+    page = opened("#/cluster/prod")
+    expect(page.get_by_text("11 domains in 14 racks, adopted from what was imported")).to_be_visible()
+    expect(page.get_by_role("application", name="All 481 chips of prod")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("domain", "ends", "hops", "bisection"),
+    [
+        ("d2", ("s0/c0", "s0/c5"), 2, "1,024 GB/s"),
+        ("d6", ("s0/c0", "s2/c10"), 6, "2,048 GB/s"),
+        ("d9", ("s0/c0", "s3/c1"), 3, "4,096 GB/s"),
+        ("d10", ("s0/c0", "s2/c3"), 2, "2,432 GB/s"),
+    ],
+)
+def test_paths_and_bisections_of_its_domains_are_those_of_their_models(
+    opened: Open,  # noqa: F811
+    domain: str,
+    ends: tuple[str, str],
+    hops: int,
+    bisection: str,
+) -> None:
+    one, other = ends
+    page = opened(f"#/domain/prod/{domain}?from={one}&to={other}")
+    expect(figure(page, "Shortest path")).to_have_text(f"{hops} hops")
+    expect(figure(page, "Bisection bandwidth")).to_have_text(bisection)
+    expect(page.locator(".wire.path")).to_have_count(hops)
