@@ -39,12 +39,12 @@ def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         first, empty = [], []
         for _ in range(_TIMES):
-            first.append(_shown(page, f"{service}/#/cluster/{NAME}", ".legend"))
+            first.append(_shown(page, f"{service}/#/cluster/{NAME}", ".keys"))
             empty.append(_shown(page, f"{service}/#/nothing", ".failure"))
         shown, bare = statistics.median(first), statistics.median(empty)
         yield Row("first picture of every chip", shown, bare, "the page without a view")
         page.goto(f"{service}/#/cluster/{NAME}")
-        page.wait_for_selector(".legend")
+        page.wait_for_selector(".keys")
         page.mouse.move(500, 400)
         page.mouse.down()
         moved, still = [], []
@@ -52,7 +52,7 @@ def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:
             still += page.evaluate(_INTERVALS % "", _FRAMES)
             moved += page.evaluate(_INTERVALS % _MOVE, _FRAMES)
         page.mouse.up()
-        assert "x=" in page.evaluate("location.hash"), "nothing moved"
+        assert "zoom=" in page.evaluate("location.hash"), "nothing moved"
         at_rest = "a frame of the page at rest"
         yield Row("frame while panning", statistics.median(moved), statistics.median(still), at_rest, 1.1, "ms")
         yield Row("frame while panning, p95", _late(moved), _late(still), at_rest, None, "ms")

@@ -53,13 +53,33 @@ class Served:
         return [body for _, body in self.timed(requests, connections)]
 
     def timed(self, requests: Sequence[Request], connections: int = 1) -> list[tuple[float, bytes]]:
-        """Seconds and body of every request of such clients."""
+        """Seconds and body of every request of such clients; one alone waits on its socket, as peers' drivers do."""
+        if connections == 1:
+            return self._asked_alone(requests)
 
         async def all_of_them() -> list[tuple[float, bytes]]:
             asked = (self._ask(requests[number::connections]) for number in range(connections))
             return [answer for some in await asyncio.gather(*asked) for answer in some]
 
         return asyncio.run(all_of_them())
+
+    def _asked_alone(self, requests: Iterable[Request]) -> list[tuple[float, bytes]]:
+        found = []
+        with socket.create_connection(("127.0.0.1", self.port)) as connection, connection.makefile("rb") as answers:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for request in requests:
+                written = request.written()
+                start = time.perf_counter()
+                connection.sendall(written)
+                status = int(answers.readline().split()[1])
+                size = 0
+                while (line := answers.readline()) != b"\r\n":
+                    name, _, value = line.partition(b":")
+                    size = int(value) if name.lower() == b"content-length" else size
+                body = answers.read(size)
+                found.append((time.perf_counter() - start, body))
+                assert status == HTTPStatus.OK, body
+        return found
 
     async def _ask(self, requests: Iterable[Request]) -> list[tuple[float, bytes]]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)

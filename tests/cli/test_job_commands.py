@@ -25,6 +25,9 @@ def test_three_jobs_a_closed_server_and_what_still_fits(run: Run, seeded: str) -
     _, printed, _ = ask("jobs")
     assert [line.split()[0] for line in printed.splitlines()[2:]] == ["a", "b"]
     assert "(pinned)" in printed
+    _, printed, error = ask("jobs", "--most", "1")
+    assert (len(printed.splitlines()), error) == (3, "there are more than these 1: --most N shows them\n")
+    assert not ask("jobs", "--most", "2")[2] + ask("jobs", "--most", "1", "--format", "json")[2]
     found = json.loads(ask("jobs", f"{ULTRA}/s1", "--format", "json")[1])
     assert [(job["name"], job["chips"], job["externalId"]) for job in found] == [("b", 2, "b")]
     assert "key" not in found[0]

@@ -1,14 +1,10 @@
 """Tables on a terminal of its own width and height; a screen that follows what changes."""
 
-import fcntl
 import os
-import pty
 import re
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import threading
 from pathlib import Path
 
@@ -17,44 +13,12 @@ from hearing import change
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
+from terminals import ENVIRONMENT, on_a_terminal, terminal
 
 from trninv.cli.terminal import widths
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]")
-
-
-_UNSAID = ("COLUMNS", "LINES", "NO_COLOR")
-_ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in _UNSAID} | {"TERM": "xterm"}
-
-
-def terminal(columns: int, lines: int) -> tuple[int, int]:
-    """Both sides of a terminal of that size."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    return ours, theirs
-
-
-def on_a_terminal(url: str, *words: str, size: tuple[int, int] = (80, 60), **environment: str) -> str:
-    """What a command prints on a terminal of so many columns and lines."""
-    ours, theirs = terminal(*size)
-    command = [sys.executable, "-m", "trninv", "--database", url, *words]
-    with subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env=_ENVIRONMENT | environment
-    ) as process:
-        os.close(theirs)
-        found = b""
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # Linux says so that the other side has closed
-                part = b""
-            if not part:
-                break
-            found += part
-        os.close(ours)
-    assert process.returncode == 0
-    return found.decode().replace("\r\n", "\n")
 
 
 @pytest.fixture
@@ -71,6 +35,14 @@ def test_a_list_fits_the_terminal_and_says_states_by_glyph(worn: str) -> None:
     assert max(map(len, lines)) <= 80
     (chip,) = (line for line in lines if "u-trn2x64/d0/s1/c0 " in line)
     assert "✕ down" in chip
+
+
+def test_a_word_has_a_glyph_where_it_is_a_state_and_nowhere_else(worn: str) -> None:
+    query = "SELECT 'up' AS job, 'down' AS address, 'degraded to 0.5' AS state"
+    told = CODE.sub("", on_a_terminal(worn, "sql", query, PAGER="cat"))
+    assert re.search(r"^up +down +◐ degraded to 0.5 *$", told, re.MULTILINE)
+    told = CODE.sub("", on_a_terminal(worn, "show", "u-trn2x64/d0/s1", PAGER="cat"))
+    assert re.search(r"^state +✕ down *$", told, re.MULTILINE)
 
 
 @pytest.mark.slow
@@ -140,7 +112,7 @@ def test_watch_is_one_screen_of_a_terminal_and_ends_with_ctrl_c(worn: str) -> No
     hears = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background shell ignores it
     code = f"{hears}from trninv.cli.main import main\nmain(['--database', {worn!r}, 'watch'])"
     ours, theirs = terminal(120, 30)
-    with subprocess.Popen([sys.executable, "-c", code], stdin=theirs, stdout=theirs, env=_ENVIRONMENT) as process:
+    with subprocess.Popen([sys.executable, "-c", code], stdin=theirs, stdout=theirs, env=ENVIRONMENT) as process:
         os.close(theirs)
         late = threading.Timer(60, process.kill)
         late.start()

@@ -1,17 +1,14 @@
 """The explorer of an adopted fleet: domains of several models, a slot without an instance, a fabric as it is."""
 
-import json
-from io import BytesIO
-
 import pytest
-from playwright.sync_api import expect
-from seen import fleet
+from adopting import keep
+from playwright.sync_api import Locator, Page, expect
+from seen import nodes
 
 from browsing import Open, browser, opened, service, watched  # noqa: F401 # fixtures
 from conftest import Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.importers.observation import File, observe
 from trninv.inventory.database import connect, writing
 from trninv.live.adopt import adopt
 
@@ -20,25 +17,51 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def service_database(databases: Databases) -> str:
-    """A mixed fleet that was imported; d8 is an UltraServer of which three instances were seen."""
+    """A mixed fleet that was imported; d8 is an UltraServer of which three instances were seen, d9 and d10 are Trn3."""
     url = databases.migrated("sqlite")
     with connect(url) as engine, writing(engine) as connection:
-        observe(
-            connection,
-            "ec2",
-            [File(f"{at}.json", BytesIO(json.dumps(page).encode())) for at, page in enumerate(fleet())],
-        )
+        keep(connection, "kubernetes", nodes())
         adopt(connection, catalog(), systems(), "prod")
     return url
 
 
+def figure(page: Page, name: str) -> Locator:
+    return page.locator(".figures div", has=page.get_by_text(name, exact=True)).locator("dd")
+
+
 def test_a_mixed_fleet_and_a_domain_with_an_empty_slot_are_drawn(opened: Open) -> None:  # noqa: F811
-    page = opened("#/cluster/prod?fabric=yes")
-    expect(page.get_by_text("9 domains in 10 racks, adopted from what was imported")).to_be_visible()
-    expect(page.locator("canvas")).to_be_visible()
-    expect(page.get_by_text("up: 257")).to_be_visible()
-    expect(page.get_by_text("down: 16")).to_be_visible()
+    page = opened("#/cluster/prod?colour=free")
+    expect(page.get_by_text("11 domains in 14 racks, adopted from what was imported")).to_be_visible()
+    expect(page.get_by_text("is not known of this cluster")).to_be_visible()
+    page.get_by_role("radio", name="State").check()
+    expect(page.get_by_role("button", name="333 up")).to_be_visible()
+    expect(page.get_by_role("button", name="148 down")).to_be_visible()
+    page.get_by_role("radio", name="Fabric tiers").check()
+    expect(page.locator("svg.fabric")).to_be_visible()
     page.evaluate("location.hash = '#/domain/prod/d8'")
     expect(page.locator(".wiring .chip")).to_have_count(64)
     expect(page.locator(".wiring .chip.down")).to_have_count(16)
     expect(page.locator('.wiring .chip.down[data-at^="prod/d8/s3/"]')).to_have_count(16)
+
+
+@pytest.mark.parametrize(
+    ("domain", "ends", "hops", "bisection"),
+    [
+        ("d2", ("s0/c0", "s0/c5"), 2, "1,024 GB/s"),
+        ("d6", ("s0/c0", "s2/c10"), 6, "2,048 GB/s"),
+        ("d9", ("s0/c0", "s3/c1"), 3, "4,096 GB/s"),
+        ("d10", ("s0/c0", "s2/c3"), 2, "2,432 GB/s"),
+    ],
+)
+def test_paths_and_bisections_of_its_domains_are_those_of_their_models(
+    opened: Open,  # noqa: F811
+    domain: str,
+    ends: tuple[str, str],
+    hops: int,
+    bisection: str,
+) -> None:
+    one, other = ends
+    page = opened(f"#/domain/prod/{domain}?from={one}&to={other}")
+    expect(figure(page, "Shortest path")).to_have_text(f"{hops} hops")
+    expect(figure(page, "Bisection bandwidth")).to_have_text(bisection)
+    expect(page.locator(".wire.path")).to_have_count(hops)

@@ -37,7 +37,8 @@ PAGES = {
     "jobs": "#/jobs",
     "disagreements": "#/disagreements",
     "cluster": "#/cluster/lab",
-    "fabric": "#/cluster/lab?colour=pool&fabric=yes",
+    "map": "#/cluster/lab?colour=pool&zoom=3&at=d150&sel=d150/s0",
+    "fabric": "#/cluster/lab?fabric=yes",
     "torus": f"{U}?from=s0/c0&to=s2/c10&down=s0/c1",
     "solid": f"{U}?from=s0/c0&to=s2/c10&view=3d",
     "bisection": f"{U}?show=bisection&down=s1/c5",
@@ -273,63 +274,6 @@ def test_a_torus_turns(opened: Open) -> None:  # noqa: F811
 
 
 @pytest.mark.slow
-def test_a_fleet_names_the_chip_below_the_mouse_and_opens_its_domain(opened: Open) -> None:  # noqa: F811
-    page = opened("#/cluster/lab")
-    canvas = page.locator("canvas")
-    box = canvas.bounding_box()
-    assert box
-    # 18 columns and 12 rows of tiles of 4×4 cells, a cell between: as wide or as high as the canvas
-    columns, rows = 18, 12
-    scale = min(box["width"] / (columns * 5 + 1), box["height"] / (rows * 5 + 1))
-    left, top = (box["width"] - scale * (columns * 5 + 1)) / 2, (box["height"] - scale * (rows * 5 + 1)) / 2
-    column, row = 150 % columns, 150 // columns
-    at = {"x": left + (1 + column * 5 + 2.5) * scale, "y": top + (1 + row * 5 + 1.5) * scale}
-    canvas.hover(position=at)  # type: ignore[arg-type] # a Position
-    expect(page.locator(".told")).to_have_text("lab/d150/s0/c6: down, rack r75, pools with 0 chips (0 GiB)")
-    colour = page.evaluate(
-        "([x, y]) => [...document.querySelector('canvas').getContext('2d').getImageData(x, y, 1, 1).data]",
-        [at["x"], at["y"]],
-    )
-    assert colour[:3] == [0xD6, 0x45, 0x3D]
-    canvas.click(position=at)  # type: ignore[arg-type]
-    expect(page.get_by_role("heading", name="lab/d150", exact=True)).to_be_visible()
-    page.go_back()
-    page.locator("canvas").focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Shift+ArrowRight")
-    expect(page.locator(".told")).to_contain_text("lab/d1/s0/c0: up")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="lab/d1", exact=True)).to_be_visible()
-
-
-@pytest.mark.slow
-def test_a_fleet_pans_and_zooms_and_its_address_keeps_where(opened: Open) -> None:  # noqa: F811
-    page = opened("#/cluster/lab")
-    page.locator("canvas").hover()
-    page.mouse.wheel(0, -400)
-    page.wait_for_url(re.compile("scale="))
-    page.mouse.down()
-    page.mouse.move(500, 500)
-    page.mouse.up()
-    page.mouse.move(5, 5)
-    kept = page.evaluate("location.href")
-    shot = page.locator("canvas").screenshot()
-    page.reload()
-    settled(page)
-    page.mouse.move(5, 5)
-    assert page.evaluate("location.href") == kept
-    assert page.locator("canvas").screenshot() == shot
-    page.evaluate("location.hash = location.hash.replace(/scale=[^&]*/, 'scale=3')")
-    assert page.locator("canvas").screenshot() != shot
-    page.get_by_role("button", name="All of it").click()
-    assert "scale=" not in page.evaluate("location.href")
-    box = page.locator("canvas").bounding_box()
-    assert box  # the middle of a fleet with even rows and columns lies between four domains
-    page.locator("canvas").click(button="right", position={"x": box["width"] / 2 + 15, "y": box["height"] / 2 + 15})
-    assert page.evaluate("location.hash") == "#/cluster/lab"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["home", "disagreements", "cluster", "torus", "rack", "report"])
 def test_the_copied_query_runs_elsewhere(opened: Open, service: str, name: str) -> None:  # noqa: F811
     page = opened(PAGES[name])
@@ -386,7 +330,7 @@ def test_the_command_line_draws_the_same_picture(
     scope: str,
 ) -> None:
     page = opened(at)
-    if scope.endswith("/fabric"):  # below the map, which has a button too
+    if scope.endswith("/fabric"):
         expect(page.locator("svg.fabric")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download SVG").last.click()
@@ -470,8 +414,8 @@ def test_a_wrong_address_is_told(opened: Open, watched: Watched) -> None:  # noq
 @pytest.mark.parametrize(
     "at",
     [
-        "#/cluster/lab?scale=NaN&x=1&y=1e17&colour=__proto__",
-        "#/cluster/lab?scale=0&colour=constructor",
+        "#/cluster/lab?zoom=NaN&at=d1,-.,1e17&only=toString&colour=__proto__",
+        "#/cluster/lab?zoom=0&at=d999999999&colour=constructor&sel=d0/s99/c99--x",
         f"{U}?view=3d&yaw=abc&pitch=1e99&show=toString",
         f"{U}?down=,,&from=&to=%00",
         "#/domain/u-trn2x64/d0?%E0%A4%A=1&down=%E0%A4%A",
@@ -520,6 +464,6 @@ def test_the_first_page_is_small_and_graphiql_is_no_part_of_it() -> None:
         if chunk not in seen:
             seen.add(chunk)
             chunks += [chunk.parent / name for name in re.findall(r'from"\./([^"]+)"', chunk.read_text())]
-    assert {file.name for file in seen} == {"index.js", "index.css"}
+    assert {file.name for file in seen} == {"index.js", "index.css", "preload-helper.js"}
     size = sum(len(gzip.compress(file.read_bytes())) for file in [WEB / "index.html", *seen])
     assert size < FIRST_PAGE

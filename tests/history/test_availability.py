@@ -120,6 +120,24 @@ def test_command_and_graphql_say_what_python_says(url: str, run: Run) -> None:
         assert (other["kind"], other["up"], other["mtbf"]["lower"]) == (of.kind, of.up, one["mtbf"]["lower"])
 
 
+def test_the_report_says_what_the_question_says(url: str, run: Run) -> None:
+    _lived(url, 8, back=False)
+    for begin, end in ((0, SPAN), (13, 44)):
+        with trninv.open(url) as fleet:
+            wanted = fleet.availability(U, _at(begin), _at(end)).kinds
+        given = [word for of in (f"cluster={U}", f"since={_at(begin)}", f"until={_at(end)}") for word in ("--set", of)]
+        found = json.loads(run("report", "availability", *given, "--format", "json", database=url)[1])["rows"]
+        assert [row["kind"] for row in found] == [of.kind.replace("_", " ") for of in wanted]
+        for row, of in zip(found, wanted, strict=True):
+            counts = (row["cluster"], row["parts"], row["failures"], row["repaired"], row["open"])
+            assert counts == (U, of.parts, of.failures, of.repaired, of.open)
+            shares = [row[f"share_{state}"] for state in STATES]
+            assert shares == pytest.approx([getattr(of, state) for state in STATES], abs=1e-9)
+            for name, mean in (("mtbf_hours", of.mtbf), ("mttr_hours", of.mttr)):
+                assert row[name] == (mean.seconds and pytest.approx(mean.seconds / 3600, abs=1e-6))
+    assert sum(row["failures"] for row in found)
+
+
 def test_what_its_server_took_along_has_not_failed_itself(url: str, run: Run) -> None:
     with connect(url) as engine, engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'up' WHERE state <> 'up'"))

@@ -3,12 +3,15 @@
 import sqlite3
 
 import pytest
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, select, text
 
 from conftest import Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.layout import wanted
+from trninv.inventory.plan import plan_of
+from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify
 
 
@@ -23,6 +26,19 @@ def _differences(engine: Engine, slug: str | None = None) -> set[tuple[str, str,
 
 def test_what_was_seeded_is_as_the_catalog_says(engine: Engine) -> None:
     assert _differences(engine) == set()
+
+
+def test_the_planner_knows_how_small_a_blueprint_is(engine: Engine) -> None:
+    if engine.dialect.name == "sqlite":
+        pytest.skip("asks no statistics")
+    with reading(engine) as connection:
+        table = TABLES["cluster"]
+        cluster = connection.execute(select(table).where(table.c.slug == U)).mappings().one()
+        plan = plan_of(connection, catalog(), systems(), cluster)
+        assert plan
+        with wanted(connection, catalog(), plan, cluster):
+            known = text("SELECT reltuples FROM pg_class WHERE oid = 'blueprint_node'::regclass")
+            assert connection.scalar(known) == len(plan.parts[0].model.blueprint.nodes)
 
 
 U = "u-trn2x64"

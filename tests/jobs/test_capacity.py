@@ -17,6 +17,7 @@ from trninv.errors import LimitError
 from trninv.inventory.database import writing
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
+from trninv.jobs.questions import find
 from trninv.jobs.questions.capacity import Figure
 from trninv.solvers.survival import failures, spares
 
@@ -54,6 +55,14 @@ def test_draws_are_within_four_standard_errors_of_closed_forms(lite_fleet: Fleet
     again = lite_fleet.capacity("u-trn2x64", rates(**KINDS), samples=6_000, seed=11)
     assert again == answer
     assert lite_fleet.capacity("u-trn2x64", rates(**KINDS), samples=6_000, seed=12) != answer
+
+
+def test_how_many_are_drawn_is_told(lite_fleet: Fleet) -> None:
+    told = list[tuple[object, ...]]()
+    lite_fleet.ask(
+        find("capacity"), of="u-trn2x64", rates=rates(**KINDS), samples=5_000, progress=lambda *each: told.append(each)
+    )
+    assert told[-1] == ("draws", 5_000, 5_000)
 
 
 def test_what_is_drawn_has_the_binomials_mean_and_percentiles(databases: Databases) -> None:

@@ -108,6 +108,7 @@ def _stand_there(url: str) -> None:
         binding.put(connection, [standing], who="tests")
         columns = "id, rule, severity, first_seen, last_seen"
         connection.execute(text(f"INSERT INTO finding ({columns}) VALUES (1, 'stale', 'info', 't', 't')"))
+        connection.execute(text("UPDATE cluster SET known_since = '2026-01-02T03:04:05.000000+00:00'"))
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])

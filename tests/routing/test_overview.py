@@ -129,7 +129,8 @@ def test_a_cluster_of_several_models(databases: Databases) -> None:
     assert struct.unpack_from("<4s23I", packed) == (MAGIC, 2, seen.chips, 5, *(n for size in sizes for n in size))
     assert len(packed) == 96 + 2 * seen.chips
     drawn = re.findall(r'<path fill="([^"]*)" d="([^"]*)"', picture(seen, "rack"))
-    expected = Counter(racks[seen.address(chip).rsplit("/", 1)[0]] % 8 for chip in range(seen.chips))
+    shown = ((seen.address(chip).rsplit("/", 1)[0], STATES[state]) for chip, state in enumerate(seen.states))
+    expected = Counter(racks[server] % 2 if state == "up" else state for server, state in shown)
     assert sorted(path.count("h1v1") for _, path in drawn) == sorted(expected.values())
 
 

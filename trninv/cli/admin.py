@@ -9,7 +9,8 @@ import trninv
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import System
 from trninv.catalog.models import systems as known_systems
-from trninv.cli.output import Progress, format_option, rows, show
+from trninv.cli.output import format_option, rows, show
+from trninv.cli.progress import Progress
 from trninv.cli.status import clusters_in
 from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
 from trninv.inventory import chain, stamp, triggers
@@ -103,7 +104,8 @@ def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
         else:
             if not yes and (lost := migrations.losses(engine, to)):
                 raise UsageError(f"going to revision {to} would lose {', '.join(lost)}: back it up and add --yes")
-            migrations.migrate(engine, to)
+            with Progress("migrate"):
+                migrations.migrate(engine, to)
             if engine.dialect.name == "postgresql" and (login := Settings.load().sql_url):
                 make_login(engine, login)
             with engine.connect() as connection:
@@ -200,7 +202,8 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
         if not yes:
             ends = _also(", and ends", sum(1 for _ in bindings(connection, place)))
             raise UsageError(f"this removes {place.address} and all it contains{ends}: add --yes")
-        ended = stamp.unseed(connection, place.id)
+        with Progress(f"unseed {place.address}"):
+            ended = stamp.unseed(connection, place.id)
     click.echo(f"removed {place.address}{_also(', and ended', ended)}")
 
 
@@ -221,9 +224,10 @@ def verify(database: str, cluster: str | None, style: str) -> None:
     trninv verify
     trninv verify u-trn2x64
     """
-    with connect(database) as engine, reading(engine) as connection:
+    with connect(database) as engine, reading(engine) as connection, Progress("verify") as progress:
         slug = _cluster(connection, cluster, "verified").address if cluster else None
-        found = list(differences(connection, catalog(), known_systems(), slug))
+        found = list(differences(connection, catalog(), known_systems(), slug, progress))
+        progress("history")
         checked = [slug] if slug else [str(row["slug"]) for row in clusters_in(connection)]
         history = None if slug else chain.check(connection)
         found += () if history is None else kept(connection, history)

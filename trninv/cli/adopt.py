@@ -6,7 +6,8 @@ import click
 
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.cli.output import Progress, format_option, rows, show
+from trninv.cli.output import format_option, rows, show
+from trninv.cli.progress import Progress
 from trninv.inventory.database import connect, writing
 from trninv.live.adopt import Adopted
 from trninv.live.adopt import adopt as adopted

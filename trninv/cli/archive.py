@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from trninv.cli.output import Progress, format_option, show
+from trninv.cli.output import format_option, show
+from trninv.cli.progress import Progress
 from trninv.cli.state import you
 from trninv.errors import UsageError
 from trninv.history.archive.removing import Removed, remove

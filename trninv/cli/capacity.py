@@ -10,6 +10,7 @@ import click
 
 from trninv.cli.executors import SCHEDULER, executor_at
 from trninv.cli.output import show, tell, tell_state
+from trninv.cli.progress import Progress
 from trninv.cli.questions import jobs_in, made, values
 from trninv.cli.supposing import asking
 from trninv.errors import UsageError
@@ -39,7 +40,8 @@ def _run(  # an option each
         asking(database, down, derate, at, *jobs) as fleet,
         fleet.in_one_state() as one,
     ):
-        answer = one.ask(_CAPACITY, **asked, executor=executor)
+        with Progress("capacity", waits=False) as progress:
+            answer = one.ask(_CAPACITY, **asked, executor=executor, progress=progress)
         tell_state(one.as_of())
     show(style, answer, lambda: tell(answer))
 

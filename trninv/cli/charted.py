@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from trninv.cli.output import show, tell, tell_state
+from trninv.cli.progress import Progress
 from trninv.cli.questions import made, values
 from trninv.cli.supposing import asking
 from trninv.errors import UsageError
@@ -29,7 +30,8 @@ def charted(name: str, draw: Callable[[Any], str], says: str) -> click.Command:
         **given: Any,  # as the question declares
     ) -> None:
         with asking(database, down, derate, at) as fleet, fleet.in_one_state() as one:
-            answer = one.ask(question, **values(question, given))
+            with Progress(question.command):
+                answer = one.ask(question, **values(question, given))
             tell_state(one.as_of())
         if svg is not None:
             try:

@@ -114,6 +114,7 @@ def probes(database: str) -> tuple[Probe, ...]:
         Probe("/assets", "/assets/index.css", "text/css", (_WEB / "assets" / "index.css").read_bytes()),
         Probe("/changes", "/changes?lastEventId=x", _JSON, b"Last-Event-ID", None, HTTPStatus.BAD_REQUEST),
         Probe("/chips/{cluster}", f"/chips/{own.cluster}", "application/octet-stream", own.packed()),
+        Probe("/chips/{cluster}/jobs", f"/chips/{own.cluster}/jobs", _JSON, b'{"jobs":['),
         Probe("/reports", "/reports", _JSON, b'"name":"capacity"'),
         Probe("/reports/{name}", "/reports/capacity.json", _JSON, b'"cluster":' + _json(own.cluster)),
         Probe("/sql", "/sql", _JSON, b"TRNINV_SQL_URL", sql, HTTPStatus.BAD_REQUEST)

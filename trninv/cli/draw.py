@@ -6,6 +6,7 @@ import click
 
 from trninv.cli.draw_jobs import NextJob, jobs_picture
 from trninv.cli.places import PLACE
+from trninv.cli.progress import Progress
 from trninv.cli.supposing import asking, supposing
 from trninv.drawing import fabric, fleet, rack, wiring
 from trninv.drawing.wiring import Marks
@@ -71,7 +72,7 @@ def draw(  # one parameter an option
         raise UsageError("--jobs is a picture of its own: leave --path, --widest, --cut, --bisection and --colour out")
     if output != "-" and Path(output).suffix.lower() != ".svg":
         raise UsageError(f"{output}: pictures are SVG, so name it FILE.svg")
-    with asking(database, down, derate, at) as asked:
+    with asking(database, down, derate, at) as asked, Progress("draw"):
         made = (
             jobs_picture(asked, scope, following)
             if of_jobs

@@ -6,6 +6,7 @@ import click
 
 from trninv.cli.output import format_option, rows, show
 from trninv.cli.places import PLACE
+from trninv.cli.progress import Progress
 from trninv.inventory.database import connect, writing
 from trninv.inventory.rules import SEVERITIES
 from trninv.live.drift import Drift
@@ -51,7 +52,7 @@ def drift(  # one parameter an option
     trninv drift rainier/d17 --fail-on high
     trninv drift --apply
     """
-    with connect(database) as engine, writing(engine) as connection:
+    with connect(database) as engine, writing(engine) as connection, Progress("drift"):
         made = compared(connection, stale_after=timedelta(minutes=stale_after), scope=scope, apply=is_applied)
         listed = findings(connection, scope, cleared=with_cleared)
     show(style, listed, lambda: _tell(listed, made))

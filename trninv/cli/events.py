@@ -9,7 +9,7 @@ import click
 from sqlalchemy import Connection, Engine
 
 from trninv.characters import plain
-from trninv.cli.output import MOST, rows, show
+from trninv.cli.output import MOST, cut, rows, show
 from trninv.cli.places import PLACE
 from trninv.errors import LimitError, NotReachableError, UsageError
 from trninv.history.events import Event, last
@@ -63,11 +63,11 @@ def events(database: str, /, most: int, style: str, *, follow: bool, **tests: An
             _follow(engine, most, style, tests)
             return
         with reading(engine) as connection:
-            found = _found(connection, most, tests)
+            found = _found(connection, most + (style == "table"), tests)
     if style == "ndjson":
         _lines(found, style)
     else:
-        show(style, [each.fields() for each in found], lambda: _table(found))
+        show(style, [each.fields() for each in found], lambda: _table(found, most))
 
 
 def _found(connection: Connection, most: int, tests: dict[str, Any]) -> list[Event]:
@@ -78,10 +78,11 @@ def _found(connection: Connection, most: int, tests: dict[str, Any]) -> list[Eve
     return found
 
 
-def _table(found: list[Event]) -> None:
+def _table(found: list[Event], most: int) -> None:
     headers = ["event", "at", "who", "source", "address", "before", "after", "why"]
-    rows(headers, ([str(getattr(each, header) or "") for header in headers] for each in found))
-    for each in found:
+    rows(headers, ([str(getattr(each, header) or "") for header in headers] for each in found[:most]))
+    cut(found, most, "--last N")
+    for each in found[:most]:
         if each.clock_went_back:
             click.echo(f"the clock had gone back before event {each.event}: numbers keep the order")
 

@@ -6,6 +6,7 @@ import click
 
 from trninv.cli.moment import at_option, looking
 from trninv.cli.places import PLACE
+from trninv.cli.progress import Progress
 from trninv.errors import UsageError
 from trninv.exporters.format import Format
 from trninv.exporters.register import format_of, names
@@ -63,7 +64,8 @@ def topology_(  # one parameter an option
         if output == "-":
             _print(form, source, check=check)
         else:
-            _save(form, source, Path(output), check=check)
+            with Progress("topology"):
+                _save(form, source, Path(output), check=check)
 
 
 def _print(form: Format, source: Source, *, check: bool) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trninv.cli.output import encode, show, tell, tell_state
+from trninv.cli.progress import Progress
 from trninv.cli.questions import jobs_in, made, values
 from trninv.cli.supposing import asking
 from trninv.exporters import submission
@@ -41,7 +42,8 @@ def _run(
     **given: Any,
 ) -> None:
     with asking(database, down, derate, at, *jobs_in(given)) as fleet, fleet.in_one_state() as one:
-        answer: FitsAnswer = one.ask(_FITS, **values(_FITS, given))
+        with Progress("fits"):
+            answer: FitsAnswer = one.ask(_FITS, **values(_FITS, given))
         tell_state(one.as_of())
 
     found = encode(answer)

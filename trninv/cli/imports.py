@@ -13,7 +13,8 @@ from typing import IO, Any
 import click
 
 from trninv.characters import plain
-from trninv.cli.output import Progress, format_option, rows, show
+from trninv.cli.output import format_option, rows, show
+from trninv.cli.progress import Progress
 from trninv.errors import FileError, UsageError
 from trninv.importers.collect import collect as collected
 from trninv.importers.collect import sent
@@ -77,16 +78,17 @@ def import_(  # one parameter an option
     with ExitStack() as stack:
         copies = {name: stack.enter_context(_copy(name)) for name in files if not Path(name).is_file()}
         engine, progress = stack.enter_context(connect(database)), stack.enter_context(Progress("import"))
+        told = _Reading(progress, len(files))
         try:
             with reading(engine) as connection:
                 reader = gathered(
                     connection,
                     kind,
-                    _opened(files, copies),
+                    _opened(files, copies, told),
                     taken_at=_time(taken_at),
                     trust_host_names=trust_host_names,
                     allow_empty=allow_empty,
-                    progress=progress,
+                    progress=told,
                 )
                 read = stack.enter_context(reader)
         except FileError as error:
@@ -95,6 +97,7 @@ def import_(  # one parameter an option
             raise
         connection = stack.enter_context(writing(engine))
         kept = connection.begin_nested()
+        progress("keeping what was read")
         found = keep(connection, read)
         if dry_run:
             kept.rollback()
@@ -139,8 +142,9 @@ def import_jobs(  # one parameter an option
     with ExitStack() as stack:
         copies = {name: stack.enter_context(_copy(name)) for name in files if not Path(name).is_file()}
         engine = stack.enter_context(connect(database))
+        told = _Reading(stack.enter_context(Progress("import jobs")), len(files))
         try:
-            jobs = read_jobs(system, _opened(files, copies))
+            jobs = read_jobs(system, _opened(files, copies, told))
             connection = stack.enter_context(writing(engine))
             kept = connection.begin_nested()
             found = held(
@@ -183,6 +187,20 @@ def collect(service: str) -> None:
     click.echo(line if service == "-" else sent(service, line, os.environ.get("TRNINV_TOKEN")))
 
 
+class _Reading:
+    """Says which of the files is read, and how many servers of it were."""
+
+    def __init__(self, progress: Progress, files: int) -> None:
+        self._progress, self._at, self._files = progress, -1, files
+
+    def next(self, name: str) -> None:
+        self._at += 1
+        self._progress(name, self._at, self._files)
+
+    def __call__(self, name: str, servers: int) -> None:
+        self._progress(f"{name}, {counted(servers, 'server')}", self._at, self._files)
+
+
 def _table(found: Sequence[Imported], *, dry_run: bool) -> None:
     became = {True: "seen again", False: "would be kept" if dry_run else "kept"}
     rows(
@@ -223,10 +241,11 @@ def _copy(name: str) -> Iterator[IO[bytes]]:
         yield copy
 
 
-def _opened(names: Sequence[str], copies: Mapping[str, IO[bytes]]) -> Iterator[File]:
+def _opened(names: Sequence[str], copies: Mapping[str, IO[bytes]], told: "_Reading") -> Iterator[File]:
     """Files by their names, each open while it is read."""
     for name in names:
         called = "stdin" if name == "-" else Path(name).name
+        told.next(called)
         if name in copies:
             copies[name].seek(0)
             yield File(called, copies[name])

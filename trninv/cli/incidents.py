@@ -9,6 +9,7 @@ import trninv
 from trninv.cli.moment import at_option
 from trninv.cli.output import encode, format_option, rows, show
 from trninv.cli.places import PLACE
+from trninv.cli.progress import Progress
 from trninv.incidents.model import DomainImpact, Impact, Incident
 from trninv.units import counted
 
@@ -37,7 +38,7 @@ def incidents(database: str, scope: str | None, with_impact: bool, at: str | Non
     """
     with trninv.open(database) as present:
         fleet = present if at is None else present.at(at)
-        with fleet.in_one_state() as one:
+        with fleet.in_one_state() as one, Progress("incidents"):
             found = one.incidents(scope)
             costs = [one.impact(each) for each in found] if with_impact else []
     value = [encode(each) for each in found]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from trninv.cli.moment import at_option, looking
-from trninv.cli.output import MOST, format_option, rows, show
+from trninv.cli.output import MOST, cut, format_option, rows, show
 from trninv.cli.places import PLACE
 from trninv.cli.state import you
 from trninv.errors import LimitError
@@ -38,19 +38,25 @@ def jobs(  # one parameter an option
     """
     if not 1 <= most <= MOST:
         raise LimitError(f"--most {most}: ask for 1 to {MOST:,}")
+    limit = most + (style == "table")
     with looking(database, at) as connection:
-        if closed:
-            shut = holding.closed(connection, most)
-            show(
-                style,
-                shut,
-                lambda: rows(["server", "since", "who", "why"], ([c.server, c.since, c.who, c.why] for c in shut)),
-            )
-            return
-        found = holding.jobs(connection, scope, most, ended=ended)
-    headers = ["job", "system", "chips", "at", "wounded", "began", "ended", "who"]
-    cells = ([_name(j), _system(j), j.chips, _at(j), j.wounded, j.began, j.ended, j.who] for j in found)
-    show(style, found, lambda: rows(headers, cells))
+        found = holding.closed(connection, limit) if closed else holding.jobs(connection, scope, limit, ended=ended)
+
+    def table() -> None:
+        rows(_CLOSED if closed else _HEADERS, map(_line, found[:most]))
+        cut(found, most, "--most N")
+
+    show(style, found, table)
+
+
+_HEADERS = ["job", "system", "chips", "at", "wounded", "began", "ended", "who"]
+_CLOSED = ["server", "since", "who", "why"]
+
+
+def _line(of: Job | Closing) -> list[object]:
+    if isinstance(of, Closing):
+        return [of.server, of.since, of.who, of.why]
+    return [_name(of), _system(of), of.chips, _at(of), of.wounded, of.began, of.ended, of.who]
 
 
 @click.command()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trninv.cli.output import show, tell, tell_state
+from trninv.cli.progress import Progress
 from trninv.cli.questions import jobs_in, made, values
 from trninv.cli.state import you
 from trninv.cli.supposing import asking
@@ -37,7 +38,8 @@ def _run(
         raise UsageError("--apply moves jobs of the fleet as it is: leave --down, --derate, --at and --with(out) out")
     with asking(database, down, derate, at, *jobs) as fleet:
         with fleet.in_one_state() as one:
-            plan: RoomAnswer = one.ask(_MAKE_ROOM, **values(_MAKE_ROOM, given))
+            with Progress("make-room"):
+                plan: RoomAnswer = one.ask(_MAKE_ROOM, **values(_MAKE_ROOM, given))
             tell_state(one.as_of())
         if revision not in (None, plan.revision):
             raise StalePlanError(f"the plan is of revision {revision:.40}, the fleet is at {plan.revision}: ask anew")

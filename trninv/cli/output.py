@@ -2,10 +2,9 @@
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import singledispatch
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
 import click
 
@@ -75,33 +74,15 @@ def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
+def cut(found: Sequence[object], most: int, option: str) -> None:
+    """Say of a list that has more than is shown how to see the rest."""
+    if len(found) > most:
+        click.echo(f"there are more than these {most:,}: {option} shows them", err=True)
+
+
 def cells_of(line: Iterable[object]) -> list[str]:
     """What a line of a table shows."""
     return ["" if cell is None else plain(str(cell).strip()) for cell in line]
-
-
-class Progress:
-    """One line on a terminal's stderr: the current table, rows per second, the time left."""
-
-    def __init__(self, name: str) -> None:
-        self._name, self._start, self._shown = name, time.monotonic(), False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            click.echo("\r\033[K", err=True, nl=False)
-
-    def __call__(self, table: str, done: int, total: int | None = None) -> None:
-        if not sys.stderr.isatty():
-            return
-        rate = done / max(time.monotonic() - self._start, 0.001)
-        speed = f", {rate:,.0f}/s" if done else ""
-        if total is not None:
-            speed = f" of {total:,}{speed}" + (f", about {(total - done) / rate:.0f} s left" if done else "")
-        click.echo(f"\r\033[K{self._name}: {plain(table)}, {done:,}{speed}", err=True, nl=False)
-        self._shown = True
 
 
 def tell(

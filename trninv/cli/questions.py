@@ -7,6 +7,7 @@ import click
 
 from trninv.cli.output import format_option, servers_in, show, tell, tell_state
 from trninv.cli.places import PLACE
+from trninv.cli.progress import Progress
 from trninv.cli.supposing import asking, supposing
 from trninv.jobs import questions as of_jobs
 from trninv.routing import questions as of_routing
@@ -23,7 +24,8 @@ def command_of(file: str) -> click.Command:
         database: str, /, down: tuple[str, ...], derate: tuple[str, ...], at: str | None, style: str, **given: Any
     ) -> None:
         with asking(database, down, derate, at, *jobs_in(given)) as fleet, fleet.in_one_state() as one:
-            answer = one.ask(question, **values(question, given))
+            with Progress(question.command):
+                answer = one.ask(question, **values(question, given))
             standing = one.standing(servers_in(answer)) if style == "table" else {}
             tell_state(one.as_of())
         show(style, answer, lambda: tell(answer, standing=standing))

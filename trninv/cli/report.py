@@ -12,7 +12,8 @@ from sqlalchemy import Engine
 
 from trninv.characters import plain
 from trninv.cli.moment import at_option, connected
-from trninv.cli.output import MOST, Progress, rows, tell_state, text_of
+from trninv.cli.output import MOST, rows, tell_state, text_of
+from trninv.cli.progress import Progress
 from trninv.errors import LimitError, UsageError
 from trninv.inventory.pinned import stamped
 from trninv.inventory.revision import Revision
@@ -90,16 +91,16 @@ def report(  # an option each
     values = {key: value for each in given for key, _, value in [_pair(each)]}
     with connected(database, at) as engine:
         run = partial(find, engine, seconds=seconds, most=limit)
-        found = _told(engine, partial(asked, wanted, values, engine.dialect.name, run))
+        found = _told(engine, name, lambda _: asked(wanted, values, engine.dialect.name, run))
     if style == "table":
         click.echo(f"{wanted.title}\n")
     _print(found, style)
 
 
-def _told(engine: Engine, read: Callable[[], T]) -> T:
-    """What is read; a line on the terminal says of which state."""
-    with closing(Revision(engine)) as source:
-        found, state = stamped(source, read)
+def _told(engine: Engine, doing: str, read: Callable[[Progress], T]) -> T:
+    """What is read; a line on the terminal says how far it is, and then of which state."""
+    with closing(Revision(engine)) as source, Progress(doing) as progress:
+        found, state = stamped(source, lambda: read(progress))
     tell_state(state)
     return found
 
@@ -134,7 +135,8 @@ def sql(database: str, query: str, at: str | None, style: str, limit: int, secon
     """
     text = text_of(query)
     with connected(database, at) as engine:
-        found = _told(engine, partial(find, engine, checked(text, engine.dialect.name), seconds=seconds, most=limit))
+        query = checked(text, engine.dialect.name)
+        found = _told(engine, "sql", lambda _: find(engine, query, seconds=seconds, most=limit))
     _print(found, style)
 
 
@@ -171,11 +173,10 @@ def export(database: str, directory: Path, style: str, at: str | None) -> None:
     trninv export fleet --format parquet
     """
 
-    def write(engine: Engine) -> None:
-        with Progress("exporting") as progress:
-            for name, number in exported(engine, directory, style, progress):
-                click.echo(f"{directory / name}.{style}: {number:,} rows")
+    def write(progress: Progress) -> None:
+        for name, number in exported(engine, directory, style, progress):
+            progress.say(f"{directory / name}.{style}: {number:,} rows")
 
     with connected(database, at) as engine:
-        _told(engine, partial(write, engine))
+        _told(engine, "export", write)
     click.echo(f"{directory / 'property_graph.sql'}")

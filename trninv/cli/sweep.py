@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from trninv.cli.executors import SCHEDULER, executor_at
-from trninv.cli.output import Progress, show, tell
+from trninv.cli.output import show, tell
+from trninv.cli.progress import Progress
 from trninv.cli.questions import made, values
 from trninv.cli.supposing import asking
 from trninv.routing.questions import find
@@ -30,7 +31,7 @@ def _run(  # an option each
     with (
         asking(database, down, derate, at) as fleet,
         executor_at(scheduler) as executor,
-        Progress(given["of"]) as progress,
+        Progress("sweep", waits=False) as progress,
     ):
         means = {"executor": executor, "journal": journal, "progress": progress}
         answer = fleet.ask(_SWEEP, **values(_SWEEP, given), **means)

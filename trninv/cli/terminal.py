@@ -26,6 +26,8 @@ STATES: Final = {
     "maintenance": ("◆", "magenta"),
 }
 """Glyph and style of a state: never colour alone."""
+_OF_STATES: Final = {"state", "before", "after"}
+"""What columns are called that hold states: elsewhere up and down are names, such as a job's."""
 _STATE = re.compile(rf"({'|'.join(STATES)})(?: to [\d.]+)?")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)(?:\.\d+)?\+00:00")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?( ?(%|[A-Za-z]{1,5}(/s)?))?")
@@ -65,7 +67,8 @@ def screen() -> Iterator[Callable[[str, Sequence[str], Sequence[Sequence[object]
 
 def _drawn(console: Console, headers: Sequence[str], lines: Sequence[Sequence[str]]) -> RenderableType:
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    shown = [[_cell(cell, today) for cell in line] for line in lines]
+    named = (zip(line, _named(headers, line), strict=True) for line in lines)
+    shown = [[_cell(cell, today, name) for cell, name in line] for line in named]
     texts = [[header, *(line[at].plain for line in shown)] for at, header in enumerate(headers)]
     found = widths(texts, console.width)
     return _table(headers, shown, found) if found else Group(*_blocks(headers, shown))
@@ -110,9 +113,14 @@ def _blocks(headers: Sequence[str], lines: Sequence[Sequence[Text]]) -> Iterator
         yield ""
 
 
-def _cell(of: str, today: str) -> Text:
+def _named(headers: Sequence[str], line: Sequence[str]) -> Sequence[str]:
+    """What each cell of a line is called: by its header, or, of a table without, by the first cell."""
+    return headers if any(headers) else ["", *[line[0]] * (len(line) - 1)]
+
+
+def _cell(of: str, today: str, name: str) -> Text:
     """States by glyph and colour; a time of today by its seconds, another day's by its minutes."""
-    if found := _STATE.fullmatch(of):
+    if name in _OF_STATES and (found := _STATE.fullmatch(of)):
         glyph, style = STATES[found[1]]
         return Text(f"{glyph} {of}", style)
     return Text(_TIME.sub(lambda time: f"{time[2]}{time[3]}Z" if time[1] == today else f"{time[1]} {time[2]}Z", of))

@@ -2,7 +2,7 @@
 
 import click
 
-from trninv.cli.output import Progress
+from trninv.cli.progress import Progress
 from trninv.inventory import migrate
 from trninv.inventory.database import connect, display, reading, writing
 from trninv.inventory.transfer import transfer

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache, reduce
 from itertools import groupby
 from typing import Any, Final
 
@@ -37,13 +38,13 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.choice import Choice
 from trninv.inventory.address import Place, address_of, nodes_of
-from trninv.inventory.fields import in_cluster
+from trninv.inventory.fields import block
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.past import among_lost
-from trninv.inventory.schema import BIG, NODE_KINDS, STATES, TABLES, is_not_up
+from trninv.inventory.schema import BIG, NODE_KINDS, PART_KINDS, STATES, TABLES, is_not_up
 
-_EVENT, _NODE, _SERVER, _LINK = (TABLES[name] for name in ("state_event", "node", "server", "link"))
-_RACK, _CLUSTER, _DOMAIN = (TABLES[name] for name in ("rack", "cluster", "domain"))
+_EVENT, _NODE, _SERVER = (TABLES[name] for name in ("state_event", "node", "server"))
+_RACK, _CLUSTER = (TABLES[name] for name in ("rack", "cluster"))
 _SECOND: Final = 1_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -95,10 +96,10 @@ def sums(
     times = _EVENT.c.id > known_from, when.c.at > _text(since), when.c.at <= _text(until)
     branches = (
         branch
-        for parts in _parts(place, by)
+        for parts in _parts(connection, place, by)
         for branch in (_all(parts), _lost(connection, parts), _changes(parts, when, times))
     )
-    query = _named(by, union_all(*branches).subquery("found"))
+    query = _named(by, place, union_all(*branches).subquery("found"))
     for (kind, name), rows in groupby(connection.execute(query), lambda row: (row.kind, row.name)):
         yield _summed(kind, name, list(rows), (since - _EPOCH) // _MICROSECOND, (until - since) // _MICROSECOND)
 
@@ -111,24 +112,26 @@ def _summed(kind: str, name: str | None, rows: Iterable[Any], start: int, span: 
     spent, own = Counter[str](), Counter[str]()
     parts = repairing = failures = repaired = later = 0
     for row in rows:
-        if row.state is None:
+        before, state, own_before, own_state = _read(row.sort)
+        if row.what == _ALL:
             parts += row.number
             spent["up"] += row.number * span
-        elif row.before is None:
+        elif row.what == _LOST:
             spent["up"] -= row.number * span
-            spent[row.state] += row.number * span
-            own[row.own_state] += row.number
+            spent[state] += row.number * span
+            own[own_state] += row.number
         else:
-            lasted = (
-                int(row.seconds) * _SECOND + int(row.micros) - row.number * start if row.within else row.number * span
-            )
-            spent[row.state] -= lasted
-            spent[row.before] += lasted
-            change = (row.own_state == "down") - (row.own_before == "down")
+            after_end = row.number - row.within
+            lasted = after_end * span
+            if row.within:
+                lasted += int(row.seconds) * _SECOND + int(row.micros) - row.within * start
+            spent[state] -= lasted
+            spent[before] += lasted
+            change = (own_state == "down") - (own_before == "down")
             repairing -= change * lasted
-            later += 0 if row.within else change * row.number
-            failures += row.number if row.within and change > 0 else 0
-            repaired += row.number if row.within and change < 0 else 0
+            later += change * after_end
+            failures += row.within if change > 0 else 0
+            repaired += row.within if change < 0 else 0
     after = own["down"] - later
     down_before = after - failures + repaired
     shares = {state: spent[state] for state in STATES}
@@ -137,70 +140,96 @@ def _summed(kind: str, name: str | None, rows: Iterable[Any], start: int, span: 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Parts of a place that share a table.
+    """Parts of a kind in a place.
 
     Attributes
     ----------
+    table
+        That of the kind; what its state is in has the same ids.
     source
         The table, joined with what the group is known by.
     key
-        What tells the groups of a kind apart.
+        What tells the groups apart; None where all are one.
 
     """
 
+    kind: str
     table: Table
     source: FromClause
-    kind: ColumnElement[str]
-    key: ColumnElement[int]
+    key: ColumnElement[int] | None
     ours: ColumnElement[bool]
-    kinds: tuple[str, ...]
+
+    @property
+    def groups(self) -> tuple[ColumnElement[int], ...]:
+        """What rows are grouped by."""
+        return () if self.key is None else (self.key,)
 
 
-_NO_TEXT: Final = cast(null(), Text)
-_NO_NUMBER: Final = cast(null(), BIG)
-_YES: Final = literal_column("1", Integer)
+_ALL, _LOST, _CHANGED = "all", "lost", "changed"
+_UP: Final = literal_column("'up'", Text)
+_NONE: Final = literal_column("0", BIG)
+_NUMBERS: Final[dict[Any, Any]] = {
+    literal_column(f"'{state}'", Text): literal_column(str(at), Integer) for at, state in enumerate(STATES)
+}
 
 
-def _row(parts: _Parts, number: ColumnElement[int], *what: ColumnElement[Any]) -> Select[Any]:
-    names = ("before", "state", "own_before", "own_state", "within", "seconds", "micros")
-    named = (each.label(name) for name, each in zip(names, what, strict=True))
-    return select(parts.kind.label("kind"), parts.key.label("key"), number.label("number"), *named)
+def _row(parts: _Parts, what: str, sort: ColumnElement[int], *sums: ColumnElement[Any]) -> Select[Any]:
+    within, seconds, micros = sums or (_NONE, _NONE, _NONE)
+    return select(
+        literal_column(f"'{parts.kind}'", Text).label("kind"),
+        (cast(null(), Integer) if parts.key is None else parts.key).label("key"),
+        literal_column(f"'{what}'", Text).label("what"),
+        sort.label("sort"),
+        func.count().label("number"),
+        within.label("within"),
+        seconds.label("seconds"),
+        micros.label("micros"),
+    )
 
 
 def _all(parts: _Parts) -> Select[Any]:
-    nothing = _NO_TEXT, _NO_TEXT, _NO_TEXT, _NO_TEXT, _YES, _NO_NUMBER, _NO_NUMBER
-    counted = _row(parts, func.count(), *nothing).select_from(parts.source).where(parts.ours)
-    return counted.group_by(parts.kind, parts.key)
+    counted = _row(parts, _ALL, _NONE).select_from(parts.source).where(parts.ours)
+    return counted.group_by(*parts.groups).having(func.count() > 0)
 
 
 def _lost(connection: Connection, parts: _Parts) -> Select[Any]:
-    of = parts.table.c
-    own = func.coalesce(of.own_state, of.state) if parts.table is _NODE else of.state
-    counted = _row(parts, func.count(), _NO_TEXT, of.state, _NO_TEXT, own, _YES, _NO_NUMBER, _NO_NUMBER)
-    lost = counted.select_from(parts.source).where(
-        parts.ours, is_not_up(parts.table), among_lost(connection, parts.table)
-    )
-    return lost.group_by(parts.kind, parts.key, of.state, own)
+    is_node = parts.kind in NODE_KINDS
+    table = _NODE if is_node else parts.table
+    source = parts.source.join(_NODE, _NODE.c.id == parts.table.c.id) if is_node else parts.source
+    sort = _sort(_UP, table.c.state, _UP, func.coalesce(_NODE.c.own_state, _NODE.c.state) if is_node else table.c.state)
+    lost = _row(parts, _LOST, sort).select_from(source)
+    return lost.where(parts.ours, is_not_up(table), among_lost(connection, table)).group_by(*parts.groups, "sort")
 
 
 def _changes(parts: _Parts, when: FromClause, times: tuple[ColumnElement[bool], ...]) -> Select[Any]:
-    """How often each change was made since a time, and the sums of the times; of those that came later, apart."""
+    """How often each change was made since a time, and by its end how often and the sums of the times."""
     known, begun, ended = times
-    before = func.coalesce(_EVENT.c.own_before, _EVENT.c.before)
-    after = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
-    sorts = _EVENT.c.before, _EVENT.c.state, before, after, case((ended, 1), else_=0)
-    seconds = func.sum(Seconds(when.c.at)), func.sum(cast(func.substr(when.c.at, 21, 6), BIG))
+    own_before = func.coalesce(_EVENT.c.own_before, _EVENT.c.before)
+    own_state = func.coalesce(_EVENT.c.own_state, _EVENT.c.state)
+    sort = _sort(_EVENT.c.before, _EVENT.c.state, own_before, own_state)
+    seconds, micros = Seconds(when.c.at), cast(func.substr(when.c.at, 21, 6), Integer)
+    within = func.count().filter(ended), *(func.sum(each).filter(ended) for each in (seconds, micros))
     source = _EVENT if when is _EVENT else _EVENT.join(when, when.c.id == _EVENT.c.id)
-    counted = _row(parts, func.count(), *sorts, *seconds)
+    counted = _row(parts, _CHANGED, sort, *within)
     joined = counted.select_from(source.join(parts.source, parts.table.c.id == _EVENT.c.part_id))
-    return joined.where(_EVENT.c.kind.in_(parts.kinds), known, begun, parts.ours).group_by(
-        parts.kind, parts.key, *sorts
-    )
+    return joined.where(_EVENT.c.kind == parts.kind, known, begun, parts.ours).group_by(*parts.groups, "sort")
 
 
-def _named(by: AvailabilityBy, found: FromClause) -> Select[Any]:
+def _sort(*states: ColumnElement[str]) -> ColumnElement[int]:
+    """States as one number, by which SQLite sorts faster than by texts; see `_read`."""
+    numbers = (case(_NUMBERS, value=each) for each in states)
+    return reduce(lambda one, other: one * literal_column(str(len(STATES)), Integer) + other, numbers)
+
+
+@lru_cache(maxsize=len(STATES) ** 4)
+def _read(sort: int) -> tuple[str, str, str, str]:
+    one, two, three, four = (STATES[sort // len(STATES) ** place % len(STATES)] for place in (3, 2, 1, 0))
+    return one, two, three, four
+
+
+def _named(by: AvailabilityBy, place: Place, found: FromClause) -> Select[Any]:
     """The rows in order of kinds and groups, with the groups' names."""
-    name: ColumnElement[Any] = _NO_TEXT
+    name: ColumnElement[Any] = cast(null(), Text)
     source = found
     if by is AvailabilityBy.MODEL:
         models = {kind: TABLES[f"{kind}_model"] for kind in ("server", "chip", "switch", "link")}
@@ -214,7 +243,7 @@ def _named(by: AvailabilityBy, found: FromClause) -> Select[Any]:
         source = source.outerjoin(_CLUSTER, _CLUSTER.c.id == _RACK.c.cluster_id)
         name = case((_RACK.c.id.is_not(None), address_of("rack")))
     if by is AvailabilityBy.CLUSTER:
-        source, name = source.join(_CLUSTER, _CLUSTER.c.id == found.c.key), _CLUSTER.c.slug
+        name = select(_CLUSTER.c.slug).where(_CLUSTER.c.id == place.cluster_id).scalar_subquery()
     return select(found, name.label("name")).select_from(source).order_by(found.c.kind, found.c.key)
 
 
@@ -228,62 +257,43 @@ def times_of_events(connection: Connection, known_from: int) -> FromClause:
         return _EVENT
     timed = _EVENT.alias("timed")
     least = func.min(timed.c.at).over(order_by=timed.c.id.desc(), rows=(None, 0))
-    return select(timed.c.id, least.label("at")).where(timed.c.id > known_from).subquery("timed")
+    return select(timed.c.id, least.label("at")).where(timed.c.id > known_from).cte("timed")
 
 
-def _parts(place: Place, by: AvailabilityBy) -> Iterator[_Parts]:
+def _parts(connection: Connection, place: Place, by: AvailabilityBy) -> Iterator[_Parts]:
     """Servers, nodes and links of a place, or the one that it is."""
-    whole = place.level == "cluster"
-    if place.level in ("server", "rack", "domain", "cluster"):
-        column = {"server": _SERVER.c.id, "rack": _SERVER.c.rack_id}.get(place.level, _SERVER.c.domain_id)
-        domains = select(_DOMAIN.c.id).where(_DOMAIN.c.cluster_id == place.id)
-        key = _key(by, place, _SERVER.c.server_model_id, _SERVER.c.rack_id)
-        ours = column.in_(domains) if whole else column == place.id
-        yield _Parts(_SERVER, _SERVER, _constant("'server'", Text), key, ours, ("server",))
-    if place.level != "link":
-        yield _nodes(place, by)
-    yield _links(place, by)
+    for kind in PART_KINDS:
+        table = TABLES[kind]
+        ours = _ours(connection, place, kind, table)
+        if ours is None:
+            continue
+        source: FromClause = table
+        key: ColumnElement[int] | None = None
+        if by is AvailabilityBy.MODEL:
+            key = table.c.get(f"{kind}_model_id")
+        if by is AvailabilityBy.RACK and kind in ("chip", "nic"):
+            source, key = table.join(_SERVER, _SERVER.c.id == table.c.server_id), _SERVER.c.rack_id
+        elif by is AvailabilityBy.RACK:
+            key = table.c.get("rack_id")
+        yield _Parts(kind, table, source, key, ours)
 
 
-def _nodes(place: Place, by: AvailabilityBy) -> _Parts:
-    chip, switch, nic = (TABLES[name] for name in ("chip", "switch", "nic"))
-    source: FromClause = _NODE
-    if by in (AvailabilityBy.MODEL, AvailabilityBy.RACK):
-        source = source.outerjoin(chip, chip.c.id == _NODE.c.id).outerjoin(switch, switch.c.id == _NODE.c.id)
-    if by is AvailabilityBy.RACK:
-        source = source.outerjoin(nic, nic.c.id == _NODE.c.id)
-        source = source.outerjoin(_SERVER, _SERVER.c.id == func.coalesce(chip.c.server_id, nic.c.server_id))
-    model = func.coalesce(chip.c.chip_model_id, switch.c.switch_model_id)
-    key = _key(by, place, model, func.coalesce(_SERVER.c.rack_id, switch.c.rack_id))
-    return _Parts(_NODE, source, _NODE.c.kind, key, nodes_of(place), NODE_KINDS)
-
-
-def _links(place: Place, by: AvailabilityBy) -> _Parts:
+def _ours(connection: Connection, place: Place, kind: str, table: Table) -> ColumnElement[bool] | None:
+    """Which parts of a kind are in a place; None: there are none."""
+    if place.level == "cluster":  # in numbers: from a subquery PostgreSQL would expect few rows, and look each up
+        first, end = connection.execute(select(*block(KINDS[kind], literal(place.id)))).one()
+        return table.c.id.between(first, end - 1)
+    if kind == "server":
+        column = {"server": table.c.id, "rack": table.c.rack_id, "domain": table.c.domain_id}.get(place.level)
+        return None if column is None else column == place.id
+    if kind == "link" and place.level == "link":
+        return table.c.id == place.id
     if place.level == "link":
-        ours: ColumnElement[bool] = _LINK.c.id == place.id
-    elif place.level == "cluster":
-        ours = in_cluster(KINDS["link"], _LINK.c.id, literal(place.id))
-    else:
-        inside = select(_NODE.c.id).where(nodes_of(place))
-        ours = or_(_LINK.c.a_id.in_(inside), _LINK.c.b_id.in_(inside))
-    key = _key(by, place, _LINK.c.link_model_id, _NO_NUMBER)
-    kind = _constant("'link'", Text)
-    return _Parts(_LINK, _LINK, kind, key, ours, ("link",))
-
-
-def _key(by: AvailabilityBy, place: Place, model: ColumnElement[int], rack: ColumnElement[int]) -> ColumnElement[int]:
-    cluster = _constant(str(place.cluster_id), Integer)
-    return {
-        AvailabilityBy.KIND: cluster,
-        AvailabilityBy.CLUSTER: cluster,
-        AvailabilityBy.MODEL: model,
-        AvailabilityBy.RACK: rack,
-    }[by]
-
-
-def _constant(written: str, form: Any) -> ColumnElement[Any]:
-    """One that PostgreSQL groups by."""
-    return cast(literal_column(written), form)
+        return None
+    inside = select(_NODE.c.id).where(nodes_of(place))
+    if kind == "link":
+        return or_(table.c.a_id.in_(inside), table.c.b_id.in_(inside))
+    return table.c.id.in_(inside)
 
 
 def _text(time: datetime) -> str:
@@ -299,11 +309,11 @@ class Seconds(FunctionElement[int]):
 
 @compiles(Seconds, "sqlite")
 def _on_sqlite(of: Seconds, compiler: SQLCompiler, **how: object) -> str:
-    return f"CAST(strftime('%s', substr({compiler.process(of.clauses, **how)}, 1, 19)) AS INTEGER)"
+    days = f"julianday(substr({compiler.process(of.clauses, **how)}, 1, 19))"  # strftime would write a text first
+    return f"(CAST({days} * 86400 + 0.5 AS INTEGER) - 210866760000)"
 
 
 @compiles(Seconds, "postgresql")
 def _on_postgresql(of: Seconds, compiler: SQLCompiler, **how: object) -> str:
-    return (
-        f"CAST(extract(epoch FROM CAST(substr({compiler.process(of.clauses, **how)}, 1, 19) AS timestamp)) AS bigint)"
-    )
+    time = f"CAST(substr({compiler.process(of.clauses, **how)}, 1, 19) AS timestamp)"
+    return f"CAST(date_part('epoch', {time}) AS bigint)"

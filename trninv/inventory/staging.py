@@ -77,16 +77,15 @@ def staged(connection: Connection, rows: Rows) -> Iterator[list[CTE]]:
     for table, listed in rows.items():
         if listed:
             connection.execute(insert(table), listed)
+        analyze(connection, table)
     yield []
     _META.drop_all(connection)
 
 
-def analyze(connection: Connection) -> None:
-    """Let PostgreSQL know that a blueprint is smaller than the cluster, so that it crosses them domain by domain."""
+def analyze(connection: Connection, table: Table) -> None:
+    """Let PostgreSQL know how small a blueprint is beside the cluster: it crosses them domain by domain then."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SET LOCAL jit = off"))
-        for table in (*_META.tables, "domain"):
-            connection.execute(text(f"ANALYZE {table}"))
+        connection.execute(text(f"ANALYZE {table}"))
 
 
 def blueprint_rows(connection: Connection, catalog: Catalog, plan: Plan) -> dict[Table, list[dict[str, Any]]]:

@@ -130,7 +130,7 @@ def _insert(connection: Connection, must: Wanted, progress: Progress, *, beside:
         connection.execute(insert(table).from_select(columns, new, include_defaults=False))
         done += must.sizes[name]
         if name == "domain":  # the other statements cross the blueprint with it
-            analyze(connection)
+            analyze(connection, table)
     progress("keys and indexes", done, total)
 
 

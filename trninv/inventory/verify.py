@@ -14,11 +14,11 @@ from trninv.inventory import triggers
 from trninv.inventory.address import cluster_name
 from trninv.inventory.chain import Chain
 from trninv.inventory.held import held_row
-from trninv.inventory.layout import wanted
+from trninv.inventory.layout import Wanted, wanted
 from trninv.inventory.plan import Plan, plan_of
 from trninv.inventory.record import fact_rows, legal_rows, model_ids, model_rows, recorded, recorded_sets
 from trninv.inventory.schema import NODE_KINDS, ORDER, TABLES
-from trninv.inventory.stamp import rows_of
+from trninv.inventory.stamp import Progress, quiet, rows_of
 from trninv.inventory.totals import totals
 from trninv.topology.tree import Tree
 
@@ -42,7 +42,9 @@ class Difference:
     detail: str
 
 
-def verify(connection: Connection, catalog: Catalog, systems: Systems, slug: str | None = None) -> Iterator[Difference]:
+def verify(
+    connection: Connection, catalog: Catalog, systems: Systems, slug: str | None = None, progress: Progress = quiet
+) -> Iterator[Difference]:
     """Differences in the catalog's tables, and in one cluster or all."""
     yield from _facts(connection, catalog)
     yield from _legal_sets(connection, systems)
@@ -52,13 +54,14 @@ def verify(connection: Connection, catalog: Catalog, systems: Systems, slug: str
     wanted = select(table).order_by(table.c.id)
     clusters = connection.execute(wanted if slug is None else wanted.where(table.c.slug == slug)).mappings().all()
     plans = {cluster["id"]: plan_of(connection, catalog, systems, cluster) for cluster in clusters}
-    alike = slug is None and _is_all_there(connection, catalog, [(plans[each["id"]], each) for each in clusters])
+    planned = [(plans[each["id"]], each) for each in clusters]
+    alike = slug is None and _is_all_there(connection, catalog, planned, progress)
     for cluster in clusters:
         plan = plans[cluster["id"]]
         yield from _cluster(connection, catalog, plan, cluster)
         if plan:  # rows can only be compared if the models that they refer to exist
             if not alike and _has_models(connection, catalog, plan):
-                yield from _rows(connection, catalog, plan, cluster)
+                yield from _rows(connection, catalog, plan, cluster, progress)
             yield from _documented(connection, catalog, systems, cluster)
     if slug is None and not alike:
         yield from _strays(connection, clusters)
@@ -84,14 +87,16 @@ def kept(connection: Connection, history: Chain) -> Iterator[Difference]:
             yield _difference("", name, "changed", len(rows), rows)
 
 
-def _is_all_there(connection: Connection, catalog: Catalog, clusters: Sequence[tuple[Plan | None, RowMapping]]) -> bool:
+def _is_all_there(
+    connection: Connection, catalog: Catalog, clusters: Sequence[tuple[Plan | None, RowMapping]], progress: Progress
+) -> bool:
     """Whether every row that the clusters must have exists, and no other: cheaper than to tell whose each row is."""
     sizes = Counter[str]()
     for plan, cluster in clusters:
         if plan is None or not _has_models(connection, catalog, plan):
             return False
         with wanted(connection, catalog, plan, cluster) as rows:
-            for name in ORDER:
+            for name in _tables(rows, cluster, progress):
                 must = rows.rows[name].subquery("must")
                 if _found(connection, TABLES[name], must) != rows.sizes[name]:
                     return False
@@ -210,15 +215,26 @@ def _compare(
             yield _difference(cluster, table, what, len(kept), kept)
 
 
-def _rows(connection: Connection, catalog: Catalog, plan: Plan, cluster: RowMapping) -> Iterator[Difference]:
+def _rows(
+    connection: Connection, catalog: Catalog, plan: Plan, cluster: RowMapping, progress: Progress
+) -> Iterator[Difference]:
     with wanted(connection, catalog, plan, cluster) as rows:
-        for name in ORDER:
+        for name in _tables(rows, cluster, progress):
             table, must = TABLES[name], rows.rows[name].subquery("must")
             have = rows_of(name, cluster["id"]).with_only_columns(*(table.c[column.name] for column in must.c))
             if _agree(connection, table, must, have, rows.sizes[name]):
                 continue
             yield from _except(connection, cluster["slug"], name, "missing", select(must), have)
             yield from _except(connection, cluster["slug"], name, "unexpected", have, select(must))
+
+
+def _tables(of: Wanted, cluster: RowMapping, progress: Progress) -> Iterator[str]:
+    """The tables of a cluster's rows, of each of which is told that it is next."""
+    done, total = 0, sum(of.sizes.values())
+    for name in ORDER:
+        progress(f"{name} of {cluster['slug']}", done, total)
+        yield name
+        done += of.sizes[name]
 
 
 def _agree(connection: Connection, table: Table, must: Subquery, have: Select[Any], size: int) -> bool:

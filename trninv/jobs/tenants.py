@@ -72,7 +72,7 @@ def _read(connection: Connection, cluster: Any, model: Model) -> list[Tenant]:  
     return [
         Tenant(
             row.id,
-            _name(row),
+            called(row),
             row.system,
             bool(row.pinned),
             sets.get((row.id, "work"), {}),
@@ -82,5 +82,6 @@ def _read(connection: Connection, cluster: Any, model: Model) -> list[Tenant]:  
     ]
 
 
-def _name(job: Any) -> str:  # a row
+def called(job: Any) -> str:  # a row
+    """As ``trninv release`` takes it."""
     return str(job.external_id) if job.system == OURS else f"{job.system}:{job.external_id}"

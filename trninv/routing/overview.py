@@ -117,7 +117,7 @@ def overview(connection: Connection, cluster: str) -> Overview:
 
     """
     place = resolve(connection, cluster)
-    parts = tuple(_parts(connection, place.cluster_id))
+    parts = parts_of(connection, place.cluster_id)
     states = np.zeros(sum(part.chips for part in parts), dtype=np.uint8)
     each = [np.full(part.chips, part.chips_per_domain, dtype=np.uint8) for part in parts]
     pools = np.concatenate(each)
@@ -129,16 +129,26 @@ def overview(connection: Connection, cluster: str) -> Overview:
         .where(_NODE.c.domain_id.in_(worn))
     ).all()
     if chips:
-        at = np.array([_place(parts, chip.domain, chip.server, chip.ordinal) for chip in chips])
+        at = places(parts, np.array([(chip.domain, chip.server, chip.ordinal) for chip in chips]))
         states[at] = [STATES.index(chip.state) for chip in chips]
         pools[at] = _reach(connection, worn, [chip.id for chip in chips], states[at])
     return Overview(place.address, parts, states.tobytes(), pools.tobytes())
 
 
-def _place(parts: Sequence[Part], domain: int, server: int, chip: int) -> int:
-    part = next(part for part in reversed(parts) if part.first_domain <= domain)
-    before = (domain - part.first_domain) * part.chips_per_domain
-    return part.first_chip + before + server * part.chips_per_server + chip
+def places(parts: Sequence[Part], ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where chips are in the order of addresses: rows of the ordinals of domain, server and chip."""
+    found = np.zeros(len(ordinals), dtype=np.int64)
+    domain, server, chip = ordinals.T
+    for part in parts:
+        before = (domain - part.first_domain) * part.chips_per_domain
+        at = part.first_chip + before + server * part.chips_per_server + chip
+        found = np.where(domain >= part.first_domain, at, found)
+    return found
+
+
+def parts_of(connection: Connection, cluster: int) -> tuple[Part, ...]:
+    """Of a cluster, by its id."""
+    return tuple(_parts(connection, cluster))
 
 
 def _parts(connection: Connection, cluster: int) -> Iterator[Part]:

@@ -38,6 +38,8 @@ export type Result<D> = ResultOf<D>;
 export interface Asked<D = unknown> {
   document: D;
   variables: unknown;
+  /** Of another moment than the page's. */
+  at?: string | undefined;
 }
 
 export const asking = <D>(document: D, variables: VariablesOf<D>): Asked<D> => ({ document, variables });
@@ -55,6 +57,13 @@ export class ApiError extends Error {
 }
 
 export const UNREACHABLE = "UNREACHABLE";
+
+/** The service does not answer. */
+export function gone(): ApiError {
+  unreachable();
+  return new ApiError("the service does not answer: is trninv serve running?", UNREACHABLE);
+}
+
 const TOKEN = "trninv token";
 
 /** Keep a bearer token for as long as the tab is open. */
@@ -68,9 +77,7 @@ async function request(path: string, options: RequestInit): Promise<Response> {
   try {
     return await fetch(path, { ...options, headers: { ...options.headers, ...authorization } });
   } catch (error) {
-    if (error instanceof DOMException) throw error;
-    unreachable();
-    throw new ApiError("the service does not answer: is trninv serve running?", UNREACHABLE);
+    throw error instanceof DOMException ? error : gone();
   }
 }
 
@@ -91,14 +98,13 @@ async function answer(body: object, signal?: AbortSignal) {
   return JSON.parse(await response.text(), lowered);
 }
 
-/** The answer to a document, of the moment that the page shows. */
-export async function ask<D>({ document, variables }: Asked<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
-  const at = asof() || undefined;
+/** The answer to a document, of the moment that the page shows unless another one is asked for. */
+export async function ask<D>({ document, variables, at }: Asked<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
   const { data, errors, extensions } = await answer(
-    { query: definitions(document).join("\n\n"), variables, at },
+    { query: definitions(document).join("\n\n"), variables, at: at ?? (asof() || undefined) },
     signal,
   );
-  answered(extensions?.asOf);
+  if (at === undefined) answered(extensions?.asOf);
   follow(!sessionStorage.getItem(TOKEN), revision);
   if (errors) throw new ApiError(errors[0].message, errors[0].extensions?.code ?? "");
   return data;

@@ -2,10 +2,12 @@
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
 import { DomainView } from "./domain/view";
+import { later } from "./later";
 import { Panel } from "./panel/panel";
 import { change, chosen, href, type Route, useRoute } from "./route";
 import { Bar } from "./shell/bar";
 import { Notice } from "./shell/clock";
+import { Printed } from "./shell/printed";
 import { Rail } from "./shell/rail";
 import "./style/index.css";
 import { At } from "./views/at";
@@ -15,8 +17,10 @@ import { Home } from "./views/home";
 import { Incidents } from "./views/incidents";
 import { Jobs } from "./views/jobs";
 import { RackView } from "./views/rack";
-import { Reports } from "./views/reports";
 import { Sources } from "./views/sources";
+
+const Compare = later(async () => (await import("./compare/compare")).Compare);
+const Reports = later(async () => (await import("./views/reports")).Reports);
 
 function View({ route }: { route: Route }) {
   switch (route.view) {
@@ -28,6 +32,8 @@ function View({ route }: { route: Route }) {
       return <Incidents route={route} />;
     case "jobs":
       return <Jobs sel={route.options.sel ?? ""} />;
+    case "compare":
+      return <Compare options={route.options} />;
     case "sources":
       return <Sources />;
     case "disagreements":
@@ -77,6 +83,7 @@ function App() {
             {sel && <Panel key={sel} address={sel} close={() => change({ sel: undefined })} />}
           </div>
         )}
+        <Printed />
       </main>
     </>
   );

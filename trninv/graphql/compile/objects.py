@@ -52,8 +52,11 @@ class Objects(Builder):
         if found.form in (Form.CAPACITY, Form.BANDWIDTH):
             if not found.fact:
                 return self.quantity(found.form, sql, nodes)
-            subject, attribute = scope.adapt(found.fact[0]), found.fact[1]
-            return self.quantity(found.form, sql, nodes, lambda named: self._fact(subject, attribute, named))
+            subject, attribute = found.fact
+            # only where it is selected: its table is not joined otherwise
+            return self.quantity(
+                found.form, sql, nodes, lambda named: self._fact(scope.adapt(subject), attribute, named)
+            )
         return self.writer.value(found.form, sql, kind.name, null=found.null)
 
     def _fact(self, subject: Sql, attribute: str, nodes: Nodes) -> Sql:

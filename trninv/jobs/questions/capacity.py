@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from trninv.jobs.model import legal_of
 from trninv.jobs.stock import stock
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Table, Told
+from trninv.routing.journal import Progress
 from trninv.routing.question import ROUTED, Argument, Text, question
 from trninv.routing.wiring import Reader
 
@@ -150,6 +151,7 @@ def capacity(
     seed: Annotated[int, Argument("What draws follow from", most=MOST_SEED)] = 0,
     *,
     executor: "Executor | None" = None,
+    progress: Progress = lambda *_: None,
 ) -> CapacityAnswer:
     """What is left of a fleet when parts fail: whole domains, chips in jobs of each size, and spares for 99 %.
 
@@ -170,7 +172,7 @@ def capacity(
     units = [(1, None), *((size, size) for size in legal.sizes)]
     alive = exposed.alive(there)
     found = [_exact(alive, causes, each, sets) for each, sets in zip(counts, single(counts), strict=True)]
-    drawn = _drawn(alive, causes, counts, samples, seed, executor) if None in found else None
+    drawn = _drawn(alive, causes, counts, samples, seed, executor, progress) if None in found else None
     figures = [
         _figure(each, int(count.of(alive).sum()), *unit, None if drawn is None else drawn[:, at])
         for at, (each, count, unit) in enumerate(zip(found, counts, units, strict=True))
@@ -212,16 +214,23 @@ def _exact(
 
 
 def _drawn(
-    alive: "Words", causes: "Sequence[Cause]", counts: "Sequence[Counted]", samples: int, seed: int, executor: Any
+    alive: "Words",
+    causes: "Sequence[Cause]",
+    counts: "Sequence[Counted]",
+    samples: int,
+    seed: int,
+    executor: "Executor | None",
+    progress: Progress,
 ) -> NDArray[np.int64]:
     """Draws × what is counted."""
-    tasks = solvers.survival.tasks(alive, causes, counts, samples, seed, _BATCHES)
-    if executor is not None:
-        return np.vstack([done.result() for done in [executor.submit(solvers.survival.draw, task) for task in tasks]])
-    found = []
-    for task in tasks:
+    draw, tasks = solvers.survival.draw, solvers.survival.tasks(alive, causes, counts, samples, seed, _BATCHES)
+    waiting = [executor.submit(draw, task) for task in tasks] if executor else []
+    results = (each.result() for each in waiting) if executor else (draw(task) for task in tasks)
+    found, done = [], 0
+    for each in results:
         deadline.check()
-        found.append(solvers.survival.draw(task))
+        found.append(each)
+        progress("draws", done := done + len(each), samples)
     return np.vstack(found)
 
 

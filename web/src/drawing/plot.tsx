@@ -1,7 +1,6 @@
 // A plot of a report where one helps: bars, or points with their names.
+import { type Cell, says } from "../table/rows";
 import { number } from "../words";
-
-type Cell = string | number | boolean | null;
 
 type Shape = { bars: string; by: string } | { x: string; y: string; by: string };
 
@@ -42,12 +41,10 @@ const BAR = 22;
 const HEIGHT = 320;
 
 export function Plot({ id, plot }: { id: string; plot: Plotted }) {
-  const says = plot.points.map((each) => `${each.name} ${number(each.x)}${plot.y ? `, ${number(each.y)}` : ""}`);
-  const title = `${words(plot.x)}${plot.y ? ` against ${words(plot.y)}` : ""}: ${says.join("; ")}`;
+  const all = plot.points.map((each) => `${each.name} ${number(each.x)}${plot.y ? `, ${number(each.y)}` : ""}`);
+  const title = `${says(plot.x)}${plot.y ? ` against ${says(plot.y)}` : ""}: ${all.join("; ")}`;
   return plot.y === null ? <Bars id={id} plot={plot} title={title} /> : <Points id={id} plot={plot} title={title} />;
 }
-
-const words = (column: string) => column.replaceAll("_", " ");
 
 interface Drawn {
   id: string;
@@ -62,7 +59,7 @@ function Bars({ id, plot, title }: Drawn) {
     <svg id={id} class="plot" viewBox={`0 0 ${WIDTH} ${height}`} role="img">
       <title>{title}</title>
       <text class="axis" x={NAMES} y={16}>
-        {words(plot.x)}
+        {says(plot.x)}
       </text>
       {plot.points.map((each, at) => {
         const width = ((WIDTH - NAMES - 90) * each.x) / most;
@@ -93,10 +90,10 @@ function Points({ id, plot, title }: Drawn) {
       <title>{title}</title>
       <path class="frame" d={`M${left} 20V${bottom}H${WIDTH - 40}`} />
       <text class="axis end" x={WIDTH - 40} y={bottom + 28}>
-        {words(plot.x)}
+        {says(plot.x)}
       </text>
       <text class="axis" x={8} y={12}>
-        {words(plot.y ?? "")}
+        {says(plot.y ?? "")}
       </text>
       {ticks(mx).map((tick) => (
         <text key={tick} class="tick" x={x(tick)} y={bottom + 14}>

@@ -1,38 +1,100 @@
-// What part of a fleet the canvas shows: a scale in pixels a cell, and the cell in its corner.
-import type { Grid } from "../overview";
+// What part of a fleet the canvas shows: pixels a tile, and the place in its corner, in tiles.
 import { numberIn } from "../route";
+import { type Cell, domainAt, type Layout } from "./layout";
+import type { Overview } from "./overview";
 
-const CLOSENESS: [number, number] = [0.05, 64];
+export type Pixel = [number, number];
+
+/** Pixels of a chip, at most. */
+const LARGEST = 64;
+/** Pixels of a tile from which on it has its name above it, and room for that. */
+export const NAMED = 48;
+const NEAR = { left: 0.1, top: 0.19, size: 0.79 };
+/** Pixels around all of it, at the left for the names of rows. */
+export const MARGIN = 12;
+export const NAMES = 58;
+/** Pixels from which on there is room for them. */
+export const WIDE = 600;
 
 export class Camera {
   scale = 0;
   x = 0;
   y = 0;
+  /** Pixels a tile at which all of it is seen. */
+  fit = 1;
 
   constructor(
-    readonly element: HTMLCanvasElement,
-    private readonly to: Grid,
+    readonly element: HTMLElement,
+    readonly of: Overview,
+    readonly to: Layout,
   ) {}
 
-  /** As the address of the view says; all of it in the middle where it does not. */
-  show(options: Record<string, string>): void {
-    const { clientWidth, clientHeight } = this.element;
-    const { width, height } = this.to;
-    const whole = Math.min(clientWidth / width, clientHeight / height);
-    this.scale = numberIn(options.scale, CLOSENESS, whole);
-    this.x = numberIn(options.x, [-width, 2 * width], (width - clientWidth / this.scale) / 2);
-    this.y = numberIn(options.y, [-height, 2 * height], (height - clientHeight / this.scale) / 2);
+  get width(): number {
+    return this.element.clientWidth;
+  }
+
+  get height(): number {
+    return this.element.clientHeight;
+  }
+
+  private get left(): number {
+    return this.width > WIDE ? NAMES : MARGIN;
+  }
+
+  /** How many times larger than all of it. */
+  get zoomed(): number {
+    return this.scale / this.fit;
+  }
+
+  get isNear(): boolean {
+    return this.scale >= NAMED;
+  }
+
+  /** As the address of the view says: zoom, and at, the domain in the middle; all of it where it does not. */
+  show({ zoom, at }: Record<string, string>): void {
+    const { columns, rows } = this.to;
+    const room = [(this.width - this.left - MARGIN) / columns, (this.height - 2 * MARGIN) / rows] as const;
+    this.fit = Math.max(0.1, Math.min(...room, this.largest));
+    this.scale = numberIn(zoom, [0.5, this.largest / this.fit], 1) * this.fit;
+    const found = /^d(\d{1,9})(?:,(-?[\d.]+),(-?[\d.]+))?$/.exec(at ?? "");
+    const domain = Number(found?.[1]);
+    if (found && domain < this.of.domains) {
+      const part = (given: string | undefined) => numberIn(given, [-1000, 1000], 0.5);
+      this.centre([(domain % columns) + part(found[2]), Math.floor(domain / columns) + part(found[3])]);
+    } else if (this.scale > this.fit) this.centre([columns / 2, rows / 2]);
+    else this.home();
+  }
+
+  private home(): void {
+    this.x = -(this.left + (this.width - this.left - MARGIN - this.to.columns * this.scale) / 2) / this.scale;
+    this.y = -(this.height - this.to.rows * this.scale) / 2 / this.scale;
+  }
+
+  private centre([x, y]: Pixel): void {
+    this.x = x - this.width / 2 / this.scale;
+    this.y = y - this.height / 2 / this.scale;
+    this.stay();
+  }
+
+  private get largest(): number {
+    return (LARGEST * this.to.side) / NEAR.size;
   }
 
   /** As the address keeps it; the camera moves to where that is. */
-  kept(): Record<"scale" | "x" | "y", string> {
-    const kept = { scale: this.scale.toFixed(2), x: this.x.toFixed(1), y: this.y.toFixed(1) };
+  kept(): Record<"zoom" | "at", string> {
+    const { columns, rows } = this.to;
+    const [x, y] = this.tile([this.width / 2, this.height / 2]);
+    const row = Math.max(0, Math.min(rows - 1, Math.floor(y)));
+    const column = Math.max(0, Math.min(columns - 1, Math.floor(x)));
+    const domain = Math.min(row * columns + column, this.of.domains - 1);
+    const within = [x - (domain % columns), y - Math.floor(domain / columns)].map((each) => each.toFixed(4));
+    const kept = { zoom: this.zoomed.toFixed(3), at: `d${domain},${within}` };
     this.show(kept);
     return kept;
   }
 
-  zoom(factor: number, [px, py]: [number, number]): void {
-    const scale = Math.max(CLOSENESS[0], Math.min(CLOSENESS[1], this.scale * factor));
+  zoom(factor: number, [px, py]: Pixel): void {
+    const scale = Math.max(this.fit / 2, Math.min(this.largest, this.scale * factor));
     this.x += px / this.scale - px / scale;
     this.y += py / this.scale - py / scale;
     this.scale = scale;
@@ -47,20 +109,60 @@ export class Camera {
 
   /** Some of the fleet stays in sight. */
   private stay(): void {
-    const [width, height] = [this.element.clientWidth / this.scale, this.element.clientHeight / this.scale];
-    this.x = Math.max(-0.8 * width, Math.min(this.to.width - 0.2 * width, this.x));
-    this.y = Math.max(-0.8 * height, Math.min(this.to.height - 0.2 * height, this.y));
+    const [width, height] = [this.width / this.scale, this.height / this.scale];
+    this.x = Math.max(-0.8 * width, Math.min(this.to.columns - 0.2 * width, this.x));
+    this.y = Math.max(-0.8 * height, Math.min(this.to.rows - 0.2 * height, this.y));
   }
 
-  /** The cell below a pixel. */
-  cell([px, py]: [number, number]): [number, number] {
+  /** The place below a pixel, in tiles. */
+  tile([px, py]: Pixel): Pixel {
     return [this.x + px / this.scale, this.y + py / this.scale];
   }
 
+  /** Where chips begin in a tile, and how much of it they fill. */
+  get inset(): { left: number; top: number; size: number } {
+    return this.isNear ? NEAR : { left: 0, top: 0, size: this.to.side / (this.to.side + 1) };
+  }
+
+  /** Pixels of a chip. */
+  get chip(): number {
+    return (this.inset.size * this.scale) / this.to.side;
+  }
+
+  cell(pixel: Pixel): Cell {
+    const [x, y] = this.tile(pixel);
+    const [column, row] = [Math.floor(x), Math.floor(y)];
+    const { left, top, size } = this.inset;
+    const inside = (at: number) => Math.floor((at * this.to.side) / size);
+    return [column, row, inside(x - column - left), inside(y - row - top)];
+  }
+
+  /** The upper left corner of a cell, in pixels from that of the whole. */
+  corner([column, row, x, y]: Cell): Pixel {
+    const { left, top, size } = this.inset;
+    const along = (tile: number, from: number, cell: number) =>
+      (tile + from + (cell * size) / this.to.side) * this.scale;
+    return [along(column, left, x), along(row, top, y)];
+  }
+
+  /** Where the corner of the whole is on the screen. */
+  get origin(): Pixel {
+    return [-this.x * this.scale, -this.y * this.scale];
+  }
+
   /** Keep a cell in sight. */
-  follow([x, y]: [number, number]): void {
-    const [width, height] = [this.element.clientWidth / this.scale, this.element.clientHeight / this.scale];
-    this.x = Math.min(Math.max(this.x, x + 2 - width), x - 1);
-    this.y = Math.min(Math.max(this.y, y + 2 - height), y - 1);
+  follow(cell: Cell): void {
+    const [px, py] = this.corner(cell);
+    const [left, top] = this.origin;
+    const edge = Math.min(40, this.width / 8);
+    const beyond = (at: number, most: number) => Math.max(0, at + this.chip + edge - most) + Math.min(0, at - edge);
+    this.x += beyond(px + left, this.width) / this.scale;
+    this.y += beyond(py + top, this.height) / this.scale;
+  }
+
+  /** The domain below a pixel, or -1. */
+  domain(pixel: Pixel): number {
+    const [x, y] = this.tile(pixel);
+    return domainAt(this.of, this.to, Math.floor(x), Math.floor(y));
   }
 }

@@ -1,10 +1,10 @@
 // Mouse, fingers, wheel and keys on a fleet's canvas.
-import type { Camera } from "./camera";
-
-type Pixel = [number, number];
+import type { Camera, Pixel } from "./camera";
 
 export interface Acts {
   hover: (at: Pixel | null) => void;
+  /** A click; and a second one. */
+  choose: (at: Pixel) => void;
   open: (at: Pixel) => void;
   /** The camera moved; and it came to rest. */
   moved: () => void;
@@ -17,8 +17,7 @@ const CLICK = 5;
 const REST = 300;
 
 /** Listens until the function that it gives is called. */
-export function gestures(camera: Camera, acts: Acts): () => void {
-  const { element } = camera;
+export function gestures(element: HTMLElement, camera: Camera, acts: Acts): () => void {
   const control = new AbortController();
   const fingers = new Map<number, Pixel>();
   let travelled = 0;
@@ -55,7 +54,7 @@ export function gestures(camera: Camera, acts: Acts): () => void {
   }
   function up(event: PointerEvent): void {
     if (!fingers.delete(event.pointerId)) return;
-    if (travelled < CLICK) acts.open(at(event));
+    if (travelled < CLICK) acts.choose(at(event));
     else acts.rested();
   }
   function wheel(event: WheelEvent): void {
@@ -67,7 +66,7 @@ export function gestures(camera: Camera, acts: Acts): () => void {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const factor = { "+": 1.5, "=": 1.5, "-": 1 / 1.5 }[event.key];
     if (factor) {
-      camera.zoom(factor, [element.clientWidth / 2, element.clientHeight / 2]);
+      camera.zoom(factor, [camera.width / 2, camera.height / 2]);
       restSoon();
     } else if (!acts.key(event)) return;
     event.preventDefault();
@@ -79,6 +78,7 @@ export function gestures(camera: Camera, acts: Acts): () => void {
   element.addEventListener("pointerup", up, options);
   element.addEventListener("pointercancel", (event) => fingers.delete(event.pointerId), options);
   element.addEventListener("pointerleave", () => acts.hover(null), options);
+  element.addEventListener("dblclick", (event) => acts.open(at(event)), options);
   element.addEventListener("wheel", wheel, { ...options, passive: false });
   element.addEventListener("keydown", key, options);
   return () => {

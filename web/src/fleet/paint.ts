@@ -1,37 +1,188 @@
-// Draws what the camera shows: the picture scaled, names of domains when they are large enough, the chosen chip.
-import { cellOf, type Grid, type Overview } from "../overview";
-import type { Camera } from "./camera";
+// Draws what the camera shows: from an image of all of it, or tile by tile, with names, numbers and glyphs once there is room.
+import { number } from "../words";
+import { type Camera, NAMED, NAMES, WIDE } from "./camera";
+import { type Inks, plain, rendered, sizeOf } from "./image";
+import { blockAt, type Cell, cellOf, chipAt, domainAt } from "./layout";
+import { GLYPHS } from "./markers";
+import { placeOf } from "./overview";
 
-const NAMED_FROM = 5;
+/** Pixels of an image of all of it, at most, unless chips are less than one; above, tile by tile. */
+const MOST = 1.5e6;
+const LINES = 5;
+const NUMBERED = 22;
+const FONT = "11px system-ui, sans-serif";
 
-export function paint(camera: Camera, picture: HTMLCanvasElement, overview: Overview, to: Grid, chip: number): void {
-  const { element, scale, x, y } = camera;
-  const context = element.getContext("2d") as CanvasRenderingContext2D;
-  const ratio = devicePixelRatio;
-  context.setTransform(1, 0, 0, 1, 0, 0);
-  context.clearRect(0, 0, element.width, element.height);
-  context.setTransform(ratio * scale, 0, 0, ratio * scale, -x * ratio * scale, -y * ratio * scale);
-  context.imageSmoothingEnabled = scale < 1;
-  context.drawImage(picture, 0, 0);
-  context.fillStyle = getComputedStyle(element).color;
-  context.strokeStyle = context.fillStyle;
-  if (scale > NAMED_FROM) name(context, camera, overview, to);
-  if (chip >= 0) {
-    const [cx, cy] = cellOf(overview, to, chip);
-    context.lineWidth = 2 / scale;
-    context.strokeRect(cx - 1 / scale, cy - 1 / scale, 1 + 2 / scale, 1 + 2 / scale);
+export interface Look {
+  codes: Uint8Array;
+  inks: Inks;
+  paper: string;
+  ink: string;
+  accent: string;
+}
+
+/** The image of all chips at a size, made anew only when the look or the size is another. */
+export class Painter {
+  private at = 0;
+  private image: HTMLCanvasElement | undefined;
+  private cells: HTMLCanvasElement | undefined;
+
+  constructor(readonly look: Look) {}
+
+  paint(canvas: HTMLCanvasElement, camera: Camera, cursor: number): void {
+    const context = canvas.getContext("2d") as CanvasRenderingContext2D;
+    const ratio = devicePixelRatio;
+    const tile = camera.scale * ratio;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, canvas.width, canvas.height);
+    context.imageSmoothingEnabled = false;
+    const [width, height] = sizeOf(camera.to, tile);
+    const [left, top] = camera.origin.map((each) => Math.round(each * ratio)) as [number, number];
+    if (!camera.isNear && (tile < plain(camera.to) || width * height < MOST * ratio ** 2)) {
+      context.drawImage(this.whole(camera, tile), left, top);
+    } else this.tiles(context, camera, ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.font = FONT;
+    if (camera.scale < NAMED) this.rows(context, camera);
+    if (camera.chip >= GLYPHS) this.glyphs(context, camera);
+    if (cursor >= 0) this.ring(context, camera, cellOf(camera.of, camera.to, cursor));
+  }
+
+  private whole(camera: Camera, tile: number): HTMLCanvasElement {
+    if (!this.image || this.at !== tile) {
+      this.image = rendered(camera.of, camera.to, this.look.codes, this.look.inks, tile);
+      this.at = tile;
+    }
+    return this.image;
+  }
+
+  /** The tiles in sight. */
+  private *seen(camera: Camera): Generator<[domain: number, column: number, row: number]> {
+    const [right, bottom] = camera.tile([camera.width, camera.height]);
+    const first = Math.max(0, Math.floor(camera.x));
+    for (let row = Math.max(0, Math.floor(camera.y)); row < Math.min(camera.to.rows, bottom); row++) {
+      for (let column = first; column < Math.min(camera.to.columns, right); column++) {
+        const domain = domainAt(camera.of, camera.to, column, row);
+        if (domain >= 0) yield [domain, column, row];
+      }
+    }
+  }
+
+  private tiles(context: CanvasRenderingContext2D, camera: Camera, ratio: number): void {
+    const { of, to } = camera;
+    this.cells ??= rendered(of, to, this.look.codes, this.look.inks, plain(to));
+    const [x, y] = camera.origin;
+    const size = camera.chip * to.side;
+    const whole = (at: number) => Math.round(at * ratio);
+    context.fillStyle = this.look.paper;
+    for (const [domain, column, row] of this.seen(camera)) {
+      const [left, top] = camera.corner([column, row, 0, 0]);
+      const box = [whole(left + x), whole(top + y), whole(left + x + size), whole(top + y + size)] as const;
+      const [from, above, to_, below] = box;
+      const [w, h] = [to_ - from, below - above];
+      context.drawImage(this.cells, column * plain(to), row * plain(to), to.side, to.side, from, above, w, h);
+      if (camera.chip < LINES) continue;
+      const [wide, high] = blockAt(of, to, domain);
+      for (let at = 1; at < to.side; at++) {
+        const [across, down] = [thick(at % wide === 0, camera.chip), thick(at % high === 0, camera.chip)];
+        context.fillRect(from + Math.round((at * w) / to.side) - whole(across / 2), above, whole(across), h);
+        context.fillRect(from, above + Math.round((at * h) / to.side) - whole(down / 2), w, whole(down));
+      }
+    }
+    if (camera.isNear) this.names(context, camera, ratio);
+  }
+
+  private names(context: CanvasRenderingContext2D, camera: Camera, ratio: number): void {
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.font = FONT;
+    context.textAlign = "left";
+    context.fillStyle = this.look.ink;
+    const [x, y] = camera.origin;
+    for (const [domain, column, row] of this.seen(camera)) {
+      const [left, top] = camera.corner([column, row, 0, 0]);
+      context.fillText(`d${domain}`, Math.round(left + x), Math.round(top + y) - 2);
+    }
+  }
+
+  /** The first domain of every row that there is room for. */
+  private rows(context: CanvasRenderingContext2D, camera: Camera): void {
+    const [left, top] = camera.origin;
+    const { columns, rows } = camera.to;
+    const each = Math.max(1, Math.ceil(80 / camera.scale));
+    if (left < NAMES / 2 || camera.width <= WIDE || rows < 3) return;
+    context.fillStyle = this.look.ink;
+    context.textAlign = "right";
+    for (let row = 0; row < rows; row += each)
+      context.fillText(`d${number(row * columns)}`, left - 7, top + row * camera.scale + 9);
+  }
+
+  /** On chips that are not up; and the numbers of chips. */
+  private glyphs(context: CanvasRenderingContext2D, camera: Camera): void {
+    const { of, to } = camera;
+    const [x, y] = camera.origin;
+    context.textAlign = "center";
+    for (const [, column, row] of this.seen(camera)) {
+      for (let cell = 0; cell < to.side ** 2; cell++) {
+        const at: Cell = [column, row, cell % to.side, Math.floor(cell / to.side)];
+        const chip = chipAt(of, to, at);
+        if (chip < 0) continue;
+        const [left, top] = camera.corner(at);
+        const middle = [left + x + camera.chip / 2, top + y + camera.chip / 2] as const;
+        const [{ perServer }, , inside] = placeOf(of, chip);
+        if (of.states[chip]) glyph(context, of.states[chip] as number, middle, this.look.paper);
+        else if (camera.chip >= NUMBERED) {
+          context.fillStyle = legible(this.look, chip);
+          context.fillText(String(inside % perServer), middle[0], middle[1] + 4);
+        }
+      }
+    }
+  }
+
+  private ring(context: CanvasRenderingContext2D, camera: Camera, cell: Cell): void {
+    const [x, y] = camera.origin;
+    const [left, top] = camera.corner(cell);
+    context.strokeStyle = this.look.accent;
+    context.lineWidth = 2;
+    context.strokeRect(left + x - 2, top + y - 2, camera.chip + 4, camera.chip + 4);
   }
 }
 
-function name(context: CanvasRenderingContext2D, { element, scale, x, y }: Camera, of: Overview, to: Grid): void {
-  const tile = to.side + 1;
-  const [right, bottom] = [x + element.clientWidth / scale, y + element.clientHeight / scale];
-  const rows = Math.ceil(of.domains / to.columns);
-  context.font = `${Math.min(1, 11 / scale)}px sans-serif`;
-  for (let row = Math.max(0, Math.floor(y / tile)); row < rows && row * tile < bottom; row++) {
-    for (let column = Math.max(0, Math.floor(x / tile)); column < to.columns && column * tile < right; column++) {
-      const domain = row * to.columns + column;
-      if (domain < of.domains) context.fillText(`d${domain}`, column * tile + 1, row * tile + 0.9);
+/** Ink or paper, whichever is farther from the colour of a chip. */
+function legible({ codes, inks, ink, paper }: Look, chip: number): string {
+  const light = (channels: number[]) => channels.reduce((sum, each, at) => sum + each * ([0.3, 0.6, 0.1][at] ?? 0), 0);
+  const word = inks.colours[codes[chip] ?? 0] ?? 0;
+  const below = light([word & 255, (word >> 8) & 255, (word >> 16) & 255]);
+  const [a, b] = [ink, paper].map((colour) => Math.abs(light((colour.match(/[\d.]+/g) ?? []).map(Number)) - below));
+  return (a ?? 0) > (b ?? 0) ? ink : paper;
+}
+
+const thick = (isEdge: boolean, chip: number) => (isEdge ? Math.max(2, Math.min(6, chip / 5)) : 1);
+
+/** ◐ ✕ ◆ as 12 pixels, for a state's place in STATES. */
+function glyph(context: CanvasRenderingContext2D, state: number, [x, y]: readonly [number, number], ink: string): void {
+  context.fillStyle = ink;
+  context.strokeStyle = ink;
+  context.lineWidth = 2;
+  context.beginPath();
+  if (state === 1) {
+    context.arc(x, y, 4.5, 0, 2 * Math.PI);
+    context.stroke();
+    context.beginPath();
+    context.arc(x, y, 4.5, -Math.PI / 2, Math.PI / 2);
+    context.fill();
+  } else if (state === 2) {
+    for (const turn of [-1, 1]) {
+      context.moveTo(x - 4, y - 4 * turn);
+      context.lineTo(x + 4, y + 4 * turn);
     }
+    context.stroke();
+  } else {
+    context.moveTo(x, y - 5);
+    for (const [dx, dy] of [
+      [5, 0],
+      [0, 5],
+      [-5, 0],
+    ] as const)
+      context.lineTo(x + dx, y + dy);
+    context.fill();
   }
 }

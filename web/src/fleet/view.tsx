@@ -1,224 +1,292 @@
-// Every chip of a fleet on a canvas: one pixel a chip, made once and then scaled and moved.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import {
-  addressOf,
-  COLOURINGS,
-  type Colouring,
-  cellOf,
-  chipAt,
-  domainOf,
-  fifthOf,
-  type Grid,
-  grid,
-  type Overview,
-  PLACE_COLOURS,
-  POOL_COLOURS,
-  pixels,
-  rackOf,
-  STATE_COLOURS,
-  STATES,
-} from "../overview";
-import { Choice } from "../parts";
-import { change, href, oneOf, type Route } from "../route";
-import { counted, number } from "../words";
-import { Camera } from "./camera";
+// Every chip of a fleet on a canvas, what is not up marked over it.
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { change, href, type Route } from "../route";
+import { below, number } from "../words";
+import { Camera, MARGIN, NAMES, type Pixel, WIDE } from "./camera";
+import type { Coloured } from "./colour";
 import { gestures } from "./gestures";
-import { paint } from "./paint";
+import type { Holdings } from "./holdings";
+import { inkOf, inksOf, useLooks } from "./ink";
+import { type Cell, cellOf, chipAt, type Layout, layoutOf } from "./layout";
+import { Legend } from "./legend";
+import { type Marker, merged, within } from "./markers";
+import { Markers, Ring, Tip } from "./marks";
+import { Minimap } from "./minimap";
+import { addressOf, domainOf, type Overview } from "./overview";
+import { Painter } from "./paint";
+import { describe } from "./says";
+import { placed, type Spot } from "./spots";
 
 interface Props {
   overview: Overview;
+  coloured: Coloured;
+  held: Holdings | undefined;
+  spots: Spot[];
+  /** The address of what is chosen; empty: nothing is. */
+  sel: string;
   route: Route;
   /** Of a chip, in GiB. */
   memory: number | undefined;
+  /** The chip below the mouse or the cursor, or -1. */
+  at: number;
+  point: (chip: number) => void;
+  /** Pixels a tile with all in sight. */
+  fitted: (fit: number) => void;
 }
 
-/** The canvas with its buttons and its legend. */
-export function Fleet({ overview, route, memory }: Props) {
-  const { options } = route;
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const camera = useRef<Camera | null>(null);
-  const to = useMemo(() => grid(overview), [overview]);
-  const colouring = oneOf(COLOURINGS, options.colour, "state");
-  const [chip, setChip] = useState(-1);
-  const picture = useMemo(() => pictureOf(overview, to, colouring), [overview, to, colouring]);
+/** Markers of a scale, of a window around what is seen. */
+interface Shown {
+  all: Marker[];
+  some: Marker[];
+  scale: number;
+  from: Pixel;
+  to: Pixel;
+}
 
-  const draw = useRef(() => {});
+const REACH = 12;
+
+export function FleetMap(props: Props) {
+  const { overview, coloured, spots, sel, route, at, point, fitted } = props;
+  const { options } = route;
+  const stage = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const layer = useRef<HTMLDivElement>(null);
+  const view = useRef<HTMLElement | null>(null);
+  const [[width, height], setSize] = useState<Pixel>([0, 0]);
+  const to = useColumns(overview, width, height);
+  const camera = useMemo(
+    () => (width ? new Camera(stage.current as HTMLElement, overview, to) : null),
+    [overview, to, width > 0],
+  );
+  const looks = useLooks();
+  const only = useMemo(() => new Set((options.only ?? "").split(",").filter(Boolean)), [options.only]);
+  const painter = useMemo(() => {
+    const [paper, ink, accent] = ["surface", "ink-2", "accent"].map((token) => inkOf(token)) as [
+      string,
+      string,
+      string,
+    ];
+    return new Painter({ codes: coloured.codes, inks: inksOf(coloured, only), paper, ink, accent });
+  }, [coloured, only, looks]);
+  const marked = useMemo(() => spots.filter(({ state }) => only.size === 0 || only.has(state)), [spots, only]);
+  const [shown, setShown] = useState<Shown | null>(null);
+  const [tip, setTip] = useState<Marker | undefined>();
+  const cursor = useRef(-1);
+
+  const paint = useRef(() => {});
   const waiting = useRef(0);
-  draw.current = () => {
-    waiting.current ||= requestAnimationFrame(() => {
-      waiting.current = 0;
-      if (camera.current) paint(camera.current, picture, overview, to, chosen.current);
-    });
+  const last = useRef<Shown | null>(null);
+  paint.current = () => {
+    waiting.current = 0;
+    if (!camera || !canvas.current || !layer.current) return;
+    painter.paint(canvas.current, camera, cursor.current);
+    const [x, y] = camera.origin;
+    layer.current.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
+    if (view.current) framed(view.current, camera);
+    const next = seen(camera, marked, last.current);
+    if (next !== last.current) setShown(next);
+    last.current = next;
   };
-  const chosen = useRef(chip);
-  chosen.current = chip;
-  const now = useRef(options);
-  now.current = options;
+  const draw = () => {
+    waiting.current ||= requestAnimationFrame(() => paint.current());
+  };
 
   const rest = () => {
-    if (camera.current) change(camera.current.kept(), true);
+    if (camera) change(camera.kept(), true);
   };
-  const open = (which: number) => {
-    if (which >= 0) location.hash = href("domain", domainOf(addressOf(overview, which)));
+  const choose = (address: string) => {
+    cursor.current = -1;
+    const short = below(overview.cluster, address);
+    if (short !== options.sel) change({ sel: short });
   };
+  const open = (address: string) => {
+    const domain = domainOf(address);
+    location.hash = href("domain", domain, { sel: below(domain, address) || undefined });
+  };
+  const near = (pixel: Pixel): Marker | undefined => {
+    const [x, y] = camera?.origin ?? [0, 0];
+    const away = (each: Marker) => Math.hypot(each.x + x - pixel[0], each.y + y - pixel[1]);
+    return shown?.some.filter((each) => away(each) < REACH).sort((a, b) => away(a) - away(b))[0];
+  };
+  const acts = useRef({ near, choose, open, rest, sel, at });
+  acts.current = { near, choose, open, rest, sel, at };
+
+  useLayoutEffect(() => {
+    const element = stage.current as HTMLElement;
+    const watch = new ResizeObserver(() => setSize([element.clientWidth, element.clientHeight]));
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    if (!camera || !canvas.current) return;
+    canvas.current.width = width * devicePixelRatio;
+    canvas.current.height = height * devicePixelRatio;
+    camera.show(options);
+    fitted(camera.fit);
+    setTip(undefined);
+    draw();
+  }, [camera, width, height, options.zoom, options.at]);
   useEffect(() => {
-    const made = new Camera(canvas.current as HTMLCanvasElement, to);
-    camera.current = made;
-    const below = (at: [number, number]) => chipAt(overview, to, ...made.cell(at));
-    const stop = gestures(made, {
-      hover: (at) => setChip(at ? below(at) : -1),
-      open: (at) => open(below(at)),
-      moved: () => draw.current(),
-      rested: rest,
+    last.current = null;
+    draw();
+  }, [painter, marked]);
+  useEffect(() => {
+    if (!camera || !canvas.current) return;
+    const chipBelow = (pixel: Pixel) => chipAt(overview, to, camera.cell(pixel));
+    return gestures(canvas.current, camera, {
+      hover: (pixel) => {
+        const marker = pixel ? acts.current.near(pixel) : undefined;
+        setTip(marker);
+        point(!pixel ? -1 : marker ? marker.spot.chip : chipBelow(pixel));
+      },
+      choose: (pixel) => {
+        const marker = acts.current.near(pixel);
+        if (marker && marker.count > 1 && camera.chip < 20) {
+          camera.zoom(3, pixel);
+          acts.current.rest();
+        } else if (marker) acts.current.choose(marker.spot.address);
+        else if (chipBelow(pixel) >= 0) acts.current.choose(addressOf(overview, chipBelow(pixel)));
+      },
+      open: (pixel) => {
+        const marker = acts.current.near(pixel);
+        if (!marker && chipBelow(pixel) >= 0) acts.current.open(addressOf(overview, chipBelow(pixel)));
+        else if (marker?.count === 1) acts.current.open(marker.spot.address);
+      },
+      moved: () => {
+        setTip(undefined);
+        draw();
+      },
+      rested: () => acts.current.rest(),
       key: (event) => {
-        if (event.key === "Enter") open(chosen.current);
-        const next = step(event, overview, to, chosen.current);
-        if (next < 0) return event.key === "Enter";
-        setChip(next);
-        made.follow(cellOf(overview, to, next));
+        const now = cursor.current;
+        const address = now >= 0 ? addressOf(overview, now) : acts.current.sel;
+        if (event.key === "0") change({ zoom: undefined, at: undefined }, true);
+        else if (event.key === "Escape" && acts.current.sel) change({ sel: undefined });
+        else if (event.key === "Enter" && address) acts.current.open(address);
+        else if (event.key === " " && now >= 0) acts.current.choose(address);
+        else {
+          const next = step(event, overview, to, now >= 0 ? now : chipOf(overview, acts.current.sel));
+          if (next < 0) return false;
+          cursor.current = next;
+          point(next);
+          camera.follow(cellOf(overview, to, next));
+          draw();
+        }
         return true;
       },
     });
-    const watch = new ResizeObserver(() => {
-      const { element } = made;
-      element.width = element.clientWidth * devicePixelRatio;
-      element.height = element.clientHeight * devicePixelRatio;
-      made.show(now.current);
-      draw.current();
-    });
-    watch.observe(made.element);
-    return () => {
-      stop();
-      watch.disconnect();
-    };
-  }, [overview, to]);
-  useEffect(() => {
-    camera.current?.show(options);
-    draw.current();
-  }, [options.scale, options.x, options.y]);
-  useEffect(() => draw.current(), [picture, chip]);
+  }, [camera]);
 
-  const zoom = (factor: number) => () => {
-    const { clientWidth, clientHeight } = canvas.current as HTMLCanvasElement;
-    camera.current?.zoom(factor, [clientWidth / 2, clientHeight / 2]);
+  const zoom = (factor: number) => {
+    camera?.zoom(factor, [width / 2, height / 2]);
     rest();
   };
+  const target = sel ? placed(overview, sel) : undefined;
   return (
-    <>
-      <div class="tools">
-        <Choice name="Colour" of={COLOURINGS} chosen={colouring} choose={(value) => change({ colour: value })} />
-        <button type="button" onClick={zoom(1.5)} aria-label="Zoom in">
-          +
-        </button>
-        <button type="button" onClick={zoom(1 / 1.5)} aria-label="Zoom out">
-          −
-        </button>
-        <button type="button" onClick={() => change({ scale: undefined, x: undefined, y: undefined }, true)}>
-          All of it
-        </button>
-        <GoTo overview={overview} />
+    <section class="card flush map" aria-label={`Map of ${overview.cluster}`}>
+      <div ref={stage} class="stage">
+        {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: arrows move over it, as over an application */}
+        <canvas
+          ref={canvas}
+          class="fleet"
+          tabIndex={0}
+          role="application"
+          aria-label={`All ${number(overview.chips)} chips of ${overview.cluster}. Arrow keys move from chip to chip, with Shift from domain to domain; plus and minus zoom, 0 shows all; Space selects, Enter opens the domain; N and P go from cause to cause. The list of causes follows.`}
+        />
+        <div class="over" aria-hidden="true">
+          <div ref={layer} class="layer">
+            {camera && shown && <Markers of={shown.some} />}
+            {camera && shown && target && <Ring camera={camera} first={target.first} chips={target.chips} />}
+          </div>
+          {tip && camera && <Tip of={tip} camera={camera} />}
+        </div>
+        <Minimap
+          camera={camera}
+          painter={painter}
+          marked={marked}
+          frame={view}
+          isShown={(camera?.zoomed ?? 1) >= 2}
+          zoom={zoom}
+          moved={() => draw()}
+          rest={rest}
+        />
       </div>
-      {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: arrows move over it, as over an application */}
-      <canvas
-        ref={canvas}
-        class="fleet"
-        tabIndex={0}
-        role="application"
-        aria-label={`All ${number(overview.chips)} chips of ${overview.cluster}. Arrow keys move from chip to chip, with Shift from domain to domain; plus and minus zoom; Enter opens the domain.`}
-      />
-      <p class="told" aria-live="polite">
-        {chip < 0 ? "Hover a chip for its name; click to open its domain." : describe(overview, chip, memory)}
-      </p>
-      <Legend overview={overview} colouring={colouring} memory={memory} />
-    </>
+      <div class="foot under">
+        <Legend of={coloured} only={only} />
+        <p class="told quiet" aria-live="polite">
+          {at < 0 ? hint(camera) : describe(props, at)}
+        </p>
+      </div>
+    </section>
   );
 }
 
-function pictureOf(overview: Overview, to: Grid, colouring: Colouring): HTMLCanvasElement {
-  const made = Object.assign(document.createElement("canvas"), { width: to.width, height: to.height });
-  made.getContext("2d")?.putImageData(pixels(overview, to, colouring), 0, 0);
-  return made;
+const hint = (camera: Camera | null) =>
+  camera?.isNear ? "A block is a server; arrows go chip by chip." : "A square is a domain; a click selects a chip.";
+
+/** A layout that fills a box, the same as long as its columns are. */
+function useColumns(overview: Overview, width: number, height: number): Layout {
+  const aspect =
+    width && height
+      ? Math.max(0.2, (width - (width > WIDE ? NAMES + MARGIN : 2 * MARGIN)) / (height - 2 * MARGIN))
+      : 1.6;
+  const { columns } = useMemo(() => layoutOf(overview, aspect), [overview, aspect]);
+  return useMemo(() => layoutOf(overview, aspect), [overview, columns]);
 }
+
+/** The markers of what the camera sees and some more around it; the ones before where these will do. */
+function seen(camera: Camera, spots: Spot[], before: Shown | null): Shown {
+  const [x, y] = camera.origin;
+  const { width, height, scale } = camera;
+  const holds =
+    before &&
+    before.scale === scale &&
+    before.from[0] <= -x &&
+    before.from[1] <= -y &&
+    before.to[0] >= width - x &&
+    before.to[1] >= height - y;
+  if (holds) return before;
+  const all = before?.scale === scale ? before.all : merged(spots, camera);
+  const from: Pixel = [-x - width / 2, -y - height / 2];
+  const to: Pixel = [1.5 * width - x, 1.5 * height - y];
+  return { all, some: within(all, from, to), scale, from, to };
+}
+
+/** What is seen, on the minimap. */
+function framed(frame: HTMLElement, camera: Camera): void {
+  const share = (part: number, of: number) => `${Math.max(0, Math.min(100, (100 * part) / of))}%`;
+  const [left, top] = camera.tile([0, 0]);
+  const [right, bottom] = camera.tile([camera.width, camera.height]);
+  const { columns, rows } = camera.to;
+  Object.assign(frame.style, {
+    left: share(left, columns),
+    top: share(top, rows),
+    right: share(columns - right, columns),
+    bottom: share(rows - bottom, rows),
+  });
+}
+
+const chipOf = (overview: Overview, address: string) => (address ? (placed(overview, address)?.first ?? -1) : -1);
+
+const WAYS: Record<string, Pixel> = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 
 /** The chip that an arrow key leads to, with Shift in the next domain; the first where none was chosen; or -1. */
-function step(event: KeyboardEvent, overview: Overview, to: Grid, from: number): number {
-  const far = event.shiftKey ? to.side + 1 : 1;
-  const way = { ArrowRight: [far, 0], ArrowLeft: [-far, 0], ArrowDown: [0, far], ArrowUp: [0, -far] }[event.key];
+function step(event: KeyboardEvent, overview: Overview, to: Layout, from: number): number {
+  const way = WAYS[event.key];
   if (!way) return -1;
   if (from < 0) return 0;
-  const [dx = 0, dy = 0] = way;
-  const [x, y] = cellOf(overview, to, from);
-  const next = chipAt(overview, to, x + dx, y + dy);
-  return next < 0 ? chipAt(overview, to, x + 2 * dx, y + 2 * dy) : next; // over the gap between two domains
+  const [dx, dy] = way;
+  const [column, row, x, y] = cellOf(overview, to, from);
+  if (event.shiftKey) return chipAt(overview, to, [column + dx, row + dy, x, y]);
+  for (let far = 1; far <= to.side; far++) {
+    const next = chipAt(overview, to, wrapped([column, row, x + far * dx, y + far * dy], to.side));
+    if (next >= 0) return next;
+  }
+  return -1;
 }
 
-function describe(overview: Overview, chip: number, memory: number | undefined): string {
-  const pool = overview.pools[chip] ?? 0;
-  const size = memory ? ` (${number(pool * memory)} GiB)` : "";
-  const state = STATES[overview.states[chip] ?? 0];
-  return `${addressOf(overview, chip)}: ${state}, rack r${rackOf(overview, chip)}, pools with ${counted(pool, "chip")}${size}`;
-}
-
-function GoTo({ overview }: { overview: Overview }) {
-  const go = (event: SubmitEvent) => {
-    event.preventDefault();
-    const number = new FormData(event.target as HTMLFormElement).get("domain");
-    location.hash = href("domain", `${overview.cluster}/d${number}`);
-  };
-  return (
-    <form onSubmit={go}>
-      <label>
-        Domain <input name="domain" type="number" min="0" max={overview.domains - 1} required />
-      </label>{" "}
-      <button type="submit">Open</button>
-    </form>
-  );
-}
-
-function Legend({
-  overview,
-  colouring,
-  memory,
-}: {
-  overview: Overview;
-  colouring: Colouring;
-  memory: number | undefined;
-}) {
-  const entries: [string, string][] = useMemo(() => {
-    if (colouring === "rack" || colouring === "domain") {
-      return PLACE_COLOURS.slice(0, 2).map((colour, at) => [
-        colour,
-        at ? `the next ${colouring}, and so on` : `a ${colouring}`,
-      ]);
-    }
-    if (colouring === "state") {
-      return STATES.map((state, at) => [
-        STATE_COLOURS[at] as string,
-        `${state}: ${number(tally(overview.states, (each) => each === at))}`,
-      ]);
-    }
-    return POOL_COLOURS.map((colour, at) => {
-      const each = overview.parts.length === 1 ? overview.parts[0]?.perDomain : undefined;
-      const size = each && memory ? ` of ${number(each * memory)} GiB` : "";
-      const count = tally(overview.pools, (_, chip) => fifthOf(overview, chip) === at);
-      return [colour, `${at * 20} to ${at * 20 + 20} %${size}: ${counted(count, "chip")}`];
-    });
-  }, [overview, colouring, memory]);
-  return (
-    <ul class="legend">
-      {entries.map(([colour, says]) => (
-        <li key={says}>
-          <span class="swatch" style={{ background: colour }} /> {says}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function tally(values: Uint8Array, test: (value: number, at: number) => boolean): number {
-  let found = 0;
-  values.forEach((value, at) => {
-    if (test(value, at)) found++;
-  });
-  return found;
+/** A cell beyond the side of a tile, as that of the next tile. */
+function wrapped([column, row, x, y]: Cell, side: number): Cell {
+  const [right, below] = [Math.floor(x / side), Math.floor(y / side)];
+  return [column + right, row + below, x - right * side, y - below * side];
 }

@@ -9,6 +9,7 @@ import { ThemeSwitch } from "./theme";
 const NAMES: Record<string, string> = {
   incidents: "Incidents",
   jobs: "Jobs",
+  compare: "Compare",
   reports: "Reports",
   sources: "Sources",
   disagreements: "Disagreements",

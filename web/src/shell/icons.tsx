@@ -3,6 +3,7 @@ const PATHS = {
   fleet: "M3 3h5v5H3zm9 0h5v5h-5zM3 12h5v5H3zm9 0h5v5h-5z",
   incidents: "M10 3l7.5 14h-15zM10 8v4m0 2.2v.6",
   jobs: "M3 7h14v10H3zM7 7V4h6v3M3 12h14",
+  compare: "M6 3v14M14 3v14M3 7h6m2 6h6",
   reports: "M4 2.5h9l3 3v12H4zM7 9h6m-6 3h6m-6 3h4",
   sources: "M10 4v13M10 4C8 3 5 3 3 3.5V16c2-.5 5-.5 7 1 2-1.5 5-1.5 7-1V3.5C15 3 12 3 10 4",
   search: "M9 15A6 6 0 1 0 9 3a6 6 0 0 0 0 12zm4.5-1.5L18 18",

@@ -13,6 +13,7 @@ const PLACES: [string, IconName, string, string[]][] = [
   ["home", "fleet", "Fleet", ["cluster", "domain", "rack", "at"]],
   ["incidents", "incidents", "Incidents", []],
   ["jobs", "jobs", "Jobs", []],
+  ["compare", "compare", "Compare", []],
   ["reports", "reports", "Reports", []],
   ["sources", "sources", "Sources", ["disagreements"]],
 ];

@@ -1,11 +1,11 @@
 // Reports: the list, and one with its parameters, its rows, a plot where it helps, and CSV.
-import { useState } from "preact/hooks";
-import { type ApiError, asking, download, graphql, type Result, useAsked } from "../api";
+import { asking, graphql, type Result, useAsked } from "../api";
 import { Plot, plotOf } from "../drawing/plot";
-import { saved } from "../drawing/save";
-import { Copy, Download, drawn, Failure, Shown } from "../parts";
+import { Copy, Download, drawn, Shown } from "../parts";
 import { change, href, type Route } from "../route";
-import { counted, exact } from "../words";
+import type { Rows } from "../table/rows";
+import { DataTable, useShown } from "../table/table";
+import { counted } from "../words";
 
 const REPORTS = graphql(`
   query Reports { reports { name title answers parameters { name default says } } }
@@ -26,7 +26,11 @@ export function Reports({ route }: { route: Route }) {
       {({ reports }) => {
         if (!route.of) return <List reports={reports} />;
         const report = reports.find((each) => each.name === route.of);
-        return report ? <One report={report} route={route} /> : <p class="failure">There is no report {route.of}.</p>;
+        return report ? (
+          <One report={report} reports={reports} route={route} />
+        ) : (
+          <p class="failure">There is no report {route.of}.</p>
+        );
       }}
     </Shown>
   );
@@ -55,112 +59,85 @@ function List({ reports }: { reports: Report[] }) {
   );
 }
 
-function One({ report, route }: { report: Report; route: Route }) {
+/** What an address says of a table, not of a report. */
+const OF_TABLE = new Set(["sort", "where", "cols"]);
+
+function One({ report, reports, route }: { report: Report; reports: Report[]; route: Route }) {
   const given = report.parameters.flatMap(({ name }) => {
-    const value = route.options[name];
+    const value = OF_TABLE.has(name) ? undefined : route.options[name];
     return value === undefined ? [] : [{ name, value }];
   });
   const asked = asking(ROWS, { name: report.name, values: given });
-  const loaded = useAsked(asked);
-  const [refused, setRefused] = useState<ApiError | null>(null);
-  const csv = () => {
-    const query = new URLSearchParams(given.map(({ name, value }) => [name, value])).toString();
-    download(`reports/${encodeURIComponent(report.name)}.csv?${query}`).then(
-      (content) => saved(`${report.name}.csv`, content, "text/csv"),
-      setRefused,
-    );
-  };
   return (
-    <article>
-      <header class="title">
-        <h1>{report.title}</h1>
-        <p>{report.answers}</p>
-        <div class="tools">
-          <a href={href("reports")}>All reports</a>
-          <Copy asked={[asked]} />
-          <button type="button" onClick={csv}>
-            Download CSV
-          </button>
-        </div>
-      </header>
-      {refused && <Failure error={refused} />}
-      {report.parameters.length > 0 && (
-        <form class="ends" onSubmit={(event) => event.preventDefault()}>
-          {report.parameters.map(({ name, default: usual, says }) => (
-            <label key={name}>
-              {name}{" "}
-              <input
-                name={name}
-                value={route.options[name] ?? usual}
-                onChange={(event) =>
-                  change({ [name]: event.currentTarget.value === usual ? undefined : event.currentTarget.value })
-                }
-              />{" "}
-              <span class="quiet">{says}</span>
-            </label>
-          ))}
-        </form>
-      )}
-      <Shown of={loaded}>
-        {({ report: { columns, rows, truncated } }) => (
-          <Table name={report.name} columns={columns} rows={rows as Cell[][]} truncated={truncated} />
+    <article class="reports">
+      <nav aria-label="Reports">
+        {reports.map(({ name, title }) => (
+          <a key={name} href={href("reports", name)} aria-current={name === report.name ? "page" : undefined}>
+            {title}
+          </a>
+        ))}
+      </nav>
+      <div>
+        <header class="title">
+          <h1>{report.title}</h1>
+          <div class="tools">
+            <a href={href("reports")}>All reports</a>
+            <Copy asked={[asked]} />
+          </div>
+          <p>{report.answers}</p>
+        </header>
+        {report.parameters.length > 0 && (
+          <form class="ends" onSubmit={(event) => event.preventDefault()}>
+            {report.parameters.map(({ name, default: usual, says }) => (
+              <label key={name}>
+                {name}{" "}
+                <input
+                  name={name}
+                  value={route.options[name] ?? usual}
+                  onChange={(event) =>
+                    change({ [name]: event.currentTarget.value === usual ? undefined : event.currentTarget.value })
+                  }
+                />{" "}
+                <span class="quiet">{says}</span>
+              </label>
+            ))}
+          </form>
         )}
-      </Shown>
+        <Shown of={useAsked(asked)}>
+          {({ report: found }) => (
+            <Found name={report.name} found={found as Rows & { truncated: boolean }} options={route.options} />
+          )}
+        </Shown>
+      </div>
     </article>
   );
 }
 
-type Cell = string | number | boolean | null;
-
-function Table({
-  name,
-  columns,
-  rows,
-  truncated,
-}: {
+interface FoundProps {
   name: string;
-  columns: string[];
-  rows: Cell[][];
-  truncated: boolean;
-}) {
-  const plot = plotOf(name, columns, rows);
+  found: Rows & { truncated: boolean };
+  options: Record<string, string>;
+}
+
+function Found({ name, found, options: { sort = "", where = "", cols = "" } }: FoundProps) {
+  const asked = { sort, where, cols };
+  const shown = useShown(found, asked);
+  const plot = plotOf(name, shown.columns, shown.rows);
   return (
     <>
       {plot && (
-        <>
+        <figure class="card">
           <Plot id="plot" plot={plot} />
           <Download name={name} picture={drawn("plot")} />
-        </>
+        </figure>
       )}
-      <p class="quiet">
-        {counted(rows.length, "row")}
-        {truncated && ": there are more; trninv report {name} --limit has them"}
-      </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
-      <section class="scroll" aria-label="Rows" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              {columns.map((column) => (
-                <th key={column} scope="col">
-                  {column.replaceAll("_", " ")}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row, at) => (
-              <tr key={at}>
-                {row.map((cell, column) => (
-                  <td key={columns[column]} class={typeof cell === "number" ? "number" : ""}>
-                    {typeof cell === "number" ? exact(cell) : String(cell ?? "")}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+      {found.truncated && (
+        <p class="warned">
+          The first {counted(found.rows.length, "row")}: there are more; <code>trninv report {name} --limit</code> has
+          them.
+        </p>
+      )}
+      <DataTable name={name} all={found} shown={shown} asked={asked} />
     </>
   );
 }

@@ -1,0 +1,310 @@
+"""The map of a fleet: nothing that is not up is ever too small to see, and what is chosen stays chosen."""
+
+import gzip
+import io
+import re
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from numpy.typing import NDArray
+from PIL import Image
+from playwright.sync_api import Locator, Page, Route, expect
+
+from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from conftest import Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import stamp
+from trninv.inventory.database import connect, writing
+from trninv.inventory.schema import STATES
+from trninv.inventory.state import Condition, set_state
+from trninv.jobs.holding import hold
+from trninv.service.explorer import WEB
+
+FLEET = "#/cluster/lab"
+RAINIER = 6_250, 64
+"""Domains, and chips of each."""
+DOWN = {"light": (0xC2, 0x18, 0x2B), "dark": (0xFF, 0x5C, 0x5C)}
+UP = 0xA9, 0xB7, 0xC8
+ZOOMS = 0.5, 1, 1.7, 3, 6, 12, 25, 40
+"""From a chip of half a pixel to one with its number."""
+CHUNK = 12_000
+"""Bytes of each part of the map, compressed."""
+
+
+@pytest.fixture(scope="module")
+def service_database(databases: Databases) -> str:
+    """48 UltraServers: one server and one chip down, a chip degraded, one in maintenance, a link down; two jobs."""
+    url = databases.migrated("sqlite")
+    worn = {
+        "lab/d30/s2": ("down", "BMC silent"),
+        "lab/d7/s0/c4": ("down", "HBM errors"),
+        "lab/d12/s3/c15": ("degraded", "PCIe lanes lost"),
+        "lab/d40/s1/c2": ("maintenance", "firmware"),
+        "lab/d20/s0/c1--lab/d20/s0/c2": ("down", "no carrier"),
+    }
+    with connect(url) as engine:
+        with writing(engine) as connection:
+            stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(48), name="lab")
+            hold(connection, "pretrain", ["lab/d0", "lab/d1"], who="tests")
+            hold(connection, "eval", ["lab/d2/s0"], who="tests")
+        for address, (state, why) in worn.items():
+            with writing(engine) as connection:
+                condition = Condition.of(state, 0.5 if state == "degraded" else None)
+                set_state(connection, [address], condition, why=why, who="m.chen")
+    return url
+
+
+def of_rainier(page: Page, bad: Sequence[int], state: str = "down") -> None:
+    """Show 400,000 chips, of which these are in a state, in place of the fleet that is there."""
+    domains, chips = RAINIER
+    states = bytearray(domains * chips)
+    for chip in bad:
+        states[chip] = STATES.index(state)
+    packed = struct.pack("<4s5I", b"TRNI", 1, len(states), 16, 4, 2) + states + bytes([64]) * len(states)
+    page.route(re.compile("/chips/lab$"), lambda route: route.fulfill(body=bytes(packed)))
+    page.route("**/graphql", _nothing_known)
+    page.reload()
+    settled(page)
+
+
+def _nothing_known(route: Route) -> None:
+    """No cause is known: what is marked follows from the chips."""
+    answer = route.fetch()
+    told = answer.json()
+    if "incidents" in (told.get("data") or {}):
+        told["data"]["incidents"] = {**told["data"]["incidents"], "totalCount": 0, "nodes": []}
+    route.fulfill(response=answer, json=told)
+
+
+def shot(page: Page) -> NDArray[np.int16]:
+    """The pixels of the map, without its corner."""
+    page.add_style_tag(content=".corner { visibility: hidden }")
+    with Image.open(io.BytesIO(page.locator(".stage").screenshot())) as image:
+        return np.asarray(image.convert("RGB"), dtype=np.int16)
+
+
+def alike(pixels: NDArray[np.int16], colour: tuple[int, int, int]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = np.abs(pixels - np.array(colour)).max(axis=2) <= 8
+    return found
+
+
+def around(page: Page, colour: tuple[int, int, int]) -> tuple[float, float, int]:
+    """The middle of what has a colour, and how many pixels of it lie within 12, once markers have followed the map."""
+    y = x = 0.0
+    pixels = 0
+    for _ in range(20):
+        ys, xs = np.nonzero(alike(shot(page), colour))
+        if len(ys):
+            y, x = float(ys.mean()), float(xs.mean())
+            pixels = int(np.count_nonzero(np.hypot(ys - y, xs - x) <= 12))
+            if pixels == len(ys):
+                break
+    return y, x, pixels
+
+
+def told(page: Page) -> Locator:
+    return page.locator(".told")
+
+
+def go(page: Page, at: str) -> None:
+    page.evaluate("to => { location.hash = to }", at)
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "zooms"),
+    [("light", (0.5, 3, 12)), *(pytest.param(scheme, ZOOMS, marks=pytest.mark.slow) for scheme in DOWN)],
+)
+def test_one_chip_down_of_400_000_is_seen_at_every_zoom(
+    opened: Open,  # noqa: F811
+    scheme: str,
+    zooms: Sequence[float],
+) -> None:
+    page = opened(FLEET, width=1200, height=800, scheme=scheme)
+    of_rainier(page, [1204 * 64 + 37])
+    for zoom in zooms:
+        go(page, f"{FLEET}?zoom={zoom}&at=d1204")
+        y, x, pixels = around(page, DOWN[scheme])
+        assert pixels >= 100, zoom
+        page.locator("canvas.fleet").hover(position={"x": x, "y": y})
+        expect(told(page)).to_contain_text("lab/d1204/s2/c5: down")
+        page.mouse.move(5, 5)
+
+
+@pytest.mark.slow
+def test_where_chips_are_less_than_a_pixel_the_worst_is_shown(opened: Open) -> None:  # noqa: F811
+    """Of every domain the last chip is down: each of their tiles shows it, whatever else falls into its pixel."""
+    page = opened(FLEET, width=1000, height=700)
+    of_rainier(page, range(63, 400_000, 64))
+    page.add_style_tag(content=".marker { visibility: hidden }")
+    go(page, f"{FLEET}?zoom=0.5")
+    bad = alike(shot(page), DOWN["light"])
+    assert np.count_nonzero(bad) >= RAINIER[0]
+    assert np.count_nonzero(alike(shot(page), UP)) > 0
+    page.get_by_role("button", name="6,250 down").click()
+    page.wait_for_url(re.compile("only=down"))
+    go(page, f"{FLEET}?zoom=0.5&only=up")
+    assert np.count_nonzero(alike(shot(page), DOWN["light"])) == 0
+
+
+@pytest.mark.slow
+def test_markers_merge_with_their_count_and_very_many_are_a_grid(opened: Open) -> None:  # noqa: F811
+    page = opened(FLEET, width=1200, height=800)
+    chance = np.random.default_rng(7)
+    bad = sorted({int(chip) for chip in chance.integers(0, 400_000, 3_000)} | {5, 6})
+    of_rainier(page, bad)
+    go(page, FLEET)
+    assert 100 < page.locator(".marker").count() <= 400
+    counts = page.locator(".marker").evaluate_all(
+        "all => all.map(each => Number(each.innerText.replace(',', '') || 1))"
+    )
+    assert sum(counts) == len(bad)
+    go(page, f"{FLEET}?zoom=4&at=d0")
+    places = page.locator(".marker").evaluate_all("all => all.map(each => [each.offsetLeft, each.offsetTop])")
+    apart = [np.hypot(a[0] - b[0], a[1] - b[1]) for at, a in enumerate(places) for b in places[at + 1 :]]
+    assert min(apart) >= 19
+    sizes = page.locator(".marker").evaluate_all("all => all.map(each => each.offsetWidth)")
+    assert set(sizes) == {20}
+
+
+def test_a_click_selects_a_chip_enter_opens_its_domain_and_back_returns(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{FLEET}?zoom=4&at=d7")
+    canvas = page.locator("canvas.fleet")
+    box = canvas.bounding_box()
+    assert box
+    middle = {"x": box["width"] / 2 - 8, "y": box["height"] / 2 + 3}
+    canvas.hover(position=middle)  # type: ignore[arg-type] # a Position
+    expect(told(page)).to_contain_text(re.compile(r"^lab/d7/s\d/c\d+: "))
+    address = told(page).inner_text().split(":")[0]
+    canvas.click(position=middle)  # type: ignore[arg-type]
+    short = address.removeprefix("lab/d7/")
+    page.wait_for_url(re.compile(rf"sel=d7/{short}$"))
+    expect(page.get_by_role("complementary", name=f"About {address}")).to_be_visible()
+    expect(page.locator(".chosen-ring")).to_have_count(1)
+    before, kept = page.locator(".layer").get_attribute("style"), page.url
+    canvas.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(rf"#/domain/lab/d7\?sel={short}$"))
+    page.go_back()
+    settled(page)
+    assert page.url == kept
+    assert page.locator(".layer").get_attribute("style") == before
+    page.locator("canvas.fleet").dblclick(position=middle)  # type: ignore[arg-type]
+    page.wait_for_url(re.compile(rf"#/domain/lab/d7\?sel={short}$"))
+
+
+def test_n_and_p_go_from_cause_to_cause_the_worst_first(opened: Open) -> None:  # noqa: F811
+    page = opened(FLEET)
+    listed = page.get_by_role("list", name="Causes").locator("strong").all_text_contents()
+    assert listed[0] == "down: d30/s2"
+    assert listed[-1] == "maintenance: d40/s1/c2"
+    assert len(listed) == 5
+    seen = []
+    for each in range(5):
+        page.keyboard.press("n")
+        expect(page.locator(".steps")).to_contain_text(f"{each + 1} of 5")
+        expect(page.locator(".chosen-ring")).to_be_visible()
+        seen.append(page.evaluate("location.hash"))
+    assert len(set(seen)) == 5
+    assert "sel=d30/s2" in seen[0]
+    assert "at=d40" in seen[-1]
+    expect(page.get_by_role("complementary", name="About lab/d40/s1/c2")).to_contain_text("firmware")
+    page.keyboard.press("p")
+    expect(page.locator(".steps")).to_contain_text("4 of 5")
+    go(page, f"{FLEET}?zoom=3&at=d40")
+    expect(page.locator(".mini")).to_be_visible()
+    go(page, FLEET)
+    expect(page.locator(".mini")).to_have_count(0)
+    assert "lab/d12/s3/c15" in page.locator(".marker").evaluate_all("all => all.map(each => each.dataset.at)")
+    page.get_by_role("button", name="Previous").click()
+    page.wait_for_url(re.compile("sel=d40/s1/c2"))
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.slow
+def test_colours_say_who_holds_what_and_the_legend_fades_the_rest(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{FLEET}?colour=job")
+    keys = page.locator(".keys")
+    for says in ("128 pretrain", "16 eval", "2,909 free", "17 down", "1 degraded", "1 in maintenance"):
+        expect(keys.get_by_role("button", name=says, exact=True)).to_be_visible()
+    all_of_it = shot(page)
+    held, free = (0x2F, 0x6F, 0xC4), (0xE1, 0xE5, 0xEB)
+    assert np.count_nonzero(alike(all_of_it, held)) > np.count_nonzero(alike(all_of_it, (0xE0, 0xA1, 0x00)))
+    keys.get_by_role("button", name="2,909 free").click()
+    page.wait_for_url(re.compile("only=free"))
+    faded = shot(page)
+    assert np.count_nonzero(alike(faded, held)) == 0
+    assert np.count_nonzero(alike(faded, free)) == pytest.approx(np.count_nonzero(alike(all_of_it, free)), rel=0.05)
+    tint = tuple(round(255 - 0.15 * (255 - each)) for each in held)
+    assert np.count_nonzero(alike(faded, tint)) > 1_000  # type: ignore[arg-type] # three
+    keys.get_by_role("button", name="2,909 free").click()
+    page.get_by_role("radio", name="Free block").check()
+    expect(keys.get_by_role("button", name=re.compile("no chip free"))).to_contain_text("128")
+    page.get_by_role("radio", name="Memory pool").check()
+    expect(keys.get_by_role("button", name=re.compile("pools 52 to 64 chips"))).to_contain_text("3,005")
+    page.get_by_role("radio", name="Rack").check()
+    expect(keys.get_by_role("button")).to_have_count(5)
+
+
+@pytest.mark.slow
+def test_arrows_go_chip_by_chip_and_a_fleet_pans_and_zooms(opened: Open) -> None:  # noqa: F811
+    page = opened(FLEET)
+    canvas = page.locator("canvas.fleet")
+    canvas.focus()
+    for key, at in {
+        "ArrowRight": "d0/s0/c0: up",
+        "ArrowDown": "d0/s0/c4: up",
+        "ArrowLeft": None,
+        "Shift+ArrowRight": "d1/s0/c4",
+    }.items():
+        page.keyboard.press(key)
+        if at:
+            expect(told(page)).to_contain_text(f"lab/{at}")
+    page.keyboard.press(" ")
+    page.wait_for_url(re.compile("sel=d1/s0/c4"))
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("complementary", name=re.compile("About"))).to_have_count(0)
+    canvas.hover()
+    page.mouse.wheel(0, -400)
+    page.wait_for_url(re.compile("zoom=2.7"))
+    page.mouse.down()
+    page.mouse.move(500, 500)
+    page.mouse.up()
+    page.mouse.move(5, 5)
+    canvas.blur()
+    kept, seen = page.evaluate("location.href"), shot(page)
+    page.reload()
+    settled(page)
+    page.mouse.move(5, 5)
+    assert page.evaluate("location.href") == kept
+    assert (shot(page) == seen).all()
+    page.reload()
+    settled(page)
+    page.get_by_role("button", name="All of it").click()
+    assert "zoom=" not in page.evaluate("location.href")
+    page.get_by_text("marks of the map as a table").click()
+    expect(page.locator("tr", has_text="lab/d30/s2")).to_contain_text(re.compile("down *16 *BMC silent"))
+
+
+@pytest.mark.slow
+def test_without_colours_glyphs_are_left(opened: Open) -> None:  # noqa: F811
+    page = opened(FLEET)
+    page.emulate_media(forced_colors="active")
+    go(page, f"{FLEET}?zoom=1")
+    border = page.locator(".marker.down").first.evaluate("each => getComputedStyle(each).borderColor")
+    assert border == page.evaluate("getComputedStyle(document.body).color")
+    page.emulate_media(forced_colors="none", color_scheme="dark")
+    go(page, f"{FLEET}?zoom=1.01")
+    assert np.count_nonzero(alike(shot(page), (0x47, 0x54, 0x6A))) > 10_000
+
+
+def test_the_map_is_in_small_parts_of_its_own() -> None:
+    for names in (["page.js", "page.css"], ["view.js"]):
+        assert sum(len(gzip.compress((WEB / "assets" / name).read_bytes())) for name in names) < CHUNK

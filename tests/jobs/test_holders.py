@@ -1,0 +1,91 @@
+"""Who holds each chip of a cluster, and the largest free block of each domain: what colours the explorer's map."""
+
+import pytest
+from irregular import MIXED, irregular, make
+from sqlalchemy import update
+from starlette.testclient import TestClient
+
+import trninv
+from conftest import BACKENDS, Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import migrate, stamp
+from trninv.inventory.database import connect, writing
+from trninv.inventory.schema import TABLES
+from trninv.inventory.state import Condition, set_state
+from trninv.jobs.fleet import Fleet
+from trninv.jobs.holders import Holders, holders
+from trninv.routing.overview import overview
+from trninv.service.app import app
+
+
+def of(fleet: Fleet, cluster: str) -> tuple[Holders, dict[str, str]]:
+    """Who holds what, and by the address of each held chip the name of its job."""
+    with fleet.wirings() as reader:
+        found, seen = holders(reader, cluster), overview(reader.connection, cluster)
+    at: dict[str, str] = {}
+    for first, length, job in found.runs.tolist():
+        run = {seen.address(chip): found.jobs[job][0] for chip in range(first, first + length)}
+        assert not run.keys() & at.keys()
+        at |= run
+    return found, at
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_who_holds_what_and_what_is_free(databases: Databases, backend: str) -> None:
+    url = databases.empty(backend)
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        with writing(engine) as connection:
+            for name, domains in {"other": 2, "lab": 3}.items():
+                stamp.seed(connection, catalog(), systems().get("u-trn2x64").resized(domains), name=name)
+            set_state(connection, ["lab/d2/s0/c5"], Condition.of("down", None), why="test", who="tests")
+    with trninv.open(url) as fleet:
+        fleet.hold("other", ["other/d0"], who="tests")
+        fleet.hold("small", ["lab/d1/s3/c15", "lab/d2/s0/c0"], who="tests")
+        fleet.hold("large", ["lab/d0/s0", "lab/d0/s1"], spares=["lab/d0/s2/c0"], who="tests")
+        fleet.hold("ended", ["lab/d2/s3"], who="tests")
+        fleet.release("ended")
+        found, at = of(fleet, "lab")
+        assert found.jobs == [("large", 33), ("small", 2)]
+        large = {f"lab/d0/s{server}/c{chip}": "large" for server in (0, 1) for chip in range(16)}
+        assert at == large | {"lab/d0/s2/c0": "large", "lab/d1/s3/c15": "small", "lab/d2/s0/c0": "small"}
+        assert len(found.runs) == 2  # one from the last chip of a domain to the first of the next
+        assert found.blocks == [fleet.free(f"lab/d{domain}").largest for domain in range(3)]
+        assert found.blocks is not None
+        assert 16 <= min(found.blocks) < max(found.blocks) < 64
+    with TestClient(app(url), base_url="http://127.0.0.1") as client:
+        answer = client.get("/chips/lab/jobs")
+        assert answer.json() == found.fields()
+        assert "revision=" in answer.headers["X-As-Of"]
+        again = client.get("/chips/lab/jobs", headers={"If-None-Match": answer.headers["ETag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        assert client.get("/chips/lab").headers["ETag"] != answer.headers["ETag"]
+        assert client.get("/chips/nothing/jobs").json()["errors"][0]["extensions"]["code"] == "UNKNOWN_ADDRESS"
+
+
+def test_a_cluster_without_jobs(lite_fleet: Fleet) -> None:
+    found, at = of(lite_fleet, "trn3-gen2")
+    assert (found.jobs, at, found.blocks) == ([], {}, [144])
+
+
+def test_a_cluster_of_several_models_has_holders_but_no_blocks(databases: Databases) -> None:
+    url = make(databases.migrated("sqlite"), {"lab": irregular(MIXED, 2)})
+    with trninv.open(url) as fleet:
+        fleet.hold("job", ["lab/d9/s1/c2", "lab/d9/s1/c3", "lab/d0/s0/c0"], who="tests")
+        found, at = of(fleet, "lab")
+    assert at == dict.fromkeys(["lab/d9/s1/c2", "lab/d9/s1/c3", "lab/d0/s0/c0"], "job")
+    assert found.blocks is None
+
+
+def test_who_held_what_at_another_time(databases: Databases) -> None:
+    url = databases.seeded("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition.of("down", None), why="test", who="tests")
+    with trninv.open(url) as fleet:
+        fleet.hold("later", ["u-trn2x64/d0/s3"], who="tests")
+        with writing(fleet.engine) as connection:  # times are whole seconds, and this test takes less
+            for table in ("job", "allocation"):
+                connection.execute(update(TABLES[table]).values(began="2999-01-01T00:00:00+00:00"))
+        assert set(of(fleet, "u-trn2x64")[1].values()) == {"later"}
+        assert of(fleet.at("1"), "u-trn2x64")[1] == {}

@@ -1,0 +1,103 @@
+"""Which job holds each chip of a cluster, and the largest free block of each of its domains."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from trninv.errors import LimitError
+from trninv.inventory.address import resolve
+from trninv.inventory.schema import TABLES
+from trninv.jobs.model import legal_of
+from trninv.jobs.room import largest
+from trninv.jobs.stock import stock
+from trninv.jobs.tenants import called
+from trninv.routing.overview import parts_of, places
+from trninv.routing.wiring import Reader
+
+_T: Final = TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Who holds the chips of a cluster, which are in the order of their addresses.
+
+    Attributes
+    ----------
+    jobs
+        Names of the jobs and how many of the chips each holds, the largest first.
+    runs
+        Rows of three: the first of chips that follow each other, how many, and the place of their job in ``jobs``.
+    blocks
+        Chips of the largest free block of each domain; None where the cluster has domains of several models.
+
+    """
+
+    jobs: Sequence[tuple[str, int]]
+    runs: NDArray[np.int64]
+    blocks: Sequence[int] | None
+
+    def fields(self) -> dict[str, Any]:
+        """What /chips/CLUSTER/jobs serves."""
+        jobs = [{"name": name, "chips": chips} for name, chips in self.jobs]
+        return {"jobs": jobs, "runs": self.runs.tolist(), "blocks": self.blocks}
+
+
+def holders(reader: Reader, cluster: str) -> Holders:
+    """Read who holds chips of a cluster, spares too.
+
+    Raises
+    ------
+    AddressError, UnknownAddressError
+
+    """
+    place = resolve(reader.connection, cluster)
+    held = _held(reader.connection, place.cluster_id)
+    keys, of, chips = np.unique(held[:, 1], return_inverse=True, return_counts=True)
+    order = np.argsort(-chips, kind="stable")
+    names = dict(_names(reader.connection, place.cluster_id))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    jobs = [(names[int(keys[at])], int(chips[at])) for at in order]
+    return Holders(jobs, _runs(held[:, 0], rank[of]), _blocks(reader, place.address))
+
+
+def _held(connection: Connection, cluster: int) -> NDArray[np.int64]:
+    """Rows of the place of a chip and the id of its job, by place."""
+    allocation, chip, server, domain = (_T[name] for name in ("allocation", "chip", "server", "domain"))
+    query = (
+        select(domain.c.ordinal, server.c.ordinal, chip.c.ordinal, allocation.c.job_id)
+        .select_from(allocation)
+        .join(chip, chip.c.id == allocation.c.chip_id)
+        .join(server, server.c.id == chip.c.server_id)
+        .join(domain, domain.c.id == server.c.domain_id)
+        .where(allocation.c.ended.is_(None), domain.c.cluster_id == cluster)
+    )
+    rows = np.array([tuple(row) for row in connection.execute(query)], dtype=np.int64).reshape(-1, 4)
+    at = places(parts_of(connection, cluster), rows[:, :3])
+    order = np.argsort(at)
+    return np.column_stack([at[order], rows[order, 3]])
+
+
+def _names(connection: Connection, cluster: int) -> Iterator[tuple[int, str]]:
+    job = _T["job"]
+    for row in connection.execute(select(job).where(job.c.ended.is_(None), job.c.cluster_id == cluster)):
+        yield row.id, called(row)
+
+
+def _runs(chips: NDArray[np.int64], jobs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Chips that follow each other and have the same job, as one row each."""
+    begins = np.flatnonzero(np.r_[True, (np.diff(chips) != 1) | (np.diff(jobs) != 0)][: len(chips)])
+    lengths = np.diff(np.r_[begins, len(chips)])
+    return np.column_stack([chips[begins], lengths, jobs[begins]])
+
+
+def _blocks(reader: Reader, cluster: str) -> Sequence[int] | None:
+    try:
+        there = stock(reader, cluster)
+    except LimitError:  # it has domains of several models
+        return None
+    return [each.chips for each in largest(there, legal_of(reader.connection, there.model))]

@@ -1,0 +1,349 @@
+// Two to four places side by side: as they are, as they were made, or now against an earlier time.
+import { useMemo, useRef } from "preact/hooks";
+import { useAsked } from "../api";
+import { useTurn } from "../live";
+import { Change, Choice, Copy, Shown } from "../parts";
+import { change, href, oneOf } from "../route";
+import { Counts, dated, now, Told as State } from "../state";
+import "../style/compare.css";
+import { counted, number } from "../words";
+import { askedOf, HEALTHY, type Size, SUGGESTED, type Told, useSizes, useWired, type Wired, wornOf } from "./documents";
+import { type Answers, best, GROUPS, type Metric } from "./metrics";
+
+const MOST = 4;
+// biome-ignore lint/suspicious/noThenProperty: an option of the address, never awaited
+const AS = { now: "As they are now", healthy: "When healthy", then: "Now and earlier" };
+
+/** Places of an address, each once, at most four. */
+const placesOf = (of: string | undefined) =>
+  [
+    ...new Set(
+      (of ?? "")
+        .toLowerCase()
+        .split(",")
+        .map((each) => each.trim())
+        .filter(Boolean),
+    ),
+  ].slice(0, MOST);
+
+const compare = (of: string[]) => change({ of: of.join(",") || undefined });
+
+export function Compare({ options }: { options: Record<string, string> }) {
+  const of = placesOf(options.of);
+  const as = oneOf(AS, options.as, "now");
+  return (
+    <article>
+      <header class="title">
+        <h1>Compare</h1>
+        {of.length > 0 && <p>{counted(of.length, "place")}</p>}
+        <div class="tools">
+          <Choice
+            name="Show"
+            of={AS}
+            chosen={as}
+            choose={(value) => change({ as: value === "now" ? undefined : value, since: undefined })}
+          />
+          <Copy asked={askedOf(of)} />
+        </div>
+      </header>
+      <Add of={of} />
+      {of.length > 0 && <Columns of={of} as={as} since={options.since} />}
+    </article>
+  );
+}
+
+/** A field for one more place, with what there is; buttons while nothing is compared. */
+function Add({ of }: { of: string[] }) {
+  const field = useRef<HTMLInputElement>(null);
+  const known = useAsked(SUGGESTED);
+  const add = (event: SubmitEvent) => {
+    event.preventDefault();
+    const text = field.current?.value ?? "";
+    if (text.trim()) compare(placesOf([...of, text].join(",")));
+    if (field.current) field.current.value = "";
+  };
+  return (
+    <Shown of={known}>
+      {({ clusters: { nodes } }) => {
+        const all = nodes.flatMap(({ address, domains }) => [address, ...domains.nodes.map((each) => each.address)]);
+        const clusters = nodes.map(({ address }) => address);
+        return (
+          <>
+            {of.length < MOST && (
+              <form class="ends" onSubmit={add}>
+                <label>
+                  Add{" "}
+                  <input
+                    ref={field}
+                    list="places"
+                    placeholder="a cluster or domain"
+                    required
+                    autocomplete="off"
+                    spellcheck={false}
+                  />
+                </label>
+                <datalist id="places">
+                  {all
+                    .filter((each) => !of.includes(each))
+                    .map((each) => (
+                      <option key={each} value={each} />
+                    ))}
+                </datalist>
+                <button type="submit">Add</button>
+              </form>
+            )}
+            {of.length < 2 && (
+              <section class="card" aria-label="How to begin">
+                <p>{of.length ? "Add a second one." : "Choose two to four clusters or domains."}</p>
+                <p class="tools">
+                  {clusters
+                    .filter((each) => !of.includes(each))
+                    .slice(0, 12)
+                    .map((each) => (
+                      <button key={each} type="button" onClick={() => compare([...of, each])}>
+                        {each}
+                      </button>
+                    ))}
+                  {!clusters.length && (
+                    <span>
+                      Nothing is seeded: <code>trninv seed</code> makes all small systems.
+                    </span>
+                  )}
+                </p>
+              </section>
+            )}
+          </>
+        );
+      }}
+    </Shown>
+  );
+}
+
+interface ColumnsProps {
+  of: string[];
+  as: keyof typeof AS;
+  since: string | undefined;
+}
+
+const HOUR = 3_600_000;
+
+function Columns({ of, as, since }: ColumnsProps) {
+  const { asof } = useTurn();
+  const earlier = useMemo(() => since ?? new Date(now(asof) - HOUR).toISOString().replace(/\.\d+/, ""), [since, asof]);
+  const at = as === "healthy" ? HEALTHY : undefined;
+  const past = as === "then" ? of : [];
+  const [sizes, before] = [useSizes(of, at), useSizes(past, earlier)];
+  const [wired, wiredBefore] = [useWired(of, sizes.data, at), useWired(past, before.data, earlier)];
+  return (
+    <>
+      {as === "then" && <Earlier time={earlier} />}
+      <Shown of={sizes}>
+        {(found) =>
+          found.length === of.length ? (
+            <Table
+              of={of}
+              now={answersOf(found, wired.data)}
+              before={as === "then" ? answersOf(before.data, wiredBefore.data) : undefined}
+              sizes={found}
+              errors={found.map(
+                (each, index) => each.error ?? wired.data?.[index]?.error ?? before.data?.[index]?.error,
+              )}
+              healthy={as === "healthy"}
+            />
+          ) : null
+        }
+      </Shown>
+      <p class="quiet">
+        ▲ the best of a row, where better is defined; × relative to the first. Bandwidths are of one direction.
+        {as === "healthy" && " Before the first change, with every part up."}
+      </p>
+    </>
+  );
+}
+
+const answersOf = (sizes: Told<Size>[] | undefined, wired: Told<Wired>[] | undefined): (Answers | undefined)[] =>
+  (sizes ?? []).map(({ data }, index) => data && { size: data, wired: wired?.[index]?.data });
+
+function Earlier({ time }: { time: string }) {
+  const valid = !Number.isNaN(Date.parse(time));
+  const set = (event: SubmitEvent) => {
+    event.preventDefault();
+    const given = String(new FormData(event.target as HTMLFormElement).get("since"));
+    if (given) change({ since: `${given.length === 16 ? `${given}:00` : given}Z` });
+  };
+  return (
+    <form class="ends" onSubmit={set}>
+      <label>
+        Earlier (UTC){" "}
+        <input
+          type="datetime-local"
+          name="since"
+          step="1"
+          required
+          key={time}
+          defaultValue={valid ? new Date(time).toISOString().slice(0, 19) : ""}
+        />
+      </label>
+      <button type="submit">Show</button>
+      <span class="quiet">{valid ? `${dated(time)} → now` : `${time} is no time`}</span>
+    </form>
+  );
+}
+
+interface TableProps {
+  of: string[];
+  now: (Answers | undefined)[];
+  before: (Answers | undefined)[] | undefined;
+  sizes: Told<Size>[];
+  errors: (Error | undefined)[];
+  healthy: boolean;
+}
+
+function Table({ of, now, before, sizes, errors, healthy }: TableProps) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <section class="card flush scroll compare" aria-label="Side by side" tabIndex={0}>
+      <table class="full">
+        <thead>
+          <tr>
+            <td class="quiet">{of.length > 1 && "× refers to the first"}</td>
+            {of.map((place, at) => (
+              <th key={place} scope="col">
+                <Head
+                  place={place}
+                  size={sizes[at]?.data}
+                  error={errors[at]}
+                  healthy={healthy}
+                  remove={() => compare(of.filter((each) => each !== place))}
+                />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {GROUPS.map(([group, metrics]) => (
+          <tbody key={group}>
+            <tr class="group">
+              <th scope="colgroup" colSpan={of.length + 1}>
+                {group}
+              </th>
+            </tr>
+            {metrics.map((metric) => (
+              <Row key={metric.name} metric={metric} of={of} now={now} before={before} errors={errors} />
+            ))}
+          </tbody>
+        ))}
+      </table>
+    </section>
+  );
+}
+
+interface HeadProps {
+  place: string;
+  size: Size | undefined;
+  error: Error | undefined;
+  healthy: boolean;
+  remove: () => void;
+}
+
+function Head({ place, size, error, healthy, remove }: HeadProps) {
+  const worn = size ? wornOf(size) : [];
+  const what = size?.resolve;
+  return (
+    <>
+      <span class="place">
+        <a href={href("at", place)}>{place}</a>
+        <button type="button" class="plain" aria-label={`Remove ${place}`} onClick={remove}>
+          ✕
+        </button>
+      </span>
+      <span class="quiet">
+        {what && ("model" in what ? what.model : "system" in what ? what.system : what.__typename)}
+      </span>
+      {size && (
+        <span class="states">
+          {worn.length ? <Counts of={worn} /> : <State state="up">{healthy ? "all up, as made" : "all up"}</State>}
+        </span>
+      )}
+      {error && <span class="less">{error.message}</span>}
+    </>
+  );
+}
+
+interface RowProps {
+  metric: Metric;
+  of: string[];
+  now: (Answers | undefined)[];
+  before: (Answers | undefined)[] | undefined;
+  errors: (Error | undefined)[];
+}
+
+const read = (metric: Metric, answers: Answers | undefined) => answers && metric.of(answers);
+
+/** Chips of both halves: two bisections of other sizes don't compare. */
+const halved = (answers: Answers | undefined) =>
+  answers?.wired && answers.wired.bisection.sideA + answers.wired.bisection.sideB;
+
+function Row({ metric, of, now, before, errors }: RowProps) {
+  const values = now.map((answers) => read(metric, answers));
+  const most = Math.max(0, ...values.map((value) => value ?? 0));
+  const leading = best(values, metric.better);
+  return (
+    <tr>
+      <th scope="row">
+        {metric.name} <span class="quiet">{metric.says}</span>
+      </th>
+      {of.map((place, at) => {
+        const [value, first] = [values[at], values[0]];
+        const was = before && read(metric, before[at]);
+        const [chips, then] = [halved(now[at]), halved(before?.[at])];
+        const differs = metric.halves && chips !== undefined && then !== undefined && chips !== then;
+        if (value === undefined || value === null)
+          return (
+            <td key={place} class="quiet">
+              {value === null || errors[at] ? "not known" : "…"}
+            </td>
+          );
+        return (
+          <td key={place}>
+            <span class="value">
+              {leading.has(at) && <span class="leads" aria-hidden="true" />}
+              {was === undefined || was === null ? (
+                <span class={leading.has(at) ? "best" : ""}>{number(value)}</span>
+              ) : (
+                <Change now={number(value)} before={number(was)} />
+              )}{" "}
+              <span class="quiet">{metric.unit}</span>
+              {leading.has(at) && <span class="unseen">best</span>}
+              {differs ? (
+                <span class="note">
+                  not comparable: halves of {number(then)}, now {number(chips)} chips
+                </span>
+              ) : (
+                was !== undefined &&
+                was !== null &&
+                was !== value && <Share was={was} is={value} better={metric.better} />
+              )}
+              {at > 0 && typeof first === "number" && first > 0 && (
+                <span class="times">× {(value / first).toFixed(2)}</span>
+              )}
+            </span>
+            <span class="track" aria-hidden="true">
+              <span style={{ width: `${most ? (100 * value) / most : 0}%` }} />
+            </span>
+          </td>
+        );
+      })}
+    </tr>
+  );
+}
+
+function Share({ was, is, better }: { was: number; is: number; better: Metric["better"] }) {
+  if (!was) return null;
+  const worse = better && (better === "more" ? is < was : is > was);
+  return (
+    <span class={worse ? "less" : "quiet"}>
+      {is < was ? "−" : "+"}
+      {number(Math.abs((100 * (is - was)) / was))} %
+    </span>
+  );
+}

@@ -1,0 +1,113 @@
+// What is asked of each place that is compared.
+import { type ApiError, ask, asking, graphql, type Result, useLoaded } from "../api";
+import type { Count } from "../state";
+
+const SIZE = graphql(`
+  query CompareSize(
+    $at: Address!, $chips: ChipFilter!, $servers: ServerFilter!, $nics: NicFilter!, $switches: SwitchFilter!
+    $links: LinkFilter!, $nodes: NetworkNodeFilter!
+  ) {
+    resolve(address: $at) { __typename address ... on Domain { model } ... on Cluster { system } }
+    chips(first: 1, filter: $chips) {
+      totalCount
+      aggregates { memory { gibibytes } bandwidth { gigabytesPerSecond } teraflops }
+    }
+    carrying: chips(first: 1, filter: { and: [$chips, { state: { in: [UP, DEGRADED] } }] }) { totalCount nodes { address } }
+    servers(first: 1, filter: $servers) { totalCount aggregates { memory { gibibytes } } }
+    nics(first: 1, filter: $nics) { totalCount aggregates { bandwidth { gigabytesPerSecond } } }
+    networkNodes(first: 1, filter: $nodes) { totalCount }
+    links(first: 1, filter: { and: [$links, { scope: { in: [SERVER, RACK, DOMAIN] } }] }) { totalCount aggregates { bandwidth { gigabytesPerSecond } } }
+    chip: chips(first: 1, filter: { and: [$chips, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
+    server: servers(first: 1, filter: { and: [$servers, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
+    nic: nics(first: 1, filter: { and: [$nics, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
+    switch: switches(first: 1, filter: { and: [$switches, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
+    link: links(first: 1, filter: { and: [$links, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
+  }
+`);
+
+const WIRED = graphql(`
+  query CompareWiring($of: Address!) {
+    bisection(of: $of) { sideA sideB reason lower { gigabytesPerSecond } upper { gigabytesPerSecond } }
+    collectives(of: $of) {
+      allGather { upper { gigabytesPerSecond } }
+      allToAll { upper { gigabytesPerSecond } }
+    }
+    distances(of: $of) { diameter mean reason }
+  }
+`);
+
+const REACH = graphql(`
+  query CompareReach($of: Address!) { memoryPool(of: $of) { of memory { gibibytes } } }
+`);
+
+export const SUGGESTED = asking(
+  graphql(`
+    query CompareWhat {
+      clusters(first: 100) { nodes { address domains(first: 2) { nodes { address } } } }
+    }
+  `),
+  {},
+);
+
+export type Size = Result<typeof SIZE>;
+export type Wired = Result<typeof WIRED> & { reach: number | null };
+
+/** Of one place: an answer, or why there is none; undefined until it is there. */
+export type Told<T> = { data: T; error?: undefined } | { data?: undefined; error: ApiError };
+
+/** The moment before anything was changed: as seeded, with all parts up. */
+export const HEALTHY = "0";
+
+const askedSize = (at: string) => {
+  const place = at.includes("/") ? { domain: { eq: at } } : { cluster: { eq: at } };
+  return asking(SIZE, {
+    at,
+    chips: place,
+    servers: place,
+    nics: place,
+    switches: place,
+    links: place,
+    nodes: { cluster: { eq: at.split("/")[0] ?? at } },
+  });
+};
+
+const told = <T>(asked: Promise<T>): Promise<Told<T>> =>
+  asked.then(
+    (data) => ({ data }),
+    (error) => {
+      if (error instanceof DOMException) throw error;
+      return { error };
+    },
+  );
+
+/** Sizes of several places at a moment; undefined: the page's. */
+export function useSizes(of: string[], at: string | undefined) {
+  return useLoaded(of.length ? `sizes ${of} ${at}` : null, (signal) =>
+    Promise.all(of.map((place) => told(ask({ ...askedSize(place), at }, signal)))),
+  );
+}
+
+/** What the wiring of several places allows; what is in reach is asked of a chip that carries. */
+export function useWired(of: string[], sizes: Told<Size>[] | undefined, at: string | undefined) {
+  const first = of.map((_, index) => sizes?.[index]?.data?.carrying.nodes[0]?.address ?? "");
+  return useLoaded(sizes ? `wired ${of} ${first} ${at}` : null, (signal) =>
+    Promise.all(
+      of.map((place, index) =>
+        told(
+          Promise.all([
+            ask({ ...asking(WIRED, { of: place }), at }, signal),
+            first[index] ? told(ask({ ...asking(REACH, { of: first[index] }), at }, signal)) : undefined,
+          ]).then(([wired, reach]): Wired => ({ ...wired, reach: reach?.data?.memoryPool.memory.gibibytes ?? null })),
+        ),
+      ),
+    ),
+  );
+}
+
+export const askedOf = (of: string[]) => of.flatMap((place) => [askedSize(place), asking(WIRED, { of: place })]);
+
+/** What of a place is not up. */
+export const wornOf = (size: Size): Count[] =>
+  (["chip", "server", "nic", "switch", "link"] as const).flatMap((kind) =>
+    size[kind].aggregates.map(({ state, count }) => ({ kind, state: state ?? "down", count })),
+  );

@@ -1,0 +1,179 @@
+// What is not up, in words: the causes beside the map, the same as a table, and the domain that is looked at.
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { href } from "../route";
+import { type Count, Counts, dated, Glyph, nounOf, worded } from "../state";
+import { below, counted, number, shortened } from "../words";
+import { addressOf, chipsOf, domainOf, type Overview, placeOf, STATES } from "./overview";
+import { addressOfCause, type Cause, chipsIn, type Spot, stateOf } from "./spots";
+
+const MOST = 200;
+
+interface Props {
+  cluster: string;
+  /** In the order of N and P. */
+  of: Cause[];
+  /** How many there are in all. */
+  all: number;
+  /** The one that is chosen, or -1. */
+  at: number;
+  to: (cause: Cause) => string;
+}
+
+export function CauseList({ cluster, of, all, at, to }: Props) {
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    const found = list.current?.querySelector<HTMLElement>("[aria-current]")?.parentElement;
+    if (found && list.current) list.current.scrollTop = found.offsetTop - list.current.clientHeight / 3;
+  }, [at]);
+  if (!all) return <p class="card quiet">Every part of {cluster} is up.</p>;
+  const from = Math.max(0, Math.min(at - MOST / 2, of.length - MOST));
+  return (
+    <section class="card flush">
+      <h2>
+        Not up <span class="quiet">{counted(all, "cause")}</span>
+        <a class="more" href={href("incidents")}>
+          Incidents
+        </a>
+      </h2>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
+      <ul ref={list} class="rows causes" tabIndex={0} aria-label="Causes, the worst first">
+        {of.slice(from, from + MOST).map((cause, index) => (
+          <li key={cause.id}>
+            <a href={to(cause)} aria-current={from + index === at ? "true" : undefined}>
+              <Glyph state={stateOf(cause)} />
+              <span>
+                <strong>
+                  <span class="unseen">{stateOf(cause)}: </span>
+                  {shortened(below(cluster, addressOfCause(cause)))}
+                  {cause.causeCount > 1 && ` and ${number(cause.causeCount - 1)} more`}
+                </strong>
+                <span class="quiet">{cause.why ?? "no reason is known"}</span>
+              </span>
+              <span class="quiet">{sizeOf(cause)}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      {all > MOST && <p class="foot quiet">{number(Math.min(MOST, of.length))} of them; N and P go through them.</p>}
+    </section>
+  );
+}
+
+/** Chips, or what else is not up. */
+function sizeOf(cause: Cause): string {
+  const chips = chipsIn(cause);
+  const [first] = cause.parts;
+  return chips ? counted(chips, "chip") : first ? counted(first.count, nounOf(first.kind)) : "";
+}
+
+/** What the map marks, as a table. */
+export function CauseTable({ spots }: { spots: Spot[] }) {
+  if (!spots.length) return null;
+  return (
+    <details class="card as-table">
+      <summary>{counted(spots.length, "mark")} of the map as a table</summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
+      <section class="scroll" tabIndex={0} aria-label="What is not up">
+        <table class="full">
+          <thead>
+            <tr>
+              <th scope="col">Where</th>
+              <th scope="col">State</th>
+              <th scope="col" class="number">
+                Chips
+              </th>
+              <th scope="col">Why</th>
+              <th scope="col">Since</th>
+            </tr>
+          </thead>
+          <tbody>
+            {spots.slice(0, MOST).map(({ address, state, chips, beside, cause }) => (
+              <tr key={address}>
+                <th scope="row">
+                  <a href={href("at", address)}>{shortened(address)}</a>
+                </th>
+                <td>
+                  <Glyph state={state} /> {worded(state)}
+                </td>
+                <td class="number">{beside ? "" : number(chips)}</td>
+                <td>{cause ? (cause.why ?? "no reason is known") : ""}</td>
+                <td>{cause?.since && dated(cause.since)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {spots.length > MOST && (
+        <p class="quiet">
+          The first {MOST} of {number(spots.length)}, the worst first.
+        </p>
+      )}
+    </details>
+  );
+}
+
+const CHIP = 15;
+const PITCH = 18;
+
+/** A domain by its servers, each a block of chips. */
+export function Preview({ overview, chip }: { overview: Overview; chip: number }) {
+  const [{ perServer, servers }, domain] = placeOf(overview, chip);
+  return useMemo(() => {
+    const [first, all] = chipsOf(overview, domain);
+    const states = overview.states.subarray(first, first + all);
+    const address = domainOf(addressOf(overview, first));
+    const counts: Count[] = STATES.map((state, code) => ({
+      kind: "chip",
+      state,
+      count: states.reduce((sum, each) => sum + Number(each === code), 0),
+    })).filter(({ state, count }) => count && state !== "up");
+    const wide = Math.ceil(Math.sqrt(perServer));
+    const high = Math.ceil(perServer / wide);
+    return (
+      <section class="card flush preview" aria-label={`Domain ${address}`}>
+        <h2>
+          d{domain}
+          <span class="states">
+            <Counts of={counts} bare />
+          </span>
+          <a class="more" href={href("domain", address)}>
+            Open wiring
+          </a>
+        </h2>
+        <ul class="servers" aria-hidden="true">
+          {Array.from({ length: servers }, (_, server) => (
+            <li key={server}>
+              s{server}
+              <svg
+                aria-hidden="true"
+                viewBox={`0 0 ${wide * PITCH} ${high * PITCH}`}
+                style={{ width: `${wide * PITCH}px` }}
+              >
+                {Array.from({ length: perServer }, (_, own) => {
+                  const state = STATES[states[server * perServer + own] ?? 0];
+                  const at = { x: (own % wide) * PITCH + 1, y: Math.floor(own / wide) * PITCH + 1 };
+                  return <Chip key={own} state={state ?? "up"} {...at} />;
+                })}
+              </svg>
+            </li>
+          ))}
+        </ul>
+      </section>
+    );
+  }, [overview, domain]);
+}
+
+const SIGNS: Record<string, string> = {
+  down: "M4 4l7 7m0-7l-7 7",
+  degraded: "M7.5 3.5a4 4 0 0 1 0 8z",
+  maintenance: "M7.5 3l4.5 4.5-4.5 4.5-4.5-4.5z",
+};
+
+function Chip({ state, x, y }: { state: string; x: number; y: number }) {
+  return (
+    <g class={state} transform={`translate(${x} ${y})`}>
+      <rect width={CHIP} height={CHIP} rx="3" />
+      {SIGNS[state] && <path d={SIGNS[state]} />}
+    </g>
+  );
+}

@@ -1,0 +1,26 @@
+// Who holds the chips of a cluster, and the largest free block of each domain.
+import { download } from "../api";
+import type { Overview } from "./overview";
+
+export interface Holdings {
+  /** The largest first. */
+  jobs: { name: string; chips: number }[];
+  /** Of each chip, which job holds it, from 1 on; 0: none. */
+  holders: Uint32Array;
+  /** Chips of the largest free block of each domain; null where that is not known. */
+  blocks: number[] | null;
+}
+
+interface Told {
+  jobs: Holdings["jobs"];
+  runs: [first: number, chips: number, job: number][];
+  blocks: number[] | null;
+}
+
+export async function holdings({ cluster, chips }: Overview, signal: AbortSignal): Promise<Holdings> {
+  const body = await download(`chips/${encodeURIComponent(cluster)}/jobs`, signal);
+  const { jobs, runs, blocks } = JSON.parse(new TextDecoder().decode(body)) as Told;
+  const holders = new Uint32Array(chips);
+  for (const [first, length, job] of runs) holders.fill(job + 1, first, first + length);
+  return { jobs, holders, blocks };
+}

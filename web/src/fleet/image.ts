@@ -1,0 +1,68 @@
+// All chips as one image, in which a pixel is the worst of what it stands for.
+import type { Layout } from "./layout";
+import type { Overview } from "./overview";
+
+/** Packed colours by code, and how much each counts where several fall into a pixel. */
+export interface Inks {
+  colours: Uint32Array;
+  ranks: Uint8Array;
+}
+
+/** Pixels of the side of a tile at which each cell is one of them. */
+export const plain = ({ side }: Layout) => side + 1;
+
+/** Where tiles and cells begin along one side of an image of so many pixels a tile; cells have a pixel at least. */
+function ticks(count: number, side: number, tile: number): [from: Int32Array, to: Int32Array] {
+  const [from, to] = [new Int32Array(count * side), new Int32Array(count * side)];
+  const gap = tile >= 4 ? Math.max(1, Math.round(tile / (side + 1))) : 0;
+  for (let at = 0; at < count; at++) {
+    const start = Math.round(at * tile);
+    const length = Math.max(1, Math.round((at + 1) * tile) - start - gap);
+    for (let cell = 0; cell < side; cell++) {
+      const first = start + Math.floor((cell * length) / side);
+      from[at * side + cell] = first;
+      to[at * side + cell] = Math.max(first + 1, start + Math.floor(((cell + 1) * length) / side));
+    }
+  }
+  return [from, to];
+}
+
+/** Of an image of so many pixels a tile. */
+export const sizeOf = ({ columns, rows }: Layout, tile: number) =>
+  [Math.ceil(columns * tile) + 1, Math.ceil(rows * tile) + 1] as const;
+
+export function rendered(of: Overview, to: Layout, codes: Uint8Array, inks: Inks, tile: number): HTMLCanvasElement {
+  const [width, height] = sizeOf(to, tile);
+  const image = new ImageData(width, height);
+  const words = new Uint32Array(image.data.buffer);
+  const seen = tile < plain(to) ? new Uint8Array(words.length) : null;
+  const { side, columns } = to;
+  const [left, right] = ticks(columns, side, tile);
+  const [top, bottom] = ticks(to.rows, side, tile);
+  let chip = 0;
+  of.parts.forEach((part, index) => {
+    const within = to.within[index] as Uint16Array;
+    for (let domain = part.firstDomain; domain < part.firstDomain + part.domains; domain++) {
+      const [column, row] = [(domain % columns) * side, Math.floor(domain / columns) * side];
+      for (let own = 0; own < part.perDomain; own++, chip++) {
+        const cell = within[own] as number;
+        const [x, y] = [column + (cell % side), row + Math.floor(cell / side)];
+        const [from, until] = [left[x] as number, right[x] as number];
+        const code = codes[chip] as number;
+        const rank = inks.ranks[code] as number;
+        for (let line = top[y] as number; line < (bottom[y] as number); line++) {
+          for (let at = line * width + from; at < line * width + until; at++) {
+            if (seen) {
+              if ((seen[at] as number) >= rank) continue;
+              seen[at] = rank;
+            }
+            words[at] = inks.colours[code] as number;
+          }
+        }
+      }
+    }
+  });
+  const made = Object.assign(document.createElement("canvas"), { width, height });
+  made.getContext("2d")?.putImageData(image, 0, 0);
+  return made;
+}

@@ -1,0 +1,59 @@
+// The tokens of the theme as a canvas takes them.
+import { useEffect, useState } from "preact/hooks";
+import { type Coloured, isChosen, ranked } from "./colour";
+import type { Inks } from "./image";
+
+const FADED = 0.15;
+
+/** What a token is on this page, or would be on a light one. */
+export function inkOf(token: string, light = false): string {
+  const probe = document.createElement("i");
+  probe.style.color = `var(--${token})`;
+  if (light) probe.style.colorScheme = "light";
+  if (light) probe.style.setProperty("forced-color-adjust", "none");
+  else if (matchMedia("(forced-colors: active)").matches) probe.style.color = FORCED[token] ?? "CanvasText";
+  document.body.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
+
+/** System colours of what is no mark; marks are CanvasText, with their glyphs. */
+const FORCED: Record<string, string> = { up: "GrayText", surface: "Canvas", line: "GrayText", accent: "Highlight" };
+
+const channels = (colour: string) => (colour.match(/[\d.]+/g) ?? []).map(Number);
+
+export const hexOf = (colour: string) =>
+  `#${channels(colour)
+    .slice(0, 3)
+    .map((each) => Math.round(each).toString(16).padStart(2, "0"))
+    .join("")}`;
+
+/** Codes that are not chosen fade. */
+export function inksOf(of: Coloured, only: Set<string>): Inks {
+  const colours = of.entries.map(({ key, token }) => {
+    const [r = 0, g = 0, b = 0] = channels(inkOf(token));
+    const alpha = Math.round(255 * (isChosen(only, key) ? 1 : FADED));
+    return ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;
+  });
+  return { colours: Uint32Array.from(colours), ranks: ranked(of, only) };
+}
+
+const QUERIES = ["(prefers-color-scheme: dark)", "(forced-colors: active)"].map((query) => matchMedia(query));
+const looks = () => [document.documentElement.dataset.theme, ...QUERIES.map(({ matches }) => matches)].join();
+
+/** Another text whenever the tokens are others. */
+export function useLooks(): string {
+  const [now, setNow] = useState(looks);
+  useEffect(() => {
+    const follow = () => setNow(looks());
+    const watch = new MutationObserver(follow);
+    watch.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    for (const query of QUERIES) query.addEventListener("change", follow);
+    return () => {
+      watch.disconnect();
+      for (const query of QUERIES) query.removeEventListener("change", follow);
+    };
+  }, []);
+  return now;
+}

@@ -1,0 +1,75 @@
+// Where every chip of a fleet is drawn: tiles, one a domain, in rows; in a tile servers are blocks of chips.
+import { chipsOf, type Overview, type Part } from "./overview";
+
+/** Tiles of cells; trninv/drawing/fleet.py lays them out the same. */
+export interface Layout {
+  /** Cells along one side of a tile. */
+  side: number;
+  columns: number;
+  rows: number;
+  /** Of each part, the cell within a tile of each chip of a domain. */
+  within: Uint16Array[];
+  /** Of each part, how many cells wide and high a server's block is. */
+  blocks: [number, number][];
+}
+
+export const ASPECT = 1.6;
+
+/** As many columns as fill a box that is so many times as wide as it is high. */
+export function layoutOf({ domains, parts }: Overview, aspect = ASPECT): Layout {
+  const blocks = parts.map(blockOf);
+  const across = parts.map(({ servers }) => Math.ceil(Math.sqrt(servers)));
+  const sides = parts.map(({ servers }, at) => {
+    const [wide, high] = blocks[at] as [number, number];
+    const along = across[at] as number;
+    return Math.max(wide * along, high * Math.ceil(servers / along));
+  });
+  const side = Math.max(...sides);
+  const columns = Math.min(domains, Math.ceil(Math.sqrt(domains * aspect)));
+  const within = parts.map(({ perDomain, perServer }, at) => {
+    const [wide, high] = blocks[at] as [number, number];
+    const along = across[at] as number;
+    return Uint16Array.from({ length: perDomain }, (_, chip) => {
+      const [server, own] = [Math.floor(chip / perServer), chip % perServer];
+      const x = (server % along) * wide + (own % wide);
+      return (Math.floor(server / along) * high + Math.floor(own / wide)) * side + x;
+    });
+  });
+  return { side, columns, rows: Math.ceil(domains / columns), within, blocks };
+}
+
+function blockOf({ perServer }: Part): [number, number] {
+  const wide = Math.ceil(Math.sqrt(perServer));
+  return [wide, Math.ceil(perServer / wide)];
+}
+
+/** Whole columns and rows of tiles, and the cell in the tile. */
+export type Cell = [column: number, row: number, x: number, y: number];
+
+const partAt = ({ parts }: Overview, domain: number) => parts.findLastIndex((part) => part.firstDomain <= domain);
+
+/** The domain of a tile, or -1. */
+export function domainAt({ domains }: Overview, { columns }: Layout, column: number, row: number): number {
+  const domain = row * columns + column;
+  return column < 0 || column >= columns || row < 0 || domain >= domains ? -1 : domain;
+}
+
+export function cellOf(of: Overview, to: Layout, chip: number): Cell {
+  const at = of.parts.findLastIndex((part) => part.firstChip <= chip);
+  const { firstDomain, firstChip, perDomain } = of.parts[at] as Part;
+  const own = chip - firstChip;
+  const domain = firstDomain + Math.floor(own / perDomain);
+  const cell = to.within[at]?.[own % perDomain] ?? 0;
+  return [domain % to.columns, Math.floor(domain / to.columns), cell % to.side, Math.floor(cell / to.side)];
+}
+
+/** The chip that is drawn in a cell, or -1. */
+export function chipAt(of: Overview, to: Layout, [column, row, x, y]: Cell): number {
+  const domain = domainAt(of, to, column, row);
+  if (domain < 0 || x < 0 || y < 0 || x >= to.side || y >= to.side) return -1;
+  const inside = to.within[partAt(of, domain)]?.indexOf(y * to.side + x) ?? -1;
+  return inside < 0 ? -1 : chipsOf(of, domain)[0] + inside;
+}
+
+/** How wide and high the servers of a domain are drawn, in cells. */
+export const blockAt = (of: Overview, to: Layout, domain: number) => to.blocks[partAt(of, domain)] ?? [1, 1];

@@ -1,0 +1,78 @@
+// Spots as markers on the screen: what is near another merges with it, and very many are counted in a grid.
+import { STATES, type State } from "../state";
+import type { Camera, Pixel } from "./camera";
+import { cellOf } from "./layout";
+import type { Spot } from "./spots";
+
+/** Pixels from the corner of the whole. */
+export interface Marker {
+  x: number;
+  y: number;
+  /** The worst of those that it stands for. */
+  spot: Spot;
+  count: number;
+}
+
+/** Pixels between markers. */
+export const APART = 20;
+const MOST = 400;
+const GRID = 44;
+/** Pixels of a chip: markers move to the corner of what they mark; chips have a glyph of their own. */
+const BESIDE = 12;
+export const GLYPHS = 16;
+
+/** Of spots in their order, the worst first. */
+export function merged(spots: Spot[], camera: Camera): Marker[] {
+  const found: Marker[] = [];
+  const near = new Map<string, Marker[]>();
+  for (const spot of spots) {
+    if (camera.chip >= GLYPHS && !spot.beside) continue;
+    const [x, y] = placeOf(spot, camera);
+    const [column, row] = [Math.floor(x / APART), Math.floor(y / APART)];
+    const around = [-1, 0, 1].flatMap((dx) => [-1, 0, 1].flatMap((dy) => near.get(`${column + dx} ${row + dy}`) ?? []));
+    const other = around.find((each) => Math.hypot(each.x - x, each.y - y) < APART);
+    if (other) {
+      other.count++;
+      continue;
+    }
+    const made = { x, y, spot, count: 1 };
+    found.push(made);
+    const key = `${column} ${row}`;
+    near.set(key, [...(near.get(key) ?? []), made]);
+  }
+  return found;
+}
+
+/** The middle of what is marked, or its upper right corner where chips are large. */
+function placeOf({ chip, chips }: Spot, camera: Camera): Pixel {
+  const [first, last] = [chip, chip + chips - 1].map((each) => camera.corner(cellOf(camera.of, camera.to, each)));
+  const [x, y] = first as Pixel;
+  const [right, bottom] = [(last?.[0] ?? x) + camera.chip, (last?.[1] ?? y) + camera.chip];
+  return camera.chip < BESIDE ? [(x + right) / 2, (y + bottom) / 2] : [right, y];
+}
+
+/** Those within a window, or their counts in a grid where they are too many. */
+export function within(markers: Marker[], [left, top]: Pixel, [right, bottom]: Pixel): Marker[] {
+  const seen = markers.filter(({ x, y }) => x >= left && x <= right && y >= top && y <= bottom);
+  if (seen.length <= MOST) return seen;
+  for (let cell = GRID; ; cell *= 1.5) {
+    const counted = gridded(seen, cell);
+    if (counted.length <= MOST) return counted;
+  }
+}
+
+function gridded(markers: Marker[], cell: number): Marker[] {
+  const grid = new Map<string, Marker>();
+  for (const each of markers) {
+    const [column, row] = [Math.floor(each.x / cell), Math.floor(each.y / cell)];
+    const at = grid.get(`${column} ${row}`);
+    if (!at) grid.set(`${column} ${row}`, { ...each, x: (column + 0.5) * cell, y: (row + 0.5) * cell });
+    else {
+      at.count += each.count;
+      if (worse(each.spot.state, at.spot.state)) at.spot = each.spot;
+    }
+  }
+  return [...grid.values()];
+}
+
+const worse = (a: State, b: State) => STATES.indexOf(a) < STATES.indexOf(b);

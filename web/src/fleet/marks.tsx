@@ -1,0 +1,64 @@
+// Markers over the map, the ring around what is chosen, and what is said of a marker below the mouse.
+import { useMemo } from "preact/hooks";
+import { Glyph, worded } from "../state";
+import { counted, number, shortened } from "../words";
+import type { Camera } from "./camera";
+import { cellOf } from "./layout";
+import type { Marker } from "./markers";
+
+const SIZE = 20;
+const ROUND = 26;
+
+export function Markers({ of }: { of: Marker[] }) {
+  return useMemo(
+    () =>
+      of.map(({ x, y, spot, count }) => (
+        <span
+          key={`${spot.address} ${x} ${y}`}
+          class={`marker ${spot.state}`}
+          data-at={spot.address}
+          style={{ left: `${Math.round(x - SIZE / 2)}px`, top: `${Math.round(y - SIZE / 2)}px` }}
+        >
+          <Glyph state={spot.state} />
+          {count > 1 && <b>{count > 999 ? `${Math.floor(count / 1000)}k` : number(count)}</b>}
+        </span>
+      )),
+    [of],
+  );
+}
+
+/** Around chips that are chosen. */
+export function Ring({ camera, first, chips }: { camera: Camera; first: number; chips: number }) {
+  const [[x, y], [right, bottom]] = [first, first + chips - 1].map((chip) =>
+    camera.corner(cellOf(camera.of, camera.to, chip)),
+  ) as [[number, number], [number, number]];
+  const [wide, high] = [right + camera.chip - x, bottom + camera.chip - y].map((each) => Math.max(ROUND, each + 8));
+  const [left, top] = [(x + right + camera.chip) / 2, (y + bottom + camera.chip) / 2];
+  const style = {
+    left: `${left - (wide ?? 0) / 2}px`,
+    top: `${top - (high ?? 0) / 2}px`,
+    width: `${wide}px`,
+    height: `${high}px`,
+    borderRadius: wide === ROUND && high === ROUND ? "50%" : "6px",
+  };
+  return <span class="chosen-ring" style={style} />;
+}
+
+export function Tip({ of: { x, y, spot, count }, camera }: { of: Marker; camera: Camera }) {
+  const [left, top] = camera.origin;
+  const place = {
+    ...(x + left > camera.width / 2 ? { right: `${camera.width - x - left + 18}px` } : { left: `${x + left + 18}px` }),
+    ...(y + top > camera.height / 2 ? { bottom: `${camera.height - y - top + 8}px` } : { top: `${y + top + 8}px` }),
+  };
+  const { address, chips, beside, state, cause } = spot;
+  return (
+    <div class="tip" style={place}>
+      <p>
+        <Glyph state={state} /> <strong>{shortened(address).split("/").slice(1).join("/")}</strong>{" "}
+        {beside ? worded(state) : `${counted(chips, "chip")} ${worded(state)}`}
+      </p>
+      {cause && <p>{cause.why ?? "no reason is known"}</p>}
+      <p>{count > 1 ? `${counted(count, "cause")} here: a click goes nearer` : "↵ opens"}</p>
+    </div>
+  );
+}

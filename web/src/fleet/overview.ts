@@ -1,0 +1,85 @@
+// Every chip of a cluster at once: the packed list of /chips, and what each chip is called.
+export const STATES = ["up", "degraded", "down", "maintenance"] as const;
+
+/** Domains of one model, which follow each other; first…: the numbers at which they begin. */
+export interface Part {
+  domains: number;
+  servers: number;
+  perServer: number;
+  perDomain: number;
+  serversPerRack: number;
+  firstDomain: number;
+  firstChip: number;
+  firstRack: number;
+}
+
+export interface Overview {
+  cluster: string;
+  chips: number;
+  domains: number;
+  parts: Part[];
+  states: Uint8Array;
+  pools: Uint8Array;
+}
+
+const FIXED = 12;
+
+/** The packed list as trninv/routing/overview.py writes it. */
+export function unpacked(cluster: string, packed: ArrayBuffer): Overview {
+  const view = new DataView(packed);
+  const at = (place: number) => view.getUint32(4 + 4 * place, true);
+  const [version, chips] = [at(0), at(1)];
+  if (view.getUint32(0, false) !== 0x54524e49 || (version !== 1 && version !== 2))
+    throw new Error("the list of chips is of another version");
+  const sizes =
+    version === 1
+      ? [[chips / (at(2) * at(3)), at(3), at(2), at(4)]]
+      : Array.from({ length: at(2) }, (_, part) => [0, 1, 2, 3].map((size) => at(3 + 4 * part + size)));
+  const header = FIXED + (version === 1 ? 12 : 4 + 16 * sizes.length);
+  const parts = partsOf(sizes as [number, number, number, number][]);
+  return {
+    cluster,
+    chips,
+    domains: parts.reduce((sum, part) => sum + part.domains, 0),
+    parts,
+    states: new Uint8Array(packed, header, chips),
+    pools: new Uint8Array(packed, header + chips, chips),
+  };
+}
+
+function partsOf(sizes: [number, number, number, number][]): Part[] {
+  let [firstDomain, firstChip, firstRack] = [0, 0, 0];
+  return sizes.map(([domains, servers, perServer, serversPerRack]) => {
+    const perDomain = servers * perServer;
+    const part = { domains, servers, perServer, perDomain, serversPerRack, firstDomain, firstChip, firstRack };
+    firstDomain += domains;
+    firstChip += domains * perDomain;
+    firstRack += Math.ceil((domains * servers) / serversPerRack);
+    return part;
+  });
+}
+
+/** Its part, its domain's number, and its own within the domain. */
+export function placeOf(of: Overview, chip: number): [Part, number, number] {
+  const part = of.parts.findLast((each) => each.firstChip <= chip) as Part;
+  const within = chip - part.firstChip;
+  return [part, part.firstDomain + Math.floor(within / part.perDomain), within % part.perDomain];
+}
+
+/** The first chip of a domain, and how many it has. */
+export function chipsOf(of: Overview, domain: number): [number, number] {
+  const part = of.parts.findLast((each) => each.firstDomain <= domain) as Part;
+  return [part.firstChip + (domain - part.firstDomain) * part.perDomain, part.perDomain];
+}
+
+export function addressOf(of: Overview, chip: number): string {
+  const [{ perServer }, domain, inside] = placeOf(of, chip);
+  return `${of.cluster}/d${domain}/s${Math.floor(inside / perServer)}/c${inside % perServer}`;
+}
+
+export const domainOf = (address: string) => address.split("/").slice(0, 2).join("/");
+
+export function rackOf(of: Overview, chip: number): number {
+  const [{ perServer, serversPerRack, firstRack, firstChip }] = placeOf(of, chip);
+  return firstRack + Math.floor((chip - firstChip) / perServer / serversPerRack);
+}

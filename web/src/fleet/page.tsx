@@ -1,0 +1,215 @@
+// A fleet: what is not up on a map of every chip, and the tiers of the fabric that joins its domains.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { asking, download, graphql, type Loaded, type Result, useAsked, useLoaded } from "../api";
+import { later } from "../later";
+import { Choice, Copy, Download, Shown } from "../parts";
+import { change, chosen, href, oneOf, type Route } from "../route";
+import { type Count, Counts } from "../state";
+import { below, counted, number } from "../words";
+import { CauseList, CauseTable, Preview } from "./causes";
+import { COLOURINGS, type Coloured, type Colouring, coloured, needsHoldings } from "./colour";
+import { holdings } from "./holdings";
+import { inkOf } from "./ink";
+import { type Overview, unpacked } from "./overview";
+import "../style/map.css";
+import { addressOfCause, type CAUSES, type Cause, causesOf, isNotUp, placed, sorted, spotsOf } from "./spots";
+import { overviewSvg } from "./svg";
+
+const CLUSTER = graphql(`
+  query Cluster($slug: String!) {
+    cluster(slug: $slug) {
+      address system
+      domains(first: 1) { totalCount nodes { model } }
+      racks(first: 1) { totalCount }
+      chips(first: 1) { nodes { memory { gibibytes } } }
+    }
+  }
+`);
+
+type Cluster = NonNullable<Result<typeof CLUSTER>["cluster"]>;
+const PICTURES = { chips: "Chips", fabric: "Fabric tiers" };
+const map = import("./view");
+const FleetMap = later(async () => (await map).FleetMap);
+const Fabric = later(async () => (await import("./tiers")).Fabric);
+
+/** Pixels a tile at least, where a cause is shown. */
+const NEAR = 110;
+
+export function FleetPage({ route }: { route: Route }) {
+  const slug = route.of.toLowerCase();
+  const asked = [asking(CLUSTER, { slug }), causesOf(slug)] as const;
+  const chips = useLoaded(slug, async (signal) =>
+    unpacked(slug, await download(`chips/${encodeURIComponent(slug)}`, signal)),
+  );
+  const told = useAsked(asked[0]);
+  const causes = useAsked(asked[1]);
+  const cluster = told.data?.cluster;
+  return (
+    <article class="fleet-page">
+      {told.error && !chips.error && <Shown of={told}>{() => null}</Shown>}
+      {cluster && chips.data ? (
+        <Opened overview={chips.data} cluster={cluster} causes={causes} route={route} asked={[...asked]} />
+      ) : (
+        <>
+          <header class="title">
+            <h1>{slug}</h1>
+          </header>
+          <Shown of={chips}>{() => null}</Shown>
+        </>
+      )}
+    </article>
+  );
+}
+
+interface Props {
+  overview: Overview;
+  cluster: Cluster;
+  causes: Loaded<Result<typeof CAUSES>>;
+  route: Route;
+  asked: Parameters<typeof Copy>[0]["asked"];
+}
+
+function Opened({ overview, cluster, causes, route, asked }: Props) {
+  const { options } = route;
+  const slug = overview.cluster;
+  const colouring = oneOf<Colouring>(COLOURINGS, options.colour, "state");
+  const isFabric = options.fabric === "yes";
+  const held = useLoaded(needsHoldings(colouring) ? slug : null, (signal) => holdings(overview, signal));
+  const colours = useMemo(() => coloured(overview, colouring, held.data), [overview, colouring, held.data]);
+  const found = causes.data?.incidents;
+  const list = useMemo(() => sorted(found?.nodes ?? []), [found]);
+  const spots = useMemo(() => spotsOf(overview, found?.nodes ?? []), [overview, found]);
+  const [fit, setFit] = useState(NEAR);
+  const [at, point] = useState(-1);
+  const sel = chosen(route);
+  const index = list.findIndex((cause) => sel && (cause.causes.includes(sel) || cause.place === sel));
+  const to = (cause: Cause) => {
+    const address = addressOfCause(cause);
+    const domain = /\/d\d+/.exec(address)?.[0].slice(1);
+    const zoom = Math.max(Number(options.zoom) || 1, NEAR / fit);
+    const there = domain && { at: domain, zoom: zoom > 1 ? zoom.toFixed(3) : undefined };
+    return href("cluster", slug, {
+      ...options,
+      fabric: address.includes("/fabric/") ? "yes" : undefined,
+      ...there,
+      sel: below(slug, address),
+    });
+  };
+  const go = (by: number) => {
+    const next = list[(Math.max(index, by > 0 ? -1 : 0) + by + list.length) % list.length];
+    if (next) location.hash = to(next);
+  };
+  useKeys({ n: () => go(1), p: () => go(-1) });
+  const picture = () => overviewSvg(overview, colours, inkOf("surface"));
+  return (
+    <>
+      <header class="title">
+        <h1>{slug}</h1>
+        <span class="states">
+          <Counts of={countsOf(colours, list)} />
+        </span>
+        <Told cluster={cluster} chips={overview.chips} />
+        <div class="tools">
+          <Copy asked={asked} />
+          {!isFabric && <Download name={slug} picture={picture} />}
+        </div>
+      </header>
+      <div class="tools modes">
+        {!isFabric && (
+          <Choice name="Colour" of={COLOURINGS} chosen={colouring} choose={(value) => change({ colour: value })} />
+        )}
+        <Choice
+          name="Picture"
+          of={PICTURES}
+          chosen={isFabric ? "fabric" : "chips"}
+          choose={(value) => change({ fabric: value === "fabric" ? "yes" : undefined })}
+        />
+        {list.length > 0 && (
+          <span class="steps">
+            <button type="button" onClick={() => go(-1)}>
+              Previous <kbd>P</kbd>
+            </button>
+            <span class="quiet">
+              {index < 0 ? counted(list.length, "cause") : `${index + 1} of ${number(list.length)}`} not up
+            </span>
+            <button type="button" onClick={() => go(1)}>
+              Next <kbd>N</kbd>
+            </button>
+          </span>
+        )}
+      </div>
+      {held.error && <Shown of={held}>{() => null}</Shown>}
+      {held.data && colouring === "free" && !held.data.blocks && (
+        <p class="quiet">Domains of several models: which free chips make a block is not known of this cluster.</p>
+      )}
+      <div class="columns">
+        <div aria-busy={held.loading}>
+          {isFabric ? (
+            <Fabric cluster={slug} adopted={cluster.system === "adopted"} />
+          ) : (
+            <FleetMap
+              {...{ overview, coloured: colours, held: held.data, spots, sel, route, at, point, fitted: setFit }}
+              memory={overview.parts.length === 1 ? cluster.chips.nodes[0]?.memory.gibibytes : undefined}
+            />
+          )}
+          <CauseTable spots={spots} />
+        </div>
+        <aside class="side" aria-label="What is not up">
+          <Preview overview={overview} chip={at >= 0 ? at : firstOf(overview, sel || spots[0]?.address)} />
+          <Shown of={causes}>
+            {({ incidents }) => <CauseList cluster={slug} all={incidents.totalCount} of={list} at={index} to={to} />}
+          </Shown>
+        </aside>
+      </div>
+    </>
+  );
+}
+
+const firstOf = (overview: Overview, address = "") => (address ? (placed(overview, address)?.first ?? 0) : 0);
+
+/** Chips by state as they are; of causes that took no chip along, what they took. */
+function countsOf({ entries }: Coloured, causes: Cause[]): Count[] {
+  const chips = entries
+    .filter(({ key, count }) => count && isNotUp(key))
+    .map(({ key, count }) => ({ kind: "chip", state: key, count }));
+  const sums = new Map<string, Count>();
+  for (const { parts } of causes) {
+    if (parts.some(({ kind }) => kind === "chip")) continue;
+    for (const { kind, state, count } of parts) {
+      const sum = sums.get(`${kind} ${state}`)?.count ?? 0;
+      sums.set(`${kind} ${state}`, { kind, state, count: sum + count });
+    }
+  }
+  return [...chips, ...sums.values()];
+}
+
+/** Single keys, unless they are typed into a field. */
+function useKeys(keys: Record<string, () => void>): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (
+        event.ctrlKey ||
+        event.altKey ||
+        event.metaKey ||
+        target.closest("input:not([type=radio]), select, textarea, dialog")
+      )
+        return;
+      const act = keys[event.key.toLowerCase()];
+      if (act) event.preventDefault();
+      act?.();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  });
+}
+
+function Told({ cluster: { system, domains, racks }, chips }: { cluster: Cluster; chips: number }) {
+  const adopted = `${counted(domains.totalCount, "domain")} in ${counted(racks.totalCount, "rack")}, adopted from what was imported`;
+  const seeded = `${number(domains.totalCount)} × ${domains.nodes[0]?.model}`;
+  return (
+    <p>
+      {counted(chips, "chip")} · {system === "adopted" ? adopted : seeded}
+    </p>
+  );
+}

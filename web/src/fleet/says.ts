@@ -1,0 +1,33 @@
+// What is said of a chip below the mouse or the cursor.
+import { worded } from "../state";
+import { counted, number } from "../words";
+import type { Holdings } from "./holdings";
+import { addressOf, type Overview, placeOf, rackOf, STATES } from "./overview";
+import type { Spot } from "./spots";
+
+interface Known {
+  overview: Overview;
+  spots: Spot[];
+  held: Holdings | undefined;
+  memory: number | undefined;
+}
+
+export function describe({ overview, spots, held, memory }: Known, chip: number): string {
+  const pool = overview.pools[chip] ?? 0;
+  const size = memory ? ` (${number(pool * memory)} GiB)` : "";
+  const spot = overview.states[chip] ? spotAt(spots, chip) : undefined;
+  const holder = held?.holders[chip];
+  const block = held?.blocks?.[placeOf(overview, chip)[1]];
+  const said = [
+    worded(STATES[overview.states[chip] ?? 0] ?? "up"),
+    spot?.cause?.why,
+    `rack r${rackOf(overview, chip)}`,
+    `pools with ${counted(pool, "chip")}${size}`,
+    held && (holder ? `job ${held.jobs[holder - 1]?.name}` : "held by no job"),
+    block !== undefined && `${counted(block, "chip")} of its domain free in one block`,
+  ];
+  return `${addressOf(overview, chip)}: ${said.filter(Boolean).join(", ")}`;
+}
+
+const spotAt = (spots: Spot[], chip: number) =>
+  spots.find((each) => !each.beside && each.chip <= chip && chip < each.chip + each.chips);

@@ -1,0 +1,105 @@
+// What is not up, as spots on the map: a server all of whose chips have one state, else its chips, or what stands beside.
+import type { Result } from "../api";
+import { asking, graphql } from "../api";
+import { isState, type State, STATES as WORST_FIRST } from "../state";
+import { addressOf, chipsOf, type Overview, placeOf, STATES } from "./overview";
+
+export const CAUSES = graphql(`
+  query Causes($cluster: Address!) {
+    incidents(scope: $cluster, first: 1000) {
+      totalCount
+      nodes { id place causes causeCount why who since parts { kind state count } }
+    }
+  }
+`);
+export const causesOf = (cluster: string) => asking(CAUSES, { cluster });
+
+export type Cause = Result<typeof CAUSES>["incidents"]["nodes"][number];
+
+export interface Spot {
+  address: string;
+  state: State;
+  /** What carries the glyph once chips are large enough; of the first one: where it is. */
+  chip: number;
+  chips: number;
+  /** Whether it is not chips, but a switch, NIC or link. */
+  beside: boolean;
+  cause: Cause | undefined;
+}
+
+const rank = (state: State) => WORST_FIRST.indexOf(state);
+
+/** The state by which a cause is known: the worst. */
+export const stateOf = ({ parts }: Cause): State =>
+  WORST_FIRST.find((state) => parts.some((part) => part.state === state)) ?? "down";
+
+/** Causes from the worst to the least, of the same state those with more chips first. */
+export function sorted(causes: Cause[]): Cause[] {
+  const chips = new Map(causes.map((cause) => [cause, chipsIn(cause)]));
+  return [...causes].sort((a, b) => rank(stateOf(a)) - rank(stateOf(b)) || (chips.get(b) ?? 0) - (chips.get(a) ?? 0));
+}
+
+export const chipsIn = ({ parts }: Cause) =>
+  parts.reduce((sum, { kind, count }) => sum + (kind === "chip" ? count : 0), 0);
+
+/** What stands for a cause: what one would open. */
+export const addressOfCause = ({ causes, place }: Cause) => causes[0] ?? place ?? "";
+
+/** Every chip that is not up is in a spot, and every cause in a domain has one; the worst first. */
+export function spotsOf(of: Overview, causes: Cause[]): Spot[] {
+  const found: Spot[] = [];
+  const covered = new Set<number>();
+  for (const cause of causes) {
+    for (const address of cause.causes) {
+      const place = placed(of, address);
+      if (!place) continue;
+      const { first, chips, beside } = place;
+      let state = stateOf(cause);
+      if (!beside) {
+        const states = Array.from({ length: chips }, (_, at) => STATES[of.states[first + at] ?? 0] as State);
+        state = WORST_FIRST.find((each) => states.includes(each)) ?? state;
+        if (state === "up") state = stateOf(cause); // asked at another moment
+        for (let at = 0; at < chips; at++) covered.add(first + at);
+      }
+      found.push({ address, state, chip: first, chips, beside, cause });
+    }
+  }
+  for (let chip = 0; chip < of.chips; chip++) {
+    if (!of.states[chip] || covered.has(chip)) continue;
+    const [{ perServer, firstChip }] = placeOf(of, chip);
+    const isFirst = (chip - firstChip) % perServer === 0;
+    const whole = isFirst && of.states.subarray(chip, chip + perServer).every((each) => each === of.states[chip]);
+    const address = addressOf(of, chip);
+    const state = STATES[of.states[chip] as number] as State;
+    const chips = whole ? perServer : 1;
+    found.push({
+      address: whole && perServer > 1 ? address.replace(/\/c\d+$/, "") : address,
+      state,
+      chip,
+      chips,
+      beside: false,
+      cause: undefined,
+    });
+    chip += chips - 1;
+  }
+  return found.sort((a, b) => rank(a.state) - rank(b.state) || b.chips - a.chips);
+}
+
+/** The chips of an address in a domain; of a switch, NIC or link those that it is drawn with. */
+export function placed(of: Overview, address: string): { first: number; chips: number; beside: boolean } | undefined {
+  const [end = ""] = address.split("--");
+  const found = /^([^/]+)\/d(\d+)(?:\/s(\d+)(?:\/c(\d+))?)?(\/.*)?$/.exec(end);
+  if (found?.[1] !== of.cluster || Number(found[2]) >= of.domains) return undefined;
+  const [, , domain, server, chip, more] = found;
+  const [first, all] = chipsOf(of, Number(domain));
+  const [{ perServer, servers }] = placeOf(of, first);
+  const beside = address.includes("--") || more !== undefined;
+  if (server === undefined) return { first, chips: all, beside };
+  if (Number(server) >= servers || Number(chip ?? 0) >= perServer) return undefined;
+  const start = first + Number(server) * perServer;
+  return chip === undefined
+    ? { first: start, chips: perServer, beside }
+    : { first: start + Number(chip), chips: 1, beside };
+}
+
+export const isNotUp = (state: string): state is State => isState(state) && state !== "up";

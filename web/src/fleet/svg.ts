@@ -1,0 +1,29 @@
+// The map as a document: a path a colour, whole domains of one colour as one square. trninv/drawing/fleet.py draws the same.
+import type { Coloured } from "./colour";
+import { hexOf, inkOf } from "./ink";
+import { ASPECT, cellOf, layoutOf } from "./layout";
+import { chipsOf, type Overview } from "./overview";
+
+export function overviewSvg(of: Overview, { codes, entries }: Coloured, paper: string): string {
+  const to = layoutOf(of, ASPECT);
+  const colours = entries.map(({ token }) => hexOf(inkOf(token, true)));
+  const paths = new Map<string, string[]>();
+  for (let domain = 0; domain < of.domains; domain++) {
+    const [first, chips] = chipsOf(of, domain);
+    const own = codes.subarray(first, first + chips);
+    const square = chips === to.side ** 2 && own.every((code) => code === own[0]);
+    for (let at = 0; at < (square ? 1 : chips); at++) {
+      const [column, row, x, y] = cellOf(of, to, first + at);
+      const side = square ? to.side : 1;
+      const [left, top] = [1 + column * (to.side + 1) + x, 1 + row * (to.side + 1) + y];
+      const colour = colours[own[at] ?? 0] as string;
+      if (!paths.has(colour)) paths.set(colour, []);
+      paths.get(colour)?.push(`M${left} ${top}h${side}v${side}h-${side}z`);
+    }
+  }
+  const shapes = [...paths].sort().map(([colour, path]) => `<path fill="${colour}" d="${path.join("")}"/>`);
+  const box = `viewBox="0 0 ${to.columns * (to.side + 1) + 1} ${to.rows * (to.side + 1) + 1}"`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges"><title>${escaped(of.cluster)}</title><rect width="100%" height="100%" fill="${paper}"/>${shapes.join("")}</svg>\n`;
+}
+
+const escaped = (text: string) => text.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);

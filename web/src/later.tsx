@@ -1,0 +1,30 @@
+// A view whose code is fetched when it is first opened.
+import type { FunctionComponent } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { gone } from "./api";
+import { Failure } from "./parts";
+
+export function later<P extends object>(fetched: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
+  let known: FunctionComponent<P> | undefined;
+  return function Later(props: P) {
+    const [View, found] = useState(() => known);
+    const [failed, fail] = useState(false);
+    useEffect(() => {
+      if (known) return;
+      fetched().then(
+        (view) => {
+          known = view;
+          found(() => view);
+        },
+        () => fail(true),
+      );
+    }, []);
+    if (failed) return <Failure error={gone()} />;
+    if (View) return <View {...props} />;
+    return (
+      <p class="quiet" aria-busy="true">
+        Loading…
+      </p>
+    );
+  };
+}

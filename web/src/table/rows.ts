@@ -1,0 +1,112 @@
+// Rows of a table: which of them are wanted, in which order, and as CSV.
+export type Cell = string | number | boolean | null;
+
+export interface Rows {
+  columns: string[];
+  rows: Cell[][];
+}
+
+const COLLATOR = new Intl.Collator("en", { numeric: true });
+
+/** Numbers by value, texts with their numbers by value. */
+function compared(a: Cell, b: Cell): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return COLLATOR.compare(String(a), String(b));
+}
+
+/** Sorted by a column, or the other way round by -column; stable, and what has no value comes last. */
+export function sorted({ columns, rows }: Rows, by: string): Cell[][] {
+  const at = columns.indexOf(by.replace(/^-/, ""));
+  if (at < 0) return rows;
+  const way = by.startsWith("-") ? -1 : 1;
+  return [...rows].sort((first, second) => {
+    const [a = null, b = null] = [first[at], second[at]];
+    if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
+    return way * compared(a, b);
+  });
+}
+
+type Test = (row: Cell[]) => boolean;
+
+const TERM = /(?:([\w-]+)(!=|>=|<=|=|>|<|~))?(?:"([^"]*)"|(\S+))/g;
+
+const MEETS: Record<string, (sign: number) => boolean> = {
+  "=": (sign) => sign === 0,
+  "!=": (sign) => sign !== 0,
+  ">": (sign) => sign > 0,
+  ">=": (sign) => sign >= 0,
+  "<": (sign) => sign < 0,
+  "<=": (sign) => sign <= 0,
+};
+
+const holds = (cell: Cell, text: string) => cell !== null && String(cell).toLowerCase().includes(text.toLowerCase());
+
+/** A test of a column: chips>4, cluster=lab, why~"no carrier"; of any column: a text that stands in it. */
+function test(columns: string[], [whole, column, sign, quoted, plain]: RegExpMatchArray): Test {
+  const value = quoted ?? plain ?? "";
+  const at = columns.indexOf(column ?? "");
+  if (at < 0 || !sign) return (row) => row.some((cell) => holds(cell, column ? whole : value));
+  if (sign === "~") return (row) => holds(row[at] ?? null, value);
+  return (row) => {
+    const cell = row[at] ?? null;
+    if (cell === null) return sign === "!=";
+    const right = typeof cell === "number" && value !== "" ? Number(value) : value;
+    return !Number.isNaN(right) && (MEETS[sign]?.(Math.sign(compared(cell, right))) ?? false);
+  };
+}
+
+/** The rows that pass every test of a filter. */
+export function wanted({ columns, rows }: Rows, where: string): Cell[][] {
+  const tests = [...where.matchAll(TERM)].map((term) => test(columns, term));
+  return tests.length ? rows.filter((row) => tests.every((passes) => passes(row))) : rows;
+}
+
+/** Some of the columns; all, if none of them is known. */
+export function chosen({ columns, rows }: Rows, names: string[]): Rows {
+  const at = names.map((name) => columns.indexOf(name)).filter((index) => index >= 0);
+  if (!at.length) return { columns, rows };
+  return {
+    columns: at.map((index) => columns[index] as string),
+    rows: rows.map((row) => at.map((index) => row[index] ?? null)),
+  };
+}
+
+/** Before a text that a spreadsheet would calculate stands an apostrophe, as the service writes it. */
+const shown = (cell: Cell) => {
+  const text = String(cell ?? "");
+  return typeof cell === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+};
+const field = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+export const csv = ({ columns, rows }: Rows) =>
+  [columns, ...rows].map((row) => `${row.map((cell) => field(shown(cell))).join(",")}\n`).join("");
+
+const UNITS: [RegExp, string][] = [
+  [/(^|_)gb_per_s(_|$)/, "GB/s"],
+  [/(^|_)gib(_|$)/, "GiB"],
+  [/(^|_)tflops(_|$)/, "TFLOPS"],
+  [/(^|_)gflops(_|$)/, "GFLOPS"],
+  [/(^|_)usd(_|$)/, "USD"],
+  [/(^|_)percent(_|$)/, "%"],
+  [/(^|_)hours(_|$)/, "h"],
+  [/(^|_)seconds(_|$)/, "s"],
+];
+const NAMES: Record<string, string> = { hbm: "HBM", bf16: "BF16", fp8: "FP8", fp32: "FP32", id: "ID" };
+
+/** A column in words, with the unit that its name says: hbm_gib is HBM, GiB. */
+export function says(column: string): string {
+  const [pattern, unit] = UNITS.find(([each]) => each.test(column)) ?? [/(?!)/, ""];
+  const words = column.replace(pattern, "_").split("_").filter(Boolean);
+  return [words.map((word) => NAMES[word] ?? word).join(" "), unit].filter(Boolean).join(", ");
+}
+
+const ADDRESS = /^[a-z0-9][\w.-]*\/(?:[dr]\d+|fabric)(?:\/[a-z]+\d+)*$/;
+const isAddress = (text: string) => text.split("--").every((end) => ADDRESS.test(end));
+
+/** The addresses that a cell holds, if nothing else is in it. */
+export function addresses(column: string, cell: Cell): string[] {
+  if (typeof cell !== "string" || !cell) return [];
+  const parts = cell.split(/,? /);
+  if (/(^|_)cluster$/.test(column)) return /^[a-z0-9][\w.-]*$/.test(cell) ? [cell] : [];
+  return parts.every(isAddress) ? parts : [];
+}

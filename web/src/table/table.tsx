@@ -1,0 +1,219 @@
+// A table that sorts by its headers, is filtered, has columns to choose, and draws only the rows in view if they are many.
+import { useMemo, useRef, useState } from "preact/hooks";
+import { saved } from "../drawing/save";
+import "../style/data.css";
+import { change, href } from "../route";
+import { counted, exact } from "../words";
+import { addresses, type Cell, chosen, csv, type Rows, says, sorted, wanted } from "./rows";
+
+/** More rows than this are drawn as they come into view. */
+const MOST = 200;
+/** Of each row where only some are drawn, in pixels; style/data.css has the same. */
+const HEIGHT = 32;
+const MARGIN = 12;
+
+interface Asked {
+  /** A column, or -column. */
+  sort: string;
+  where: string;
+  /** Names of columns, separated by commas; empty: all. */
+  cols: string;
+}
+
+/** The rows that an address asks for, in its order: what is shown, drawn and saved. */
+export function useShown(of: Rows, { sort, where, cols }: Asked): Rows {
+  return useMemo(() => {
+    const rows = sorted({ columns: of.columns, rows: wanted(of, where) }, sort);
+    return chosen({ columns: of.columns, rows }, cols.split(","));
+  }, [of, sort, where, cols]);
+}
+
+interface Props {
+  name: string;
+  all: Rows;
+  shown: Rows;
+  asked: Asked;
+}
+
+export function DataTable({ name, all, shown, asked }: Props) {
+  const less = shown.rows.length < all.rows.length;
+  return (
+    <>
+      <div class="tools data-tools">
+        <label>
+          Filter{" "}
+          <input
+            type="search"
+            name="where"
+            value={asked.where}
+            placeholder={`text, or ${all.columns[0]}=…`}
+            title="A text in any column, or tests of columns: chips>4 cluster=lab why~&quot;no carrier&quot;"
+            onChange={(event) => change({ where: event.currentTarget.value.trim() || undefined })}
+          />
+        </label>
+        <Columns all={all.columns} shown={shown.columns} />
+        <button
+          type="button"
+          title="The rows and columns below, in their order"
+          onClick={() => saved(`${name}.csv`, csv(shown), "text/csv")}
+        >
+          Download CSV
+        </button>
+        <span class="quiet" role="status">
+          {less ? `${counted(shown.rows.length, "row")} of ${exact(all.rows.length)}` : counted(all.rows.length, "row")}
+        </span>
+      </div>
+      {shown.rows.length ? (
+        <Body shown={shown} sort={asked.sort} />
+      ) : (
+        <p class="card">
+          {all.rows.length ? (
+            <>
+              No row passes the filter.{" "}
+              <button type="button" onClick={() => change({ where: undefined })}>
+                Clear it
+              </button>
+            </>
+          ) : (
+            "There are no rows: nothing is as this report asks."
+          )}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Columns({ all, shown }: { all: string[]; shown: string[] }) {
+  const toggle = (column: string) => {
+    const next = all.filter((each) => shown.includes(each) !== (each === column));
+    if (next.length) change({ cols: next.length === all.length ? undefined : next.join(",") }, true);
+  };
+  return (
+    <details class="columns-of">
+      <summary>Columns{shown.length < all.length && ` (${shown.length} of ${all.length})`}</summary>
+      <div class="pop">
+        {all.map((column) => (
+          <label key={column} class="toggle">
+            <input
+              type="checkbox"
+              checked={shown.includes(column)}
+              disabled={shown.length === 1 && shown[0] === column}
+              onChange={() => toggle(column)}
+            />{" "}
+            {says(column)}
+          </label>
+        ))}
+      </div>
+    </details>
+  );
+}
+
+function Body({ shown: { columns, rows }, sort }: { shown: Rows; sort: string }) {
+  const [top, scrolled] = useState(0);
+  const box = useRef<HTMLElement>(null);
+  const many = rows.length > MOST;
+  const high = box.current?.clientHeight || 600;
+  const first = many ? Math.max(0, Math.min(Math.floor(top / HEIGHT), rows.length) - MARGIN) : 0;
+  const last = many ? Math.min(rows.length, Math.ceil((top + high) / HEIGHT) + MARGIN) : rows.length;
+  const numeric = useMemo(
+    () => columns.map((_, at) => rows.some((row) => typeof row[at] === "number")),
+    [columns, rows],
+  );
+  const widths = useMemo(() => (many ? widthsOf(columns, rows) : []), [many, columns, rows]);
+  return (
+    <section
+      ref={box}
+      class={many ? "card flush data many" : "card flush data scroll"}
+      aria-label="Rows"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+      tabIndex={0}
+      onScroll={many ? (event) => scrolled(event.currentTarget.scrollTop) : undefined}
+    >
+      <table
+        class="full"
+        aria-rowcount={many ? rows.length + 1 : undefined}
+        style={many ? { width: `${widths.reduce((sum, each) => sum + each, 0)}ch` } : undefined}
+      >
+        {many && (
+          <colgroup>
+            {widths.map((width, at) => (
+              <col key={columns[at]} style={{ width: `${width}ch` }} />
+            ))}
+          </colgroup>
+        )}
+        <thead>
+          <tr aria-rowindex={many ? 1 : undefined}>
+            {columns.map((column, at) => (
+              <Header key={column} column={column} sort={sort} number={numeric[at] ?? false} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Space of={first} />
+          {rows.slice(first, last).map((row, at) => (
+            <tr key={first + at} aria-rowindex={many ? first + at + 2 : undefined}>
+              {row.map((cell, place) => (
+                <Value key={columns[place]} column={columns[place] ?? ""} cell={cell} short={many} />
+              ))}
+            </tr>
+          ))}
+          <Space of={rows.length - last} />
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Space({ of }: { of: number }) {
+  if (of <= 0) return null;
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row without a control takes no focus
+  return <tr class="space" aria-hidden="true" style={{ height: `${of * HEIGHT}px` }} />;
+}
+
+/** In characters, so that columns keep their places while rows come and go. */
+function widthsOf(columns: string[], rows: Cell[][]): number[] {
+  const longest = (at: number) =>
+    rows.reduce((most, row) => Math.max(most, String(row[at] ?? "").length), says(columns[at] ?? "").length + 2);
+  return columns.map((_, at) => Math.min(44, longest(at)) + 4);
+}
+
+const NEXT: Record<string, (column: string) => string | undefined> = {
+  none: (column) => column,
+  ascending: (column) => `-${column}`,
+  descending: () => undefined,
+};
+
+function Header({ column, sort, number }: { column: string; sort: string; number: boolean }) {
+  const order = sort === column ? "ascending" : sort === `-${column}` ? "descending" : "none";
+  return (
+    <th scope="col" class={number ? "number" : undefined} aria-sort={order}>
+      <button type="button" class="plain" onClick={() => change({ sort: NEXT[order]?.(column) })}>
+        {says(column)} <span aria-hidden="true">{{ ascending: "↑", descending: "↓", none: "" }[order]}</span>
+      </button>
+    </th>
+  );
+}
+
+function Value({ column, cell, short }: { column: string; cell: Cell; short: boolean }) {
+  if (typeof cell === "number") return <td class="number">{exact(cell)}</td>;
+  const text = String(cell ?? "");
+  const links = addresses(column, cell);
+  return (
+    <td class={text.length > 60 ? "long" : undefined} title={short && text.length > 40 ? text : undefined}>
+      {links.length ? (
+        links.map((address, at) => (
+          <>
+            {at > 0 && ", "}
+            <a key={address} href={href(address.includes("/") ? "at" : "cluster", address)}>
+              {address}
+            </a>
+          </>
+        ))
+      ) : column === "job" && text ? (
+        <a href={href("jobs", "", { sel: text })}>{text}</a>
+      ) : (
+        text
+      )}
+    </td>
+  );
+}
