@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import text as sql
 
 import trninv
 from conftest import Databases, Run, both_ways, services
+from trninv.cli.output import encode
 from trninv.errors import UsageError
 from trninv.graphql.api import Request
 from trninv.inventory.address import resolve
@@ -17,6 +19,7 @@ from trninv.inventory.binding import Standing, put
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.hostnames import ServerAddress, hostnames
 from trninv.routing.fleet import Fleet
+from trninv.routing.servers import servers_of
 
 S = "u-trn2x64/d0/s{}"
 BINDINGS = """query ($scope: Address, $ended: Boolean) { bindings(scope: $scope, ended: $ended) { totalCount nodes {
@@ -62,6 +65,41 @@ def test_servers_have_their_instance_and_host(bound: Fleet) -> None:
     ]
     assert found["one"]["nodes"] == [{"address": S.format(1)}]
     assert found["free"]["totalCount"] == 1
+
+
+def test_answers_say_what_stands_where_they_lead(bound: Fleet) -> None:
+    of = "standing { server instance host }"
+    document = f"""{{ path(from: "@n0/c0", to: "{S.format(2)}/c0") {{ {of} }}
+        within: path(from: "@n0/c0", to: "@n0/c1") {{ {of} }}
+        bandwidth(from: "{S.format(1)}", to: "{S.format(2)}") {{ {of} }}
+        nobody: bisection(of: "trn1.2xlarge") {{ {of} }} {{down}} }}"""
+    down = f'whatIf(down: ["@n2"]) {{ memoryPool(of: "@i-0b/c0") {{ {of} baseline {{ {of} }} }} }}'
+    one, two, three = (
+        {"server": S.format(server), "instance": instance, "host": host}
+        for server, (instance, host) in enumerate([("i-0a", "n0.ec2.internal"), ("i-0b", None), (None, "n2")])
+    )
+    found = both_ways(bound)(document.replace("{down}", down))["data"]
+    assert found["path"]["standing"] == [one, two, three]
+    assert found["within"]["standing"] == [one]
+    assert found["bandwidth"]["standing"] == [two, three]
+    assert found["nobody"]["standing"] == []
+    supposed = found["whatIf"]["memoryPool"]
+    assert (supposed["standing"], supposed["baseline"]["standing"]) == ([one, two], [one, two, three])
+
+
+def test_servers_of_an_answer_are_those_that_its_json_names(bound: Fleet) -> None:
+    answers = (
+        bound.path(f"{S.format(0)}/c0", f"{S.format(2)}/c0"),
+        bound.memory_pool(f"{S.format(1)}/c0"),
+        bound.bisection("u-trn2x64"),
+        bound.cut_tree(S.format(3)),
+        bound.placement("trn1.2xlarge", "1 GiB"),
+    )
+    for answer in answers:
+        written = json.dumps({name: of for name, of in encode(answer).items() if name not in ("facts", "baseline")})
+        named = servers_of(answer, 100)
+        assert sorted(named) == sorted(set(re.findall(r"[\w.-]+/d\d+/s\d+", written.replace("--", " "))))
+        assert servers_of(answer, 1) == named[:1]
 
 
 def test_names_are_addresses_in_documents(bound: Fleet) -> None:

@@ -113,7 +113,7 @@ class PartCount:
 
 @dataclass(frozen=True, slots=True)
 class StandingThere:
-    """What stands in a server of an incident."""
+    """What stands in a server."""
 
     server: Annotated[At, "The server."]
     instance: Annotated[str | None, "The instance's id."]

@@ -156,13 +156,16 @@ def bindings(connection: Connection, place: Place | None = None, *, ended: bool 
 
 def names_at(connection: Connection, addresses: Iterable[str]) -> dict[str, str]:
     """What stands at servers, by their addresses: the host's name and the instance's id, as far as they are known."""
-    wanted, found = sorted(set(addresses)), dict[str, str]()
-    columns = (_BINDING.c.address, _BINDING.c.host, _BINDING.c.instance)
+    return {address: " ".join(filter(None, (host, name))) for address, name, host in standing_at(connection, addresses)}
+
+
+def standing_at(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, str | None, str | None]]:
+    """Address, instance and host of what stands at servers, in the order of addresses."""
+    wanted, columns = sorted(set(addresses)), (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host)
     for first in range(0, len(wanted), _AT_ONCE):
         some = _BINDING.c.address.in_(wanted[first : first + _AT_ONCE])
-        for address, *names in connection.execute(select(*columns).where(_IS_OPEN, some)):
-            found[address] = " ".join(filter(None, names))
-    return found
+        query = select(*columns).where(_IS_OPEN, some).order_by(_BINDING.c.address)
+        yield from map(tuple, connection.execute(query))
 
 
 def slots(place: Place) -> Select[Any]:
