@@ -38,7 +38,7 @@ def jobs(  # one parameter an option
     """
     if not 1 <= most <= MOST:
         raise LimitError(f"--most {most}: ask for 1 to {MOST:,}")
-    with looking(database, at) as connection:
+    with looking(database, at, scope) as connection:
         if closed:
             shut = holding.closed(connection, most)
             show(
