@@ -2,12 +2,14 @@
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from sqlalchemy import func, select, text
+from starlette.testclient import TestClient
 
 import trninv
 from conftest import Databases, Run, both_ways
@@ -24,6 +26,7 @@ from trninv.reports.library import report
 from trninv.reports.reader import find
 from trninv.routing.fleet import Fleet
 from trninv.routing.overview import overview
+from trninv.service.app import app
 
 NAMES = ("trn1.32xlarge", "trn1.2xlarge", "trn2-16.48xlarge")
 OF_CLUSTERS = (
@@ -63,21 +66,27 @@ def _step(fleet: Fleet, known: list[str], left: list[str], dice: random.Random) 
             connection.execute(text(f"UPDATE link SET state = '{dice.choice(['up', 'down'])}' WHERE id % 13 = 5"))
 
 
-def _answers(fleet: Fleet, known: list[str]) -> dict[str, Any]:
-    """Lists of everything, and of each cluster that is known a picture, a path, a list and a report."""
+def _answers(present: Fleet, known: list[str], at: str | None = None) -> dict[str, Any]:
+    """Lists of everything, and of each cluster that is known a picture, a pool, a list and a report."""
+    fleet = present if at is None else present.at(at)
     dialect, found = fleet.engine.dialect.name, dict[str, Any]()
     with fleet.reading() as connection:
         for name in OF_CLUSTERS:
             found[name] = connection.scalar(select(func.count()).select_from(TABLES[name]))
         for slug in known:
             found[f"/chips/{slug}"] = overview(connection, slug).packed()
-    ask = both_ways(fleet)
-    listed = "totalCount nodes { address state }"
+    lists = ["clusters { totalCount nodes { address } }"]
     for slug in known:
         found[f"pool of {slug}"] = fleet.memory_pool(f"{slug}/d0/s0/c0")
-        narrow = f'filter: {{cluster: {{eq: "{slug}"}}, state: {{ne: UP}}}}'
-        found[f"lists of {slug}"] = ask(f"{{ chips({narrow}) {{ {listed} }} links({narrow}) {{ {listed} }} }}")["data"]
-    found["clusters"] = ask("{ clusters { totalCount nodes { name } } }")["data"]
+        narrow = f'filter: {{cluster: {{eq: "{slug}"}}, state: {{in: [DEGRADED, DOWN, MAINTENANCE]}}}}'
+        name = re.sub(r"\W", "_", slug)
+        lists += (
+            f"{of}_{name}: {of}({narrow}) {{ totalCount nodes {{ address state }} }}" for of in ("chips", "links")
+        )
+    document = " ".join(lists)
+    asked = both_ways(present)(f"{{ {document} }}" if at is None else f'{{ asOf(time: "{at}") {{ {document} }} }}')
+    assert asked["errors"] == []
+    found["lists"] = asked["data"] if at is None else asked["data"]["asOf"]
     views = ("v_cluster", "v_domain", "v_rack", "v_server", "v_chip")
     every = " UNION ALL ".join(f"SELECT '{view}' AS view, address FROM {view}" for view in views)
     reports = report("capacity").sql(dialect, {}), report("not-up").sql(dialect, {"cluster": known[0]})
@@ -98,14 +107,13 @@ def test_a_moment_is_a_database_that_was_stopped_then(grown: Fleet, seed: int) -
         kept.append((event, datetime.now(UTC), [*known], answers))
     assert len({len(clusters) for _, _, clusters, _ in kept}) == len(NAMES)
     newest = {event: at for at, (event, *_) in enumerate(kept)}
-    for at, (event, time, clusters, answers) in dice.sample(list(enumerate(kept)), 4):
-        for moment in [event] if newest[event] == at and dice.random() < 0.5 else [time]:
-            then = grown.at(moment)
-            found = _answers(then, clusters)
-            assert {name: found[name] == answers[name] for name in answers} == dict.fromkeys(answers, True)
-            for slug in set(NAMES) - set(clusters):
-                with pytest.raises(MomentError, match=f"the history of {slug} is known since 20"):
-                    then.memory_pool(f"{slug}/d0/s0/c0")
+    for at, (event, time, clusters, answers) in dice.sample(list(enumerate(kept)), 3):
+        moment = str(event) if newest[event] == at and dice.random() < 0.5 else time.isoformat()
+        found = _answers(grown, clusters, moment)
+        assert {name: found[name] == answers[name] for name in answers} == dict.fromkeys(answers, True)
+        for slug in set(NAMES) - set(clusters):
+            with pytest.raises(MomentError, match=f"the history of {slug} is known since 20"):
+                grown.at(moment).memory_pool(f"{slug}/d0/s0/c0")
 
 
 def test_what_is_not_known_is_said(grown: Fleet, run: Run) -> None:
@@ -125,6 +133,12 @@ def test_what_is_not_known_is_said(grown: Fleet, run: Run) -> None:
         assert status == 2
         assert "the history of trn1.2xlarge is known since" in err
     assert "left out" not in run("show", "trn1.32xlarge", "--at", first, database=url)[2]
+    with TestClient(app(url), base_url="http://127.0.0.1") as client:
+        assert client.get("/chips/trn1.32xlarge", params={"at": first}).status_code == 200
+        refused = client.get("/chips/trn1.2xlarge", params={"at": first})
+        assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_TIME")
+        found = client.post("/graphql", json={"query": "{ clusters { nodes { address } } }", "at": first}).json()
+        assert found["data"] == {"clusters": {"nodes": [{"address": "trn1.32xlarge"}]}}
     with pytest.raises(MomentError, match=r"trn1\.2xlarge is known since .*: name a later time, or another cluster"):
         grown.diff(first)
     assert grown.diff(first, of="trn1.32xlarge").kinds == ()

@@ -122,13 +122,12 @@ def entering(of: Engine | Connection) -> Iterator[str]:
     event, time = int(options[_MOMENT]), options[_TIME].astimezone(UTC).isoformat(timespec="microseconds")
     left_out = {block: [ids for each in unknown(of) for ids in _ids(each, block)] for block in _IN_BLOCKS.values()}
     if of.dialect.name == "postgresql":
-        for block, ids in left_out.items():
-            ranges = ",".join(f"[{first},{last}]" for first, last in ids)
-            yield f"SELECT set_config('trninv.unknown_{block}', '{{{ranges}}}', true)"
-        yield (
-            f"SELECT set_config('trninv.at', '{event}', true), set_config('trninv.time', '{time}', true), "
-            f"set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), true)"
-        )
+        settings = {"at": event, "time": time} | {
+            f"unknown_{block}": f"{{{','.join(f'[{first},{last}]' for first, last in ids)}}}"
+            for block, ids in left_out.items()
+        }
+        made = ", ".join(f"set_config('trninv.{name}', '{value}', true)" for name, value in settings.items())
+        yield f"SELECT {made}, set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), true)"
         return
     known = {
         block: " AND ".join(f"part.id NOT BETWEEN {first} AND {last}" for first, last in ids)
@@ -188,7 +187,8 @@ def _part(name: str, prefix: str, at: str, known: str) -> str:
         return f"CASE WHEN EXISTS (SELECT 1 {first}) THEN {before} ELSE part.{column} END AS {column}"
 
     columns = ", ".join(read(each.name) for each in TABLES[name].c)
-    return f"SELECT {columns} FROM {prefix}{name} AS part WHERE {known or 'true'}"  # noqa: S608 # names of ours
+    where = known and f" WHERE {known}"
+    return f"SELECT {columns} FROM {prefix}{name} AS part{where}"  # noqa: S608 # names of ours
 
 
 def _lost(name: str, prefix: str, at: str) -> str:
