@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlalchemy import Engine, delete, func, insert, select, text, update
 import postgres
 import trninv
 from bench.archived import availability_rows, written_rows
-from bench.measure import NAME, Row, pairs, seconds, seeded
+from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
 from trninv.history.events import last
 from trninv.inventory import triggers
 from trninv.inventory.database import reading
@@ -28,6 +29,9 @@ _FEWEST, _A_DOMAIN = 20_000, 160
 """Archived events; a million at Project Rainier."""
 _ROUNDS, _PART = 125, 200
 """Rounds in which every 200th node goes down and comes up again: at Project Rainier, a million events."""
+_PATHS = 20
+_PATH, _ALL, _AVAILABILITY = 0.05, 1.0, 2.0
+"""Marks in seconds, of Project Rainier: of a path, of /chips or all states, and of availability."""
 
 
 def history_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -51,20 +55,51 @@ def _rows(name: str, url: str, domains: int) -> Iterator[Row]:
             events = connection.scalar(select(func.count()).select_from(TABLES["state_event"])) or 0
         yield Row(f"{events:,} changes with their events, {name}", lived, bare, "the changes without triggers")
         past = fleet.at(events // 2)
-        asked: dict[str, Callable[[Fleet], object]] = {
-            "path, remembered": _paths,
-            "/chips": _chips,
-            "all states": _states,
+        asked: dict[str, tuple[Callable[[Fleet], object], int, float]] = {
+            "path, remembered": (_paths, _PATHS, _PATH),
+            "/chips": (_chips, 1, _ALL),
+            "all states": (_states, 1, _ALL),
         }
-        for what, ask in asked.items():
-            then, now = (_warm(ask, of) for of in (past, fleet))
-            yield Row(f"{what} in the middle of the history, {name}", then, now, "the fleet as it is")
+        for what, (ask, times, mark) in asked.items():
+            then, now = (_warm(ask, of) / times for of in (past, fleet))
+            row = Row(f"{what} in the middle of the history, {name}", then, now, "the fleet as it is")
+            yield from _marked(row, mark, domains)
         yield from _listened(name, fleet)
+        _age(fleet.engine)
+        yield from _summed(name, fleet, events, domains)
         with tempfile.TemporaryDirectory(prefix="b") as place:
-            _age(fleet.engine)
             yield from written_rows(name, fleet.engine, Path(place))
         found = seconds(lambda: fleet.at(events // 3), 5)
         yield Row(f"which state a moment means, {name}", found, seconds(lambda: _chips(fleet), 1), "/chips")
+
+
+def _marked(row: Row, mark: float, domains: int) -> Iterator[Row]:
+    yield row
+    if domains >= RAINIER:
+        yield Row(row.name, row.ours, mark, "the mark", 1.0, note=row.note)
+
+
+def _summed(name: str, fleet: Fleet, events: int, domains: int) -> Iterator[Row]:
+    """Questions about all of a history, beside reading it once."""
+    plain = _warm(_read, fleet)
+    for by in ("kind", "rack"):
+        took = _warm(partial(_available, by=by), fleet)
+        row = Row(f"availability by {by} of {events:,} events, {name}", took, plain, "count and sum of its events")
+        yield from _marked(row, _AVAILABILITY, domains)
+    took = _warm(lambda of: of.timeline(NAME), fleet)
+    yield Row(f"timeline of {events:,} events, {name}", took, plain, "count and sum of its events")
+    took = _warm(lambda of: of.diff(events // 2), fleet)
+    yield Row(f"diff since the middle of {events:,} events, {name}", took, plain, "count and sum of its events")
+
+
+def _read(fleet: Fleet) -> None:
+    event = TABLES["state_event"]
+    with fleet.reading() as connection:
+        connection.execute(select(func.count(), func.sum(event.c.part_id), func.max(event.c.state))).one()
+
+
+def _available(fleet: Fleet, by: str) -> None:
+    fleet.availability(NAME, by=by)
 
 
 def _listened(name: str, fleet: Fleet) -> Iterator[Row]:
@@ -154,7 +189,7 @@ def _ago(days: int) -> str:
 
 
 def _paths(fleet: Fleet) -> None:
-    for one, other in pairs(40, 20):
+    for one, other in pairs(40, _PATHS):
         fleet.path(one, other)
 
 

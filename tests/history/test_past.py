@@ -11,11 +11,8 @@ from sqlalchemy import Connection, select, text
 
 import trninv
 from conftest import Databases, is_quick
-from trninv.catalog.facts import catalog
-from trninv.catalog.models import systems
 from trninv.errors import MomentError
 from trninv.history.moment import instant, moment
-from trninv.inventory import stamp
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.past import among_lost
 from trninv.inventory.schema import TABLES, is_not_up
@@ -174,19 +171,6 @@ def test_bad_times_are_refused(lite_fleet: Fleet, given: str | int, told: str) -
 )
 def test_times_as_people_write_them(given: str, means: str) -> None:
     assert instant(given) == datetime.fromisoformat(means)
-
-
-def test_a_moment_before_a_cluster_was_there_is_refused(two: str) -> None:
-    with trninv.open(two) as fleet:
-        _set(fleet, f"{U}/s1", "down")
-        before = datetime.now(UTC)
-        with writing(fleet.engine) as connection:
-            stamp.seed(connection, catalog(), systems().get("trn1.2xlarge"))
-        with pytest.raises(MomentError, match=r"the history of trn1\.2xlarge is known since"):
-            fleet.at(before)
-        with pytest.raises(MomentError, match=r"the history of trn1\.2xlarge is known from event 33 on"):
-            fleet.at(0)
-        assert fleet.at(33).memory_pool(f"{U}/s0/c0").chips == 48
 
 
 def test_where_a_clock_went_back_numbers_count(two: str) -> None:

@@ -114,7 +114,7 @@ def bindings(database: str, scope: str | None, ended: bool, at: str | None, styl
     trninv bindings lab/d0
     trninv bindings @i-0123456789abcdef0 --ended
     """
-    with looking(database, at) as connection:
+    with looking(database, at, scope) as connection:
         found = list(listed(connection, None if scope is None else resolve(connection, scope), ended=ended))
     headers = ["slot", "instance", "host", "since", "how", "confidence", "who"]
     over = ["until", "ending", "ended by"] if ended else []

@@ -58,7 +58,7 @@ def topology_(  # one parameter an option
     trninv topology u-trn2x64 --as kubernetes --hostname 'node-{domain:03}-{server}'
     """
     form = format_of(name)
-    with looking(database, at) as connection:
+    with looking(database, at, scope) as connection:
         place = resolve(connection, scope)
         source = Source(connection, place, template, include_down=include_down, coarse=coarse)
         if output == "-":

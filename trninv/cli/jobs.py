@@ -39,7 +39,7 @@ def jobs(  # one parameter an option
     if not 1 <= most <= MOST:
         raise LimitError(f"--most {most}: ask for 1 to {MOST:,}")
     limit = most + (style == "table")
-    with looking(database, at) as connection:
+    with looking(database, at, scope) as connection:
         found = holding.closed(connection, limit) if closed else holding.jobs(connection, scope, limit, ended=ended)
 
     def table() -> None:

@@ -7,8 +7,10 @@ from typing import Any, Final
 import click
 from sqlalchemy import Connection, Engine
 
+from trninv.characters import plain
 from trninv.history.moment import at as as_it_was
 from trninv.inventory.database import connect, reading
+from trninv.inventory.past import unknown
 
 AT: Final[dict[str, Any]] = {
     "metavar": "TIME",
@@ -18,14 +20,17 @@ at_option = click.option("--at", **AT)
 
 
 @contextmanager
-def connected(database: str, at: str | None) -> Iterator[Engine]:
-    """The database, now or at a time."""
+def connected(database: str, at: str | None, of: str | None = None) -> Iterator[Engine]:
+    """The database, now or at a time; unless one place is asked of, what that leaves out is said on stderr."""
     with connect(database) as engine:
-        yield as_it_was(engine, at)
+        seen = as_it_was(engine, at)
+        for each in () if of else unknown(seen):
+            click.echo(f"left out: {plain(str(each))}", err=True)
+        yield seen
 
 
 @contextmanager
-def looking(database: str, at: str | None) -> Iterator[Connection]:
-    """A connection that sees one state of the database, now or at a time."""
-    with connected(database, at) as engine, reading(engine) as connection:
+def looking(database: str, at: str | None, of: str | None = None) -> Iterator[Connection]:
+    """A connection that sees one state of the database, now or at a time; as `connected`."""
+    with connected(database, at, of) as engine, reading(engine) as connection:
         yield connection

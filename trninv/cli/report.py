@@ -89,7 +89,7 @@ def report(  # an option each
         return
     wanted = named(name, folder)
     values = {key: value for each in given for key, _, value in [_pair(each)]}
-    with connected(database, at) as engine:
+    with connected(database, at, values.get("cluster")) as engine:
         run = partial(find, engine, seconds=seconds, most=limit)
         found = _told(engine, name, lambda _: asked(wanted, values, engine.dialect.name, run))
     if style == "table":

@@ -32,7 +32,7 @@ def show(database: str, address: str, at: str | None, style: str) -> None:
     trninv show u-trn2x64/d0/s0/c0
     trninv show trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1
     """
-    with looking(database, at) as connection:
+    with looking(database, at, address) as connection:
         place = locate(connection, address)
         found = describe(connection, catalog(), place)
     shown = {

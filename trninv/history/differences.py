@@ -15,6 +15,7 @@ from trninv.inventory.fields import Sql
 from trninv.inventory.past import time_of
 from trninv.inventory.schema import NODE_KINDS, PART_KINDS, TABLES
 from trninv.inventory.state import server_address
+from trninv.inventory.unknown import refused
 
 _EVENT, _NODE, _SERVER, _LINK = (TABLES[name] for name in ("state_event", "node", "server", "link"))
 _DOMAIN, _CLUSTER, _JOB, _HELD = (TABLES[name] for name in ("domain", "cluster", "job", "allocation"))
@@ -39,7 +40,7 @@ class Span:
         Raises
         ------
         MomentError
-            As `trninv.history.moment.moment` says, or the second comes before the first.
+            As `trninv.history.moment.moment` says, the second comes before the first, or there was less at the first.
         WrongLevelError
             The place is a core, which has no state.
 
@@ -53,6 +54,11 @@ class Span:
                 raise MomentError(f"{given} is after {now.time.isoformat()}, as of which is asked")
         if first.event > end.event or (first.event == end.event and first.time > end.time):
             raise MomentError(f"{since} is after {'now' if until is None else until}: name the earlier time first")
+        for later in first.unknown:
+            if place is None:
+                raise MomentError(f"{later}: name a later time, or another cluster")
+            if place.cluster_id == later.id:
+                raise refused(connection, later)
         return cls(first, end, place)
 
 

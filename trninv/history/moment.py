@@ -1,22 +1,22 @@
 """A time as people write it, and the last event before it: which state of the fleet it means."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Engine, func, select, text
 
 from trninv.errors import MomentError
-from trninv.inventory.chain import removed
 from trninv.inventory.database import reading
-from trninv.inventory.past import past
+from trninv.inventory.past import Unknown, past
 from trninv.inventory.schema import TABLES
+from trninv.inventory.unknown import clusters, refused
 
 Time = str | int | datetime
 """An ISO time with its zone, or the number of an event."""
 
-_EVENT, _CLUSTER = TABLES["state_event"], TABLES["cluster"]
+_EVENT = TABLES["state_event"]
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _LEAP = re.compile(r"(:\d\d):60(?=\D|$)")
 
@@ -31,11 +31,14 @@ class Moment:
         The number of the last event that had happened; 0: none.
     time
         The time that it was asked by, else that of the event.
+    unknown
+        The clusters of which nothing is known then.
 
     """
 
     event: int
     time: datetime
+    unknown: tuple[Unknown, ...] = ()
 
 
 def at(engine: Engine, time: Time | None) -> Engine:
@@ -51,7 +54,7 @@ def at(engine: Engine, time: Time | None) -> Engine:
         return engine
     with reading(engine) as connection:
         found = moment(connection, time)
-    return past(engine, found.event, found.time)
+    return past(engine, found.event, found.time, found.unknown)
 
 
 def moment(connection: Connection, given: Time) -> Moment:
@@ -60,19 +63,28 @@ def moment(connection: Connection, given: Time) -> Moment:
     Raises
     ------
     MomentError
-        It is no time with a zone, it is yet to come, or the history does not reach back so far.
+        It is no time with a zone, it is yet to come, or no cluster's history reaches back so far.
 
     """
     if isinstance(given, int) or (isinstance(given, str) and _NUMBER.fullmatch(given.strip())):
         return _numbered(connection, int(given))
     time = instant(given, ", or the number of an event")
-    found = Moment(last_by(connection, time), time)
-    for slug, since, event in _known(connection):
-        if _text(time) < since or found.event < event:
-            raise MomentError(
-                f"the history of {slug} is known since {since}: ask for no time before{_archived(connection)}"
-            )
-    return found
+    event = last_by(connection, time)
+    known = clusters(connection)
+    return Moment(
+        event, time, _without(connection, known, [each for each in known if _begins_after(each, event, time)])
+    )
+
+
+def _begins_after(of: Unknown, event: int, time: datetime) -> bool:
+    return of.since is None or _text(time) < of.since or event < of.event
+
+
+def _without(connection: Connection, known: Collection[Unknown], unknown: Collection[Unknown]) -> tuple[Unknown, ...]:
+    """The clusters that are left out, which must not be all that there are."""
+    if unknown and len(unknown) == len(known):
+        raise refused(connection, min(unknown, key=lambda each: (each.since is None, each.since)))
+    return tuple(unknown)
 
 
 def instant(given: str | datetime, otherwise: str = "") -> datetime:
@@ -118,18 +130,10 @@ def _numbered(connection: Connection, number: int) -> Moment:
     of = select(_EVENT.c.batch).where(_EVENT.c.id == number).scalar_subquery()
     whole = connection.scalar(select(func.max(_EVENT.c.id)).where(_EVENT.c.batch == of)) or number
     at = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == whole)) or ""
-    for slug, since, event in _known(connection):
-        if whole < event:
-            says = f"the history of {slug} is known from event {event} on: ask for none before"
-            raise MomentError(f"{says}{_archived(connection)}")
-        at = max(at, since)
-    return Moment(whole, datetime.fromisoformat(at) if at else datetime.now(UTC))
-
-
-def _archived(connection: Connection) -> str:
-    """Where what was before is to be found, where that is known."""
-    gone = removed(connection)
-    return f"; events up to {gone.id} are in the archive {gone.directory}" if gone else ""
+    known = clusters(connection)
+    unknown = _without(connection, known, [each for each in known if each.since is None or whole < each.event])
+    at = max([at, *(each.since or "" for each in known if each not in unknown)])
+    return Moment(whole, datetime.fromisoformat(at) if at else datetime.now(UTC), unknown)
 
 
 def last_by(connection: Connection, time: datetime) -> int:
@@ -142,15 +146,6 @@ def last_by(connection: Connection, time: datetime) -> int:
     if until:
         query = query.where(_EVENT.c.id < until)
     return connection.scalar(query.order_by(_EVENT.c.at.desc(), _EVENT.c.id.desc()).limit(1)) or 0
-
-
-def _known(connection: Connection) -> Iterator[tuple[str, str, int]]:
-    """Each cluster, since when its history is known, and the last event before that; the latest first."""
-    query = select(_CLUSTER.c.slug, _CLUSTER.c.known_since, _CLUSTER.c.known_from)
-    for slug, since, event in connection.execute(query.order_by(_CLUSTER.c.known_since.desc())):
-        if since is None:
-            raise MomentError(f"no history is known of {slug}: it was not seeded by this trninv")
-        yield slug, since, event
 
 
 def _text(time: datetime) -> str:

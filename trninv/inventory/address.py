@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, FromClause, Select, Table, and
 
 from trninv.errors import AddressError, UnknownAddressError, WrongLevelError, nearest
 from trninv.inventory.named import ends, spelled
+from trninv.inventory.past import unknown
 from trninv.inventory.schema import NODE_KINDS, TABLES
 from trninv.inventory.template import Template
 
@@ -180,6 +181,10 @@ def resolve(connection: Connection, text: str) -> Place:
     address = read(connection, text)
     found = connection.execute(_query(address)).first()
     if found is None:
+        if of := next((each for each in unknown(connection) if each.slug == address.cluster), None):
+            from trninv.inventory.unknown import refused  # noqa: PLC0415 # it knows triggers, and they know addresses
+
+            raise refused(connection, of)
         raise UnknownAddressError(_instead(connection, address))
     return Place(str(address), address.level, found.id, found.cluster_id)
 

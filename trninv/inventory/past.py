@@ -10,9 +10,12 @@ has them in the schema ``trninv_past``, since neither a standby nor a transactio
 transaction has that schema on its path, the event in the setting ``trninv.at`` and the time in ``trninv.time``.
 
 A condition on the state can't use an index then: `among_lost` narrows it to what may not have been up.
+
+A cluster of which nothing is known at the moment, since it was seeded later, is left out with all its rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,7 +27,13 @@ from trninv.inventory.schema import NODE_KINDS, TABLES
 SCHEMA: Final = "trninv_past"
 _MOMENT: Final = "moment"
 _TIME: Final = "time_of_moment"
+_UNKNOWN: Final = "unknown_at_moment"
 _PARTS: Final = ("server", "node", "link")
+_IN_BLOCKS: Final[Mapping[str, str]] = {
+    **{name: name for name in ("cluster", "domain", "rack", "server", "tray", "node", "core", "link")},
+    **dict.fromkeys(NODE_KINDS, "node"),
+}
+"""Tables with rows of clusters, and in which block of a cluster's ids theirs are; its own id is a block too."""
 _BEFORE: Final = {
     "state": "before",
     "factor_ppm": "factor_ppm_before",
@@ -41,9 +50,49 @@ _LASTING: Final = {
 """Columns that say since when a row holds and until when, and those that go with its end."""
 
 
-def past(engine: Engine, event: int, time: datetime) -> Engine:
-    """The same database, on the same connections, as it was after an event; the time is that of its answers."""
-    found: Engine = engine.execution_options(**{_MOMENT: event, _TIME: time})
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A cluster of which nothing is known at a moment.
+
+    Attributes
+    ----------
+    since
+        When what is known of it begins; None: it never does.
+    event
+        The last event before that.
+    ids
+        Of each block of its ids the first and the last.
+
+    """
+
+    id: int
+    slug: str
+    since: str | None
+    event: int
+    ids: tuple[tuple[str, int, int], ...]
+
+    def __str__(self) -> str:
+        if self.since is None:
+            return f"no history is known of {self.slug}: it was not seeded by this trninv"
+        return f"the history of {self.slug} is known since {self.since}"
+
+
+def past(engine: Engine, event: int, time: datetime, unknown: tuple[Unknown, ...] = ()) -> Engine:
+    """The same database, on the same connections, as it was after an event; the time is that of its answers.
+
+    Parameters
+    ----------
+    unknown
+        Clusters that are left out.
+
+    """
+    found: Engine = engine.execution_options(**{_MOMENT: event, _TIME: time, _UNKNOWN: unknown})
+    return found
+
+
+def unknown(of: Engine | Connection) -> tuple[Unknown, ...]:
+    """The clusters that an engine or a connection leaves out."""
+    found: tuple[Unknown, ...] = of.get_execution_options().get(_UNKNOWN, ())
     return found
 
 
@@ -71,20 +120,35 @@ def entering(of: Engine | Connection) -> Iterator[str]:
     if _MOMENT not in options:
         return
     event, time = int(options[_MOMENT]), options[_TIME].astimezone(UTC).isoformat(timespec="microseconds")
+    left_out = {block: [ids for each in unknown(of) for ids in _ids(each, block)] for block in _IN_BLOCKS.values()}
     if of.dialect.name == "postgresql":
-        yield (
-            f"SELECT set_config('trninv.at', '{event}', true), set_config('trninv.time', '{time}', true), "
-            f"set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), true)"
-        )
+        settings = {"at": event, "time": time} | {
+            f"unknown_{block}": f"{{{','.join(f'[{first},{last}]' for first, last in ids)}}}"
+            for block, ids in left_out.items()
+        }
+        made = ", ".join(f"set_config('trninv.{name}', '{value}', true)" for name, value in settings.items())
+        yield f"SELECT {made}, set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), true)"
         return
-    for name, query in _views("main", str(event), f"'{time}'"):
+    known = {
+        block: " AND ".join(f"part.id NOT BETWEEN {first} AND {last}" for first, last in ids)
+        for block, ids in left_out.items()
+    }
+    for name, query in _views("main", str(event), f"'{time}'", known):
         yield f"CREATE TEMP VIEW {name} AS {query}"
+
+
+def _ids(of: Unknown, block: str) -> Iterator[tuple[int, int]]:
+    yield from ((first, last) for name, first, last in of.ids if name == block)
 
 
 def creating() -> Iterator[str]:
     """Statements that create PostgreSQL's schema of the past, with what is read in place of tables."""
     yield f"CREATE SCHEMA {SCHEMA}"
-    for name, query in _views("", "current_setting('trninv.at')::int", "current_setting('trninv.time')"):
+    known = {
+        block: f"NOT part.id <@ (SELECT current_setting('trninv.unknown_{block}')::int4multirange)"
+        for block in _IN_BLOCKS.values()
+    }
+    for name, query in _views("", "current_setting('trninv.at')::int", "current_setting('trninv.time')", known):
         yield f"CREATE VIEW {SCHEMA}.{name} AS {query}"
 
 
@@ -95,18 +159,22 @@ def among_lost(connection: Connection, of: Table) -> ColumnElement[bool]:
     return of.c.id.in_(select(column("id")).select_from(table(f"lost_{of.name}", column("id"))))
 
 
-def _views(schema: str, at: str, time: str) -> Iterator[tuple[str, str]]:
+def _views(schema: str, at: str, time: str, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Names and queries; `known` are conditions, by blocks of ids, on what is not left out."""
     prefix = schema and f"{schema}."
-    for name in _PARTS:
-        yield name, _part(name, prefix, at)
-        yield f"lost_{name}", _lost(name, prefix, at)
+    for name, block in _IN_BLOCKS.items():
+        if name in _PARTS:
+            yield name, _part(name, prefix, at, known[block])
+            yield f"lost_{name}", _lost(name, prefix, at)
+        elif known[block]:
+            yield name, f"SELECT * FROM {prefix}{name} AS part WHERE {known[block]}"  # noqa: S608 # names of ours
     yield "state_event", f"SELECT * FROM {prefix}state_event WHERE id <= {at}"  # noqa: S608 # names of ours
     for name, (began, ended, *more) in _LASTING.items():
         yield name, _lasting(name, began, [ended, *more], prefix, time)
     yield "domain_held", _held(prefix, time)
 
 
-def _part(name: str, prefix: str, at: str) -> str:
+def _part(name: str, prefix: str, at: str, known: str) -> str:
     kind = "part.kind" if name == "node" else f"'{name}'"
     first = f"FROM {prefix}state_event AS e WHERE e.kind = {kind} AND e.part_id = part.id AND e.id > {at}"
 
@@ -119,7 +187,8 @@ def _part(name: str, prefix: str, at: str) -> str:
         return f"CASE WHEN EXISTS (SELECT 1 {first}) THEN {before} ELSE part.{column} END AS {column}"
 
     columns = ", ".join(read(each.name) for each in TABLES[name].c)
-    return f"SELECT {columns} FROM {prefix}{name} AS part"  # noqa: S608 # names of ours
+    where = known and f" WHERE {known}"
+    return f"SELECT {columns} FROM {prefix}{name} AS part{where}"  # noqa: S608 # names of ours
 
 
 def _lost(name: str, prefix: str, at: str) -> str:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from trninv.inventory.database import file_of, reading
-from trninv.inventory.past import moment
+from trninv.inventory.past import moment, time_of, unknown
 from trninv.inventory.postgresql import SNAPSHOT
 from trninv.inventory.sqlite import place
 
@@ -35,7 +35,7 @@ class Revision:
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self._lock, self._file = engine, Lock(), file_of(engine)
-        self._moment = moment(engine)
+        self._moment = moment(engine), time_of(engine), unknown(engine)
         self._lite = engine.dialect.name == "sqlite"
         self._connection: Any = None  # the driver's
         self._born: Any = None  # what was noted at its birth
@@ -81,7 +81,7 @@ class Revision:
 
     def _at_moment(self, found: Hashable | None) -> Hashable | None:
         """A state's revision, told apart from those of the same state at other moments."""
-        return found if found is None or self._moment is None else (found, self._moment)
+        return found if found is None or self._moment[0] is None else (found, self._moment)
 
     def _ask(self) -> Hashable:
         if self._file and self._connection and place(self._file) != self._born[1]:

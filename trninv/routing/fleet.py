@@ -220,7 +220,7 @@ class Fleet:
             found = moment(connection, time)
         known = present._past  # noqa: SLF001 # its own
         if (past := known.pop(found, None)) is None:
-            past = type(present)(as_it_was(self.engine, found.event, found.time))
+            past = type(present)(as_it_was(self.engine, found.event, found.time, found.unknown))
             past._present = present  # noqa: SLF001
         known[found] = past
         if len(known) > MOST_MOMENTS:

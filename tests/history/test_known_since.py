@@ -1,0 +1,146 @@
+"""Clusters seeded one after the other: an earlier moment has those that were known then, and nothing of the others."""
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, text
+from starlette.testclient import TestClient
+
+import trninv
+from conftest import Databases, Run, both_ways
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import MomentError
+from trninv.history.events import last
+from trninv.inventory import stamp
+from trninv.inventory.database import writing
+from trninv.inventory.schema import STATES, TABLES
+from trninv.inventory.state import Condition, set_state
+from trninv.reports.guard import checked
+from trninv.reports.library import report
+from trninv.reports.reader import find
+from trninv.routing.fleet import Fleet
+from trninv.routing.overview import overview
+from trninv.service.app import app
+
+NAMES = ("trn1.32xlarge", "trn1.2xlarge", "trn2-16.48xlarge")
+OF_CLUSTERS = (
+    *("cluster", "domain", "rack", "server", "tray", "node", "chip", "switch", "nic", "network_node", "core", "link"),
+)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def grown(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    """A fleet without clusters."""
+    url = databases.migrated(request.param)
+    with trninv.open(url) as fleet:
+        yield fleet
+    databases.drop(url)
+
+
+def _seed(fleet: Fleet, name: str) -> None:
+    with writing(fleet.engine) as connection:
+        stamp.seed(connection, catalog(), systems().get(name))
+
+
+def _set(fleet: Fleet, address: str, state: str) -> None:
+    factor = 0.5 if state == "degraded" else None
+    with writing(fleet.engine) as connection:
+        set_state(connection, [address], Condition.of(state, factor), why="chance", who="dice")
+
+
+def _step(fleet: Fleet, known: list[str], left: list[str], dice: random.Random) -> None:
+    if left and (not known or dice.random() < 0.4):
+        known.append(left.pop(dice.randrange(len(left))))
+        _seed(fleet, known[-1])
+        return
+    server = f"{dice.choice(known)}/d0/s0"
+    _set(fleet, dice.choice([server, f"{server}/c0", f"{server}/efa0"]), dice.choice(STATES))
+    if dice.random() < 0.5:
+        with fleet.engine.begin() as connection:
+            connection.execute(text(f"UPDATE link SET state = '{dice.choice(['up', 'down'])}' WHERE id % 13 = 5"))
+
+
+def _answers(present: Fleet, known: list[str], at: str | None = None) -> dict[str, Any]:
+    """Lists of everything, and of each cluster that is known a picture, a pool, a list and a report."""
+    fleet = present if at is None else present.at(at)
+    dialect, found = fleet.engine.dialect.name, dict[str, Any]()
+    with fleet.reading() as connection:
+        for name in OF_CLUSTERS:
+            found[name] = connection.scalar(select(func.count()).select_from(TABLES[name]))
+        for slug in known:
+            found[f"/chips/{slug}"] = overview(connection, slug).packed()
+    lists = ["clusters { totalCount nodes { address } }"]
+    for slug in known:
+        found[f"pool of {slug}"] = fleet.memory_pool(f"{slug}/d0/s0/c0")
+        narrow = f'filter: {{cluster: {{eq: "{slug}"}}, state: {{in: [DEGRADED, DOWN, MAINTENANCE]}}}}'
+        name = re.sub(r"\W", "_", slug)
+        lists += (
+            f"{of}_{name}: {of}({narrow}) {{ totalCount nodes {{ address state }} }}" for of in ("chips", "links")
+        )
+    document = " ".join(lists)
+    asked = both_ways(present)(f"{{ {document} }}" if at is None else f'{{ asOf(time: "{at}") {{ {document} }} }}')
+    assert asked["errors"] == []
+    found["lists"] = asked["data"] if at is None else asked["data"]["asOf"]
+    views = ("v_cluster", "v_domain", "v_rack", "v_server", "v_chip")
+    every = " UNION ALL ".join(f"SELECT '{view}' AS view, address FROM {view}" for view in views)
+    reports = report("capacity").sql(dialect, {}), report("not-up").sql(dialect, {"cluster": known[0]})
+    for sql in (checked(f"{every} ORDER BY 1, 2", dialect), *reports):
+        found[sql] = find(fleet.engine, sql, seconds=60).rows
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+def test_a_moment_is_a_database_that_was_stopped_then(grown: Fleet, seed: int) -> None:
+    dice, known, left = random.Random(seed), list[str](), list(NAMES)
+    kept = list[tuple[int, datetime, list[str], dict[str, Any]]]()
+    while left or len(kept) < 6:
+        _step(grown, known, left, dice)
+        with grown.reading() as connection:
+            event = last(connection)
+        answers = _answers(grown, known)
+        kept.append((event, datetime.now(UTC), [*known], answers))
+    assert len({len(clusters) for _, _, clusters, _ in kept}) == len(NAMES)
+    newest = {event: at for at, (event, *_) in enumerate(kept)}
+    for at, (event, time, clusters, answers) in dice.sample(list(enumerate(kept)), 3):
+        moment = str(event) if newest[event] == at and dice.random() < 0.5 else time.isoformat()
+        found = _answers(grown, clusters, moment)
+        assert {name: found[name] == answers[name] for name in answers} == dict.fromkeys(answers, True)
+        for slug in set(NAMES) - set(clusters):
+            with pytest.raises(MomentError, match=f"the history of {slug} is known since 20"):
+                grown.at(moment).memory_pool(f"{slug}/d0/s0/c0")
+
+
+def test_what_is_not_known_is_said(grown: Fleet, run: Run) -> None:
+    nothing = datetime.now(UTC)
+    _seed(grown, "trn1.32xlarge")
+    _set(grown, "trn1.32xlarge/d0/s0/c0", "down")
+    first = datetime.now(UTC).isoformat()
+    _seed(grown, "trn1.2xlarge")
+    with pytest.raises(MomentError, match=r"the history of trn1\.32xlarge is known since .*, from event 0 on"):
+        grown.at(nothing)
+    url = str(grown.engine.url.render_as_string(hide_password=False))
+    status, out, err = run("report", "not-up", "--at", first, "--format", "json", database=url)
+    assert (status, len(json.loads(out)["rows"])) == (0, 1)
+    assert "left out: the history of trn1.2xlarge is known since" in err
+    for command in (["show", "trn1.2xlarge"], ["topology", "trn1.2xlarge", "--as", "slurm-nodes"]):
+        status, _, err = run(*command, "--at", first, database=url)
+        assert status == 2
+        assert "the history of trn1.2xlarge is known since" in err
+    assert "left out" not in run("show", "trn1.32xlarge", "--at", first, database=url)[2]
+    with TestClient(app(url), base_url="http://127.0.0.1") as client:
+        assert client.get("/chips/trn1.32xlarge", params={"at": first}).status_code == 200
+        refused = client.get("/chips/trn1.2xlarge", params={"at": first})
+        assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_TIME")
+        found = client.post("/graphql", json={"query": "{ clusters { nodes { address } } }", "at": first}).json()
+        assert found["data"] == {"clusters": {"nodes": [{"address": "trn1.32xlarge"}]}}
+    with pytest.raises(MomentError, match=r"trn1\.2xlarge is known since .*: name a later time, or another cluster"):
+        grown.diff(first)
+    assert grown.diff(first, of="trn1.32xlarge").kinds == ()
+    with pytest.raises(MomentError, match=r"trn1\.2xlarge is known since"):
+        grown.diff(first, of="trn1.2xlarge")
