@@ -5,9 +5,8 @@ difference that each change since has made: one sum over the events, without loo
 statement counts, for each group of parts, how many there are, those that are not up, and its changes of each sort.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
@@ -36,11 +35,12 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.choice import Choice
+from trninv.history.sums import Move, Sums, When
 from trninv.inventory.address import Place, address_of, nodes_of
 from trninv.inventory.fields import in_cluster
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.past import among_lost
-from trninv.inventory.schema import BIG, NODE_KINDS, STATES, TABLES, is_not_up
+from trninv.inventory.schema import BIG, NODE_KINDS, TABLES, is_not_up
 
 _EVENT, _NODE, _SERVER, _LINK = (TABLES[name] for name in ("state_event", "node", "server", "link"))
 _RACK, _CLUSTER, _DOMAIN = (TABLES[name] for name in ("rack", "cluster", "domain"))
@@ -55,36 +55,6 @@ class AvailabilityBy(Choice):
     MODEL = "MODEL", "Those of the same model; NICs and network nodes have none."
     RACK = "RACK", "Those in the same rack; links and network nodes are in none."
     CLUSTER = "CLUSTER", "Those of the cluster."
-
-
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """What the parts of a kind did between two times.
-
-    Attributes
-    ----------
-    name
-        What its group has in common: a model, a rack's address, a cluster; None where nothing is known of it, or asked.
-    spent
-        Microseconds by state, of all parts together; a node's state is that which its server leaves it.
-    repairing
-        Microseconds in which parts were down themselves, not only with their server.
-    failures, repaired
-        How often a part itself went down, and was down no more.
-    down_before, down_after
-        Parts that were down themselves at the beginning and at the end.
-
-    """
-
-    kind: str
-    name: str | None
-    parts: int
-    spent: dict[str, int] = field(default_factory=dict)
-    repairing: int = 0
-    failures: int = 0
-    repaired: int = 0
-    down_before: int = 0
-    down_after: int = 0
 
 
 def sums(
@@ -106,33 +76,19 @@ def sums(
 _MICROSECOND: Final = datetime.resolution
 
 
-def _summed(kind: str, name: str | None, rows: Iterable[Any], start: int, span: int) -> Sums:
+def _summed(kind: str, name: str | None, rows: Sequence[Any], start: int, span: int) -> Sums:
     """From the rows of a group: all its parts, those that are not up now, and the changes since the start."""
-    spent, own = Counter[str](), Counter[str]()
-    parts = repairing = failures = repaired = later = 0
-    for row in rows:
-        if row.state is None:
-            parts += row.number
-            spent["up"] += row.number * span
-        elif row.before is None:
-            spent["up"] -= row.number * span
-            spent[row.state] += row.number * span
-            own[row.own_state] += row.number
-        else:
-            lasted = (
-                int(row.seconds) * _SECOND + int(row.micros) - row.number * start if row.within else row.number * span
-            )
-            spent[row.state] -= lasted
-            spent[row.before] += lasted
-            change = (row.own_state == "down") - (row.own_before == "down")
-            repairing -= change * lasted
-            later += 0 if row.within else change * row.number
-            failures += row.number if row.within and change > 0 else 0
-            repaired += row.number if row.within and change < 0 else 0
-    after = own["down"] - later
-    down_before = after - failures + repaired
-    shares = {state: spent[state] for state in STATES}
-    return Sums(kind, name, parts, shares, repairing + own["down"] * span, failures, repaired, down_before, after)
+    parts = sum(row.number for row in rows if row.state is None)
+    moves = (_move(row, start, span) for row in rows if row.state is not None)
+    return Sums.of(kind, name, parts, parts * span, moves, backwards=True)
+
+
+def _move(row: Any, start: int, span: int) -> Move:
+    if row.before is None:
+        return Move(When.EDGE, row.number, row.number * span, "up", row.state, "up", row.own_state)
+    lasted = int(row.seconds) * _SECOND + int(row.micros) - row.number * start if row.within else row.number * span
+    when = When.WITHIN if row.within else When.BEYOND
+    return Move(when, row.number, -lasted, row.before, row.state, row.own_before, row.own_state)
 
 
 @dataclass(frozen=True, slots=True)
