@@ -17,7 +17,7 @@ from sqlalchemy import Engine, select
 
 from bench.generated import generate
 from bench.measure import Row, seconds
-from trninv.history.archive.availability import query
+from trninv.history.archive.availability import query, sums, told
 from trninv.history.archive.engines import in_duckdb
 from trninv.history.archive.store import opened
 from trninv.history.archive.writing import archive
@@ -42,7 +42,7 @@ def written_rows(name: str, engine: Engine, directory: Path) -> Iterator[Row]:
 def availability_rows(directory: Path, events: int) -> Iterator[Row]:
     parts, by = generate(directory, events), "rack"
     start = time.perf_counter()
-    ours = in_duckdb(directory, query(directory, by))
+    ours = list(map(told, sums(in_duckdb(directory, query(directory, by)))))
     took, note = time.perf_counter() - start, f"{parts:,} parts, {len(ours):,} racks"
     name = f"availability by rack of {events:,} archived events, DuckDB"
     if not (python := os.environ.get("TRNINV_TEST_SPARK")):
@@ -55,12 +55,12 @@ def availability_rows(directory: Path, events: int) -> Iterator[Row]:
         raise AssertionError("Spark and DuckDB differ")
 
 
-def _in_spark(python: str, directory: Path, by: str) -> list[tuple[Any, ...]]:
+def _in_spark(python: str, directory: Path, by: str) -> list[dict[str, Any]]:
     command = [python, "-m", "trninv.history.archive.availability", str(directory), "--by", by]
     command += ["--engine", "spark", "--master", "local[*]"]
     memory = {"PYSPARK_SUBMIT_ARGS": "--driver-memory 4g pyspark-shell"}
     done = subprocess.run(command, env=os.environ | memory, capture_output=True, text=True, check=True)
-    return [tuple(json.loads(line).values()) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def _fetch(engine: Engine) -> None:

@@ -1,7 +1,7 @@
 """An archive of as many events as you like, made by DuckDB alone: ``python -m bench.generated DIRECTORY EVENTS``.
 
-Parts go down and come up again, each every few days, through a year; a part in a thousand never does. Files are as
-`trninv archive` writes them, without a manifest.
+Parts turn by turn fail and come up again, each every few days, through a year; a part in a thousand never does. The
+clock goes back for five minutes once in 100,003 events. Files are as `trninv archive` writes them, without a manifest.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-_YEAR_MS = 365 * 86_400_000
+_YEAR = 365 * 86_400_000_000
 _A_PART = 100
 """Events of one."""
 _PARTS = """
@@ -18,36 +18,38 @@ _PARTS = """
         'chip' AS kind, p AS part_id,
         'gen/d' || (p // 64) || '/s' || (p // 16 % 4) || '/c' || (p % 16) AS address, 'gen' || (p % 3) AS cluster,
         'gen/r' || (p // 64) AS rack, CASE p % 2 WHEN 0 THEN 'trainium2' ELSE 'trainium3' END AS model, 'up' AS state,
-        CAST(NULL AS BIGINT) AS factor_ppm, '2025-01-01T00:00:00.000000+00:00' AS known_since,
-        CAST(0 AS BIGINT) AS known_from,
+        CAST(NULL AS VARCHAR) AS own_state, CAST(NULL AS BIGINT) AS factor_ppm,
+        '2025-01-01T00:00:00.000000+00:00' AS known_since, CAST(0 AS BIGINT) AS known_from,
         TIMESTAMP '2025-01-01 00:00:00' AS since, 1 AS version
     FROM (SELECT unnest(range({parts})) AS p)"""
+_PLACE = "CAST(hash({}) % {{failing}} AS BIGINT)"
+"""Where a turn begins: each is of all parts that fail, in the order of their numbers."""
 _EVENTS = """
     SELECT
-        row_number() OVER (ORDER BY time, c, up) AS id, time, 'chip' AS kind, c % {failing} AS part_id,
-        CASE up WHEN 1 THEN lost ELSE 'up' END AS before, CASE up WHEN 1 THEN 'up' ELSE lost END AS state,
-        strftime(time, '%Y-%m-%d') AS day
+        n + 1 AS id, time, back AS clock_went_back, 'chip' AS kind, part_id,
+        CASE turn WHEN 0 THEN NULL ELSE (turn - 1) * {failing} + (part_id - {before} + {failing}) % {failing} + 1 END
+            AS previous_id,
+        CASE turn % 2 WHEN 1 THEN lost ELSE 'up' END AS before, CASE turn % 2 WHEN 1 THEN 'up' ELSE lost END AS state,
+        CAST(NULL AS VARCHAR) AS own_before, CAST(NULL AS VARCHAR) AS own_state, strftime(time, '%Y-%m-%d') AS day
     FROM (
         SELECT
-            c, up, CASE c % 5 WHEN 0 THEN 'degraded' WHEN 1 THEN 'maintenance' ELSE 'down' END AS lost,
-            TIMESTAMP '2025-01-01 00:00:00' + to_milliseconds(CAST(
-                c * {spacing} + up * (60000 + hash(c) % {longest}) AS BIGINT)) AS time
-        FROM (SELECT range AS c FROM range({cycles})) CROSS JOIN (VALUES (0), (1)) AS of_cycle (up)
-    )"""
+            *, CASE hash(turn // 2, part_id) % 5 WHEN 0 THEN 'degraded' WHEN 1 THEN 'maintenance' ELSE 'down' END
+                AS lost
+        FROM (
+            SELECT
+                n, n // {failing} AS turn, (n % {failing} + {now}) % {failing} AS part_id, n % 100_003 = 100_002
+                    AS back,
+                TIMESTAMP '2025-01-01 00:00:00' + to_microseconds(CAST(n * {spacing} AS BIGINT)
+                    - CASE n % 100_003 WHEN 100_002 THEN 300_000_000 ELSE 0 END) AS time
+            FROM (SELECT range AS n FROM range({events}))
+        )
+    )""".replace("{now}", _PLACE.format("n // {failing}")).replace("{before}", _PLACE.format("turn - 1"))
 
 
 def generate(directory: Path, events: int, memory: str = "2GB") -> int:
-    """Write an archive of about so many events; returns how many parts it has."""
-    cycles, parts = events // 2, max(events // _A_PART, 100)
-    failing, spacing = parts - parts // 1000, _YEAR_MS / max(cycles, 1)
-    longest = int(max(failing * spacing - 120_000, 1))  # up again before it goes down again
-    named = {
-        "parts": parts,
-        "failing": failing,
-        "cycles": cycles,
-        "spacing": spacing,
-        "longest": min(longest, 86_400_000),
-    }
+    """Write an archive of so many events; returns how many parts it has."""
+    parts = max(events // _A_PART, 100)
+    named = {"parts": parts, "failing": parts - parts // 1000, "events": events, "spacing": _YEAR / max(events, 1)}
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     with duckdb.connect() as made:

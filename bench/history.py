@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -26,7 +27,7 @@ from trninv.service.news import SECONDS, News
 
 _LISTENERS, _TURNS = 1_000, 8
 _FEWEST, _A_DOMAIN = 20_000, 160
-"""Archived events; a million at Project Rainier."""
+"""Archived events; a million at Project Rainier, and as many as TRNINV_BENCH_EVENTS says."""
 _ROUNDS, _PART = 125, 200
 """Rounds in which every 200th node goes down and comes up again: at Project Rainier, a million events."""
 _PATHS = 20
@@ -35,7 +36,8 @@ _PATH, _ALL, _AVAILABILITY = 0.05, 1.0, 2.0
 
 
 def history_rows(directory: Path, domains: int) -> Iterator[Row]:
-    yield from availability_rows(directory / "generated", max(_FEWEST, _A_DOMAIN * domains))
+    events = int(os.environ.get("TRNINV_BENCH_EVENTS") or max(_FEWEST, _A_DOMAIN * domains))
+    yield from availability_rows(directory / "generated", events)
     yield from _rows("SQLite", f"sqlite:///{directory}/history.db", domains)
     with (
         tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as place,

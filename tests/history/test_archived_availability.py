@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 from tabulate import tabulate
 
+import trninv
 from archives import KNOWN, at, happen, live, run, state
 from bench.generated import generate
 from conftest import Databases, examples
@@ -25,16 +26,14 @@ from examples import ROOT
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import FileError, MomentError
-from trninv.history.archive.availability import BY, COLUMNS, main, query
+from trninv.history.archive.availability import BY, main, query, sums, told
 from trninv.history.archive.engines import in_duckdb
-from trninv.history.availability import AvailabilityBy, Sums, sums
 from trninv.inventory import stamp
-from trninv.inventory.address import resolve
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import STATES
+from trninv.routing.questions.availability import KindAvailability
 
 PAGE = ROOT / "docs/history.md"
-HOUR = 3_600_000
 
 
 @pytest.fixture(scope="module")
@@ -46,69 +45,67 @@ def written(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> P
     return directory
 
 
-_KNOWN, _END, _MS = datetime.fromisoformat(KNOWN), datetime.fromisoformat(at(8, 0)), timedelta(milliseconds=1)
+_KNOWN, _END = datetime.fromisoformat(KNOWN), datetime.fromisoformat(at(8, 0))
 _MINUTES = (_END - _KNOWN) // timedelta(minutes=1)
+_STRANGE = timedelta(microseconds=123_457)
+"""Neither whole seconds nor whole milliseconds."""
 
 
-@pytest.fixture(scope="module")
-def random_history(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, Path]]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def random_history(
+    request: pytest.FixtureRequest, databases: Databases, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Engine, Path]]:
     """Servers, nodes and links in any state, by a clock that sometimes goes back; and its archive."""
     chance, directory = random.Random(17), tmp_path_factory.mktemp("random")
-    minutes = sorted(chance.sample(range(1, _MINUTES), 50))
-    for place in chance.sample(range(4, 49), 8):
+    minutes = sorted(chance.sample(range(1, _MINUTES), 60))
+    for place in chance.sample(range(4, 59), 8):
         minutes[place - 3], minutes[place] = minutes[place], minutes[place - 3]
-    with connect(databases.seeded("sqlite")) as engine:
+    with connect(databases.seeded(request.param)) as engine:
         with writing(engine) as connection:
             connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
+            stands = "own_state = 'degraded', own_factor_ppm = 250000, state = 'down', factor_ppm = NULL"
+            connection.execute(text(f"UPDATE node SET {stands} WHERE id = 9"))
+            connection.execute(text("UPDATE cluster SET known_from = (SELECT max(id) FROM state_event)"))
         for after in minutes:
-            table, new = chance.choice(("server", "node", "link")), chance.choice(STATES)
-            factor = 500_000 if new == "degraded" else "NULL"
-            change = f"UPDATE {table} SET state = '{new}', factor_ppm = {factor} WHERE id = {chance.randint(1, 4)}"
-            happen(engine, (_KNOWN + timedelta(minutes=after)).isoformat(timespec="microseconds"), change)
+            table, new, own = chance.choice(("server", "node", "link")), chance.choice(STATES), chance.choice(STATES)
+            change = f"state = '{new}', factor_ppm = {_factor(new)}"
+            if table == "node" and chance.random() < 0.5:
+                change += f", own_state = '{own}', own_factor_ppm = {_factor(own)}"
+            change = f"UPDATE {table} SET {change} WHERE id = {chance.randint(1, 4)}"
+            happen(engine, (_KNOWN + timedelta(minutes=after) + _STRANGE).isoformat(timespec="microseconds"), change)
         run(engine, directory, at(8, 0))
         yield engine, directory
 
 
-def _found(directory: Path, *more: str) -> dict[tuple[str, str], dict[str, Any]]:
+def _factor(state: str) -> str:
+    return "500000" if state == "degraded" else "NULL"
+
+
+def _found(directory: Path, *more: str) -> dict[tuple[str, str | None], dict[str, Any]]:
     rows = map(json.loads, main([str(directory), *more]))
     return {(row["kind"], row["name"]): row for row in rows}
 
 
 def test_intervals_add_up(written: Path) -> None:
     """Chips 1 (a part of the time on day 1) and 3 (from day 2 on), a NIC for two days, a server: over five days."""
-    found = _found(written, "--by", "cluster")
-    observed = 5 * 24 - 6
-    chip = found["chip", "trn1.2xlarge"]
-    assert (chip["parts"], chip["observed_ms"], chip["lost_ms"], chip["failures"]) == (1, observed * HOUR, 12 * HOUR, 1)
-    assert (chip["share_up"], chip["mtbf_hours"], chip["mttr_hours"]) == (102 / 114, 102, 12)
-    assert [found["nic", "trn1.2xlarge"][name] for name in ("lost_ms", "failures")] == [47 * HOUR, 1]
-    assert found["server", "trn1.2xlarge"]["lost_ms"] == 47 * HOUR
+    found, observed = _found(written, "--by", "cluster"), 5 * 24 - 6
+    chip, nic, server = (found[kind, "trn1.2xlarge"] for kind in ("chip", "nic", "server"))
+    assert (chip["parts"], chip["failures"], chip["repaired"], chip["open"]) == (1, 1, 1, 0)
+    assert (chip["up"], chip["down"]) == (102 / observed, 12 / observed)
+    assert (chip["mtbf_hours"], chip["mttr_hours"]) == (102, 12)
+    assert (nic["down"], nic["failures"], nic["mttr_hours"]) == (47 / observed, 1, 47)
+    assert (server["maintenance"], server["failures"], server["mtbf_hours"]) == (47 / observed, 0, None)
     calm = found["chip", "u-trn2x64"]
-    assert (calm["parts"], calm["lost_ms"], calm["share_up"], calm["mtbf_hours"]) == (64, 0, 1, None)
+    assert (calm["parts"], calm["up"], calm["mtbf_hours"]) == (64, 1, None)
     within = _found(written, "--by", "cluster", "--since", at(1, 12), "--until", at(1, 18))["chip", "trn1.2xlarge"]
-    assert (within["observed_ms"], within["lost_ms"], within["failures"]) == (6 * HOUR, 6 * HOUR, 0)
+    assert (within["down"], within["failures"], within["down_before"], within["open"]) == (1, 0, 1, 1)
     assert sum(row["parts"] for row in _found(written, "--by", "model").values()) == sum(
         row["parts"] for row in _found(written).values()
     )
 
 
-def test_what_never_had_an_event_is_in_the_state_it_was_in(written: Path, tmp_path: Path) -> None:
-    """And an event that a clock wrote too early counts when the one before it does."""
-    shutil.copytree(written / "parts", tmp_path / "parts")
-    (tmp_path / "events/day=2026-01-05").mkdir(parents=True)
-    rows = [(1, 4, "down", "up"), (2, 2, "up", "down")]  # hours of day 5
-    values = ", ".join(
-        f"({id_}, 'chip', 1, '{before}', '{after}', TIMESTAMP '2026-01-05 0{hour}:00:00')"
-        for id_, hour, before, after in rows
-    )
-    named = f"(VALUES {values}) AS of_event (id, kind, part_id, before, state, time)"
-    duckdb.execute(f"COPY (SELECT * FROM {named}) TO '{tmp_path}/events/day=2026-01-05/part-1.parquet'")
-    chip = _found(tmp_path, "--by", "cluster")["chip", "trn1.2xlarge"]
-    assert (chip["lost_ms"], chip["failures"]) == (chip["observed_ms"], 1)
-
-
 @pytest.fixture(scope="module")
-def went_back(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Sums]:
+def went_back(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, KindAvailability]:
     """A clock went back for hours, within a part's changes and between those of others; what is said of chips."""
     directory = tmp_path_factory.mktemp("went_back")
     with connect(databases.migrated("sqlite")) as engine:
@@ -122,58 +119,43 @@ def went_back(databases: Databases, tmp_path_factory: pytest.TempPathFactory) ->
         ):
             happen(engine, at(day, hour), what)
         run(engine, directory)
-        with reading(engine) as connection:
-            since, until = (datetime.fromisoformat(each) for each in (KNOWN, at(6, 0)))
-            place = resolve(connection, "trn1.32xlarge")
-            (chips,) = (
-                each for each in sums(connection, place, AvailabilityBy.KIND, 0, since, until) if each.kind == "chip"
-            )
+        (chips,) = (each for each in _asked(engine, "trn1.32xlarge", KNOWN, at(6, 0)) if each.kind == "chip")
     return directory, chips
 
 
-def test_where_a_clock_went_back_it_is_what_the_database_says(went_back: tuple[Path, Sums]) -> None:
+def _asked(engine: Engine, place: str, since: str, until: str, by: str = "kind") -> tuple[KindAvailability, ...]:
+    with trninv.open(engine.url.render_as_string(hide_password=False)) as fleet:
+        return fleet.availability(place, since, until, by).kinds
+
+
+def test_where_a_clock_went_back_it_is_what_the_database_says(went_back: tuple[Path, KindAvailability]) -> None:
     directory, chips = went_back
-    wanted = (chips.parts, chips.spent["down"] // 1_000, chips.failures)
     for more in ((), ("--until", "2999-01-01T00:00:00Z")):
-        found = _found(directory, *more)["chip", "chip"]
-        assert (found["parts"], found["lost_ms"], found["failures"]) == wanted
-        assert found["observed_ms"] == chips.parts * 114 * HOUR
+        assert _found(directory, *more)["chip", None] == _wanted(chips)
 
 
 @examples(6)
-@given(st.integers(0, _MINUTES - 1), st.integers(1, _MINUTES))
+@given(st.integers(0, _MINUTES - 1), st.integers(1, _MINUTES), st.sampled_from(("cluster", "rack")))
 def test_database_and_archive_say_the_same_of_any_time(
-    random_history: tuple[Engine, Path], begins: int, lasts: int
+    random_history: tuple[Engine, Path], begins: int, lasts: int, by: str
 ) -> None:
-    """Row for row: parts, time observed, and time not up."""
+    """Number for number, but for the limits of MTBF and MTTR."""
     engine, directory = random_history
     since = _KNOWN + timedelta(minutes=begins)
-    until = min(since + timedelta(minutes=lasts), _END)
-    with reading(engine) as connection:
-        wanted = {
-            (each.kind, slug): (each.parts, each.parts * ((until - since) // _MS), _not_up(each) // 1_000)
-            for slug in connection.scalars(text("SELECT slug FROM cluster")).all()
-            for each in sums(connection, resolve(connection, slug), AvailabilityBy.KIND, 0, since, until)
-        }
-    rows = _found(directory, "--by", "cluster", "--since", since.isoformat(), "--until", until.isoformat())
-    assert {key: (row["parts"], row["observed_ms"], row["lost_ms"]) for key, row in rows.items()} == wanted
+    asked = [each.isoformat() for each in (since, min(since + timedelta(minutes=lasts), _END))]
+    rows = _found(directory, "--by", by, "--since", asked[0], "--until", asked[1])
+    for place in ("trn1.2xlarge", "trn1.32xlarge"):
+        for each in _asked(engine, place, asked[0], asked[1], by):
+            if each.name:  # the archive has one group of what is in no rack of any cluster
+                assert rows[each.kind, each.name] == _wanted(each)
 
 
-def _not_up(of: Sums) -> int:
-    return sum(of.spent.values()) - of.spent["up"]
-
-
-def test_a_clock_that_went_back_counts_however_many_events_later(written: Path, tmp_path: Path) -> None:
-    """Number 1 and number 70,000 are not compared in one go."""
-    shutil.copytree(written / "parts", tmp_path / "parts")
-    (tmp_path / "events/day=2026-01-05").mkdir(parents=True)
-    named = "(id, kind, part_id, before, state, time)"
-    rows = "(1, 'chip', 1, 'up', 'down', TIMESTAMP '2026-01-05 06:00'), "
-    rows += "(70000, 'nic', 2, 'up', 'down', TIMESTAMP '2026-01-05 03:00')"
-    file = tmp_path / "events/day=2026-01-05/part-1.parquet"
-    duckdb.execute(f"COPY (SELECT * FROM (VALUES {rows}) AS event {named}) TO '{file}'")
-    found = _found(tmp_path, "--by", "cluster")
-    assert [found[kind, "trn1.2xlarge"]["lost_ms"] for kind in ("chip", "nic")] == [21 * HOUR, 21 * HOUR]
+def _wanted(of: KindAvailability) -> dict[str, Any]:
+    same = ("kind", "name", "parts", *STATES, "failures", "repaired", "down_before", "open")
+    hours = {f"{name}_hours": getattr(of, name).seconds for name in ("mtbf", "mttr")}
+    return {name: getattr(of, name) for name in same} | {
+        name: seconds and pytest.approx(seconds / 3600, rel=1e-12) for name, seconds in hours.items()
+    }
 
 
 def test_bad_requests_are_refused(written: Path, tmp_path: Path) -> None:
@@ -190,7 +172,15 @@ def test_bad_requests_are_refused(written: Path, tmp_path: Path) -> None:
 def test_generated_histories_are_of_the_shape_of_an_archive(written: Path, tmp_path: Path) -> None:
     parts = generate(tmp_path, 2_000)
     assert sum(row["parts"] for row in _found(tmp_path).values()) == parts
-    assert sum(row["failures"] for row in _found(tmp_path).values()) == 1_000
+    (found,) = _found(tmp_path, "--by", "kind").values()
+    assert 0 < found["repaired"] <= found["failures"] <= 1_000
+    assert 0 < found["down"] < found["up"] < 1
+    (sound,) = duckdb.execute(
+        "SELECT bool_and(previous_id IS NOT DISTINCT FROM was AND (was IS NULL OR before = stood)) FROM ("
+        "SELECT *, lag(id) OVER of_part AS was, lag(state) OVER of_part AS stood "
+        f"FROM '{tmp_path}/events/*/*.parquet' WINDOW of_part AS (PARTITION BY part_id ORDER BY id))"
+    ).fetchone() or (False,)
+    assert sound
     for name in ("events", "parts"):
         asked = "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM '{}/{}/*/*.parquet')"
         made, have = (dict(duckdb.execute(asked.format(of, name)).fetchall()) for of in (tmp_path, written))
@@ -208,8 +198,8 @@ def test_spark_says_what_duckdb_says(random_history: tuple[Engine, Path]) -> Non
     command += ["--by", "rack", "--engine", "spark", "--master", "local[2]"]
     quick = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
     done = subprocess.run(command, cwd=ROOT, env=os.environ | quick, capture_output=True, text=True, check=True)
-    told = [tuple(json.loads(row).values()) for row in done.stdout.splitlines()]
-    assert told == in_duckdb(directory, query(directory, "rack"))
+    found = [json.loads(row) for row in done.stdout.splitlines()]
+    assert found == list(map(told, sums(in_duckdb(directory, query(directory, "rack")))))
 
 
 def shown(source: str, directory: Path) -> str:
@@ -233,6 +223,7 @@ def test_every_statement_of_the_page_runs_in_duckdb_and_prints_what_stands_there
     assert shown(PAGE.read_text(), written) == PAGE.read_text()
 
 
-def test_the_report_has_the_columns_that_it_names() -> None:
+def test_the_page_names_the_columns_of_the_report(written: Path) -> None:
     assert set(BY) == {"kind", "model", "rack", "cluster"}
-    assert [name for name in COLUMNS if name in PAGE.read_text()] == list(COLUMNS)
+    names = next(iter(_found(written).values()))
+    assert [name for name in names if f"`{name}`" in PAGE.read_text()] == list(names)

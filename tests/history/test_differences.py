@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -107,6 +108,19 @@ def _set(fleet: Fleet, address: str, state: str, why: str = "a test") -> None:
         set_state(connection, [address], Condition.of(state), why=why, who="tester")
 
 
+def test_a_list_that_was_cut_says_what_lists_the_rest(two: str, run: Run) -> None:
+    with trninv.open(two) as fleet:
+        for chip in ("c0", "c1", "c2"):
+            _set(fleet, f"{U}/s1/{chip}", "down")
+        asked = ("diff", f"{U}/s1", "--by", "part", "--from", "0", "--limit", "2")
+        cut = run(*asked, database=two)[1]
+        _set(fleet, f"{U}/s1/c3", "down")  # later than what is listed
+    (more,) = re.findall(r"^1 line more: the same with (--skip 2 --to .*)$", cut, re.MULTILINE)
+    rest = run(*asked, *more.split(), database=two)[1]
+    assert re.findall(r"/s1/(c\d) ", cut + rest) == ["c2", "c1", "c0"]
+    assert "more:" not in rest
+
+
 def test_a_server_is_one_line_and_what_changed_back_is_counted(two: str, run: Run) -> None:
     with trninv.open(two) as fleet:
         for address, state in ((f"{U}/s0/c1", "down"), (f"{U}/s0/c1", "up"), (f"{U}/s1", "down")):
@@ -122,8 +136,8 @@ def test_a_server_is_one_line_and_what_changed_back_is_counted(two: str, run: Ru
             34,
             1,
         )
-        (rest,) = fleet.diff("0", of=f"{U}/s1", most=1, skip=1).states
-        assert rest == server
+        rest = fleet.diff("0", of=f"{U}/s1", most=1, skip=1)
+        assert (rest.states, rest.next_skip) == ((server,), None)
         assert fleet.diff(0, of=f"{U}/s1", most=1, skip=2).state_groups == 2
         assert fleet.diff(0, of="u-trn2x64/r0").states == found.states
         assert [each.place for each in fleet.diff(0, of=f"{U}/s1/c0").states] == [link.place, f"{U}/s1/c0"]

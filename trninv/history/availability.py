@@ -5,9 +5,8 @@ difference that each change since has made: one sum over the events, without loo
 statement counts, for each group of parts, how many there are, those that are not up, and its changes of each sort.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, reduce
 from itertools import groupby
@@ -37,6 +36,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.choice import Choice
+from trninv.history.sums import Move, Sums, When
 from trninv.inventory.address import Place, address_of, nodes_of
 from trninv.inventory.fields import block
 from trninv.inventory.kinds import KINDS
@@ -58,36 +58,6 @@ class AvailabilityBy(Choice):
     CLUSTER = "CLUSTER", "Those of the cluster."
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """What the parts of a kind did between two times.
-
-    Attributes
-    ----------
-    name
-        What its group has in common: a model, a rack's address, a cluster; None where nothing is known of it, or asked.
-    spent
-        Microseconds by state, of all parts together; a node's state is that which its server leaves it.
-    repairing
-        Microseconds in which parts were down themselves, not only with their server.
-    failures, repaired
-        How often a part itself went down, and was down no more.
-    down_before, down_after
-        Parts that were down themselves at the beginning and at the end.
-
-    """
-
-    kind: str
-    name: str | None
-    parts: int
-    spent: dict[str, int] = field(default_factory=dict)
-    repairing: int = 0
-    failures: int = 0
-    repaired: int = 0
-    down_before: int = 0
-    down_after: int = 0
-
-
 def sums(
     connection: Connection, place: Place, by: AvailabilityBy, known_from: int, since: datetime, until: datetime
 ) -> Iterator[Sums]:
@@ -107,35 +77,22 @@ def sums(
 _MICROSECOND: Final = datetime.resolution
 
 
-def _summed(kind: str, name: str | None, rows: Iterable[Any], start: int, span: int) -> Sums:
+def _summed(kind: str, name: str | None, rows: Sequence[Any], start: int, span: int) -> Sums:
     """From the rows of a group: all its parts, those that are not up now, and the changes since the start."""
-    spent, own = Counter[str](), Counter[str]()
-    parts = repairing = failures = repaired = later = 0
-    for row in rows:
-        before, state, own_before, own_state = _read(row.sort)
-        if row.what == _ALL:
-            parts += row.number
-            spent["up"] += row.number * span
-        elif row.what == _LOST:
-            spent["up"] -= row.number * span
-            spent[state] += row.number * span
-            own[own_state] += row.number
-        else:
-            after_end = row.number - row.within
-            lasted = after_end * span
-            if row.within:
-                lasted += int(row.seconds) * _SECOND + int(row.micros) - row.within * start
-            spent[state] -= lasted
-            spent[before] += lasted
-            change = (own_state == "down") - (own_before == "down")
-            repairing -= change * lasted
-            later += change * after_end
-            failures += row.within if change > 0 else 0
-            repaired += row.within if change < 0 else 0
-    after = own["down"] - later
-    down_before = after - failures + repaired
-    shares = {state: spent[state] for state in STATES}
-    return Sums(kind, name, parts, shares, repairing + own["down"] * span, failures, repaired, down_before, after)
+    parts = sum(row.number for row in rows if row.what == _ALL)
+    moves = (move for row in rows for move in _moves(row, start, span))
+    return Sums.of(kind, name, parts, parts * span, moves, backwards=True)
+
+
+def _moves(row: Any, start: int, span: int) -> Iterator[Move]:
+    states, later = _read(row.sort), row.number - row.within
+    if row.what == _LOST:
+        yield Move(When.EDGE, row.number, row.number * span, *states)
+    if row.what == _CHANGED and row.within:
+        lasted = int(row.seconds) * _SECOND + int(row.micros) - row.within * start
+        yield Move(When.WITHIN, row.within, -lasted, *states)
+    if row.what == _CHANGED and later:
+        yield Move(When.BEYOND, later, -later * span, *states)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,31 @@
 """How much of the time parts were up, from an archive: ``python -m trninv.history.archive.availability DIRECTORY``.
 
-Plain arithmetic of intervals. A part is observed since its history is known; it is lost while it is not up; a failure
-is when it goes from up to anything else. MTBF is the time up by failure, MTTR the time lost by failure.
+As `trninv availability` defines it (`trninv.history.sums`). One statement counts, for each group of parts, what they
+changed from and to, and sums the times: no part's own history is looked at, so that it takes as long as reading does.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 from trninv.errors import FileError, MomentError, TrninvError
 from trninv.history.archive.engines import in_duckdb, in_spark
+from trninv.history.sums import Move, Sums, When
 
 BY: Final = ("kind", "model", "rack", "cluster")
-COLUMNS: Final = (
-    *("kind", "name", "parts", "observed_ms", "lost_ms", "failures"),
-    *("share_up", "mtbf_hours", "mttr_hours"),
-)
+_GROUPS: Final = {"kind": "CAST(NULL AS STRING)"}
+_HOUR: Final = 3_600_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SQL: Final = Path(__file__).with_name("availability.sql")
 
 
 def query(directory: Path, by: str = "kind", since: str | None = None, until: str | None = None) -> str:
-    """The SQL of the report: up to a time, at most the end of the last day that is archived.
+    """The SQL of what parts changed, up to a time, at most the end of the last day that is archived.
 
     Raises
     ------
@@ -35,11 +35,50 @@ def query(directory: Path, by: str = "kind", since: str | None = None, until: st
         A time has no zone.
 
     """
-    begins = 0 if since is None else _milliseconds(since)
+    begins = 0 if since is None else _micros(since)
     ends = _end(directory)
     if until is not None:
-        ends = min(ends, _milliseconds(until))
-    return _SQL.read_text("utf-8").format(by=by, since=begins, until=ends)
+        ends = min(ends, _micros(until))
+    return _SQL.read_text("utf-8").format(by=_GROUPS.get(by, by), since=begins, until=ends)
+
+
+def sums(rows: Iterable[Sequence[Any]]) -> Iterator[Sums]:
+    """Of each kind and group, in their order, from the rows of `query`."""
+    for (kind, name), found in groupby(sorted(rows, key=_group), _group):
+        yield _summed(kind, name, list(found))
+
+
+def _group(row: Sequence[Any]) -> tuple[str, str]:
+    return row[0], row[1] or ""
+
+
+def _summed(kind: str, name: str, rows: Sequence[Sequence[Any]]) -> Sums:
+    moves, parts, observed = list[Move](), 0, 0
+    for before, state, own_before, own_state, within, number, seconds, micros in (row[2:] for row in rows):
+        lasts = int(seconds) * 1_000_000 + int(micros)
+        if before:
+            when = When.WITHIN if within else When.BEYOND
+            moves.append(Move(when, number, lasts, before, state, own_before, own_state))
+        else:
+            moves.append(Move(When.EDGE, number, lasts, "up", state, "up", own_state))
+            parts, observed = parts + number, observed + lasts
+    return Sums.of(kind, name or None, parts, observed, moves)
+
+
+def told(of: Sums) -> dict[str, Any]:
+    """A row of the report, with the names that `trninv availability` has."""
+    return {
+        "kind": of.kind,
+        "name": of.name,
+        "parts": of.parts,
+        **{state: of.share(state) for state in ("up", "degraded", "down", "maintenance")},
+        "failures": of.failures,
+        "repaired": of.repaired,
+        "down_before": of.down_before,
+        "open": of.down_after,
+        "mtbf_hours": of.carried / of.failures / _HOUR if of.failures else None,
+        "mttr_hours": of.repairing / of.repaired / _HOUR if of.repaired else None,
+    }
 
 
 def _end(directory: Path) -> int:
@@ -50,12 +89,12 @@ def _end(directory: Path) -> int:
         raise FileError(f"{directory} has no day yet: a day is archived once it has ended, in UTC")
     if not days:
         raise FileError(f"{directory} has no archive: trninv archive makes one")
-    return _milliseconds(f"{date.fromisoformat(max(days)) + timedelta(days=1)}T00:00:00Z")
+    return _micros(f"{date.fromisoformat(max(days)) + timedelta(days=1)}T00:00:00Z")
 
 
-def _milliseconds(time: str) -> int:
+def _micros(time: str) -> int:
     try:
-        return (datetime.fromisoformat(time) - _EPOCH) // timedelta(milliseconds=1)
+        return (datetime.fromisoformat(time) - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, TypeError):  # of one without a zone
         raise MomentError(f"{time!r}: write a time with its zone, such as 2026-11-22T02:00:00Z") from None
 
@@ -75,8 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> Iterator[str]:
     sql = query(given.directory, given.by, given.since, given.until)
     rows: list[tuple[Any, ...]]
     rows = in_duckdb(given.directory, sql) if given.engine == "duckdb" else in_spark(given.directory, sql, given.master)
-    for row in rows:
-        yield json.dumps(dict(zip(COLUMNS, row, strict=True)))
+    yield from (json.dumps(told(each)) for each in sums(rows))
 
 
 if __name__ == "__main__":

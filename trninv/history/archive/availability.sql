@@ -1,64 +1,47 @@
-WITH bucketed AS (
-    SELECT *, CAST(floor(id / 65536) AS BIGINT) AS bucket FROM event
+WITH later AS ( -- the earliest time after each 1,024 events
+    SELECT id - id % 1024 AS bucket,
+        min(min(us)) OVER (ORDER BY id - id % 1024 DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS us
+    FROM event GROUP BY id - id % 1024
 ),
-later AS (
-    SELECT bucket, min(min(ms)) OVER (ORDER BY bucket DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ms
-    FROM bucketed GROUP BY bucket
+back AS ( -- and within them
+    SELECT id - id % 1024 AS bucket, id,
+        lag(id) OVER (PARTITION BY id - id % 1024 ORDER BY id) AS since_id,
+        min(us) OVER (PARTITION BY id - id % 1024 ORDER BY id DESC) AS us
+    FROM event WHERE clock_went_back
+),
+observed AS (
+    SELECT kind, part_id, {by} AS name, known_from, greatest(since_us, {since}) AS begins,
+        state, coalesce(own_state, state) AS own_state
+    FROM part WHERE greatest(since_us, {since}) < {until}
+),
+begun AS (
+    SELECT /*+ BROADCAST(observed) */ event.kind, event.part_id, event.before AS state,
+        coalesce(event.own_before, event.before) AS own_state
+    FROM event JOIN observed ON observed.kind = event.kind AND observed.part_id = event.part_id
+    WHERE event.id > observed.known_from AND coalesce(event.previous_id, 0) <= observed.known_from
+        AND coalesce(event.previous_id, 0) <= (SELECT max(known_from) FROM part)
+),
+edge AS ( -- a part stood as its first event says, and where it has none as it stands
+    SELECT observed.kind, observed.name, '' AS before, coalesce(begun.state, observed.state) AS state, '' AS own_before,
+        coalesce(begun.own_state, observed.own_state) AS own_state, 0 AS within, {until} - observed.begins AS lasts
+    FROM observed LEFT JOIN begun ON begun.kind = observed.kind AND begun.part_id = observed.part_id
 ),
 timed AS ( -- where a clock went back, an event is as early as the earliest after it, as trninv --at says
-    SELECT
-        event.*,
-        least(
-            -- backwards, since Spark looks at each row's whole frame where that ends with the partition
-            min(event.ms) OVER (PARTITION BY event.bucket ORDER BY event.id DESC ROWS UNBOUNDED PRECEDING),
-            coalesce(later.ms, event.ms)
-        ) AS at_ms
-    FROM bucketed AS event JOIN later ON later.bucket = event.bucket
+    SELECT /*+ BROADCAST(later, back) */ event.kind, event.part_id, event.id, event.before, event.state,
+        coalesce(event.own_before, event.before) AS own_before, coalesce(event.own_state, event.state) AS own_state,
+        least(event.us, coalesce(later.us, event.us), coalesce(back.us, event.us)) AS us
+    FROM event JOIN later ON later.bucket = event.id - event.id % 1024
+        LEFT JOIN back ON back.bucket = event.id - event.id % 1024
+            AND event.id >= coalesce(back.since_id, 0) AND event.id < back.id
 ),
-known AS (
-    SELECT
-        part.*, timed.id, timed.at_ms, timed.before, timed.state AS after,
-        greatest(since_ms, {since}) AS begins
-    FROM part JOIN timed ON timed.kind = part.kind AND timed.part_id = part.part_id AND timed.id > part.known_from
+changed AS (
+    SELECT /*+ BROADCAST(observed) */ timed.kind, observed.name, timed.before, timed.state, timed.own_before,
+        timed.own_state, CASE WHEN timed.us > observed.begins THEN 1 ELSE 0 END AS within,
+        {until} - greatest(timed.us, observed.begins) AS lasts
+    FROM timed JOIN observed ON observed.kind = timed.kind AND observed.part_id = timed.part_id
+    WHERE timed.id > observed.known_from AND timed.us <= {until}
 ),
-turned AS (
-    SELECT
-        *,
-        lead(at_ms) OVER (PARTITION BY kind, part_id ORDER BY id) AS until_ms,
-        row_number() OVER (PARTITION BY kind, part_id ORDER BY id) AS number
-    FROM known
-),
-lived AS (
-    SELECT
-        kind, part_id,
-        sum(
-            CASE WHEN after <> 'up'
-                THEN greatest(least(coalesce(until_ms, {until}), {until}) - greatest(at_ms, begins), 0) ELSE 0 END
-            + CASE WHEN number = 1 AND before <> 'up' THEN greatest(least(at_ms, {until}) - begins, 0) ELSE 0 END
-        ) AS lost,
-        sum(
-            CASE WHEN before = 'up' AND after <> 'up' AND at_ms >= begins AND at_ms < {until} THEN 1 ELSE 0 END
-        ) AS failures
-    FROM turned GROUP BY kind, part_id
-),
-each AS (
-    SELECT
-        part.kind, coalesce(part.{by}, '') AS name,
-        greatest({until} - greatest(since_ms, {since}), 0) AS observed,
-        CASE WHEN lived.part_id IS NOT NULL THEN lived.lost
-            WHEN part.state <> 'up' THEN greatest({until} - greatest(since_ms, {since}), 0) ELSE 0 END AS lost,
-        coalesce(lived.failures, 0) AS failures
-    FROM part LEFT JOIN lived ON lived.kind = part.kind AND lived.part_id = part.part_id
-),
-total AS (
-    SELECT
-        kind, name, CAST(count(*) AS BIGINT) AS parts, CAST(sum(observed) AS BIGINT) AS observed_ms,
-        CAST(sum(lost) AS BIGINT) AS lost_ms, CAST(sum(failures) AS BIGINT) AS failures
-    FROM each WHERE observed > 0 GROUP BY kind, name
-)
-SELECT
-    kind, name, parts, observed_ms, lost_ms, failures,
-    CAST(observed_ms - lost_ms AS DOUBLE) / CAST(observed_ms AS DOUBLE) AS share_up,
-    CASE WHEN failures > 0 THEN CAST(observed_ms - lost_ms AS DOUBLE) / CAST(failures * 3600000 AS DOUBLE) END AS mtbf_hours,
-    CASE WHEN failures > 0 THEN CAST(lost_ms AS DOUBLE) / CAST(failures * 3600000 AS DOUBLE) END AS mttr_hours
-FROM total ORDER BY kind, name
+moved AS (SELECT * FROM edge UNION ALL SELECT * FROM changed)
+SELECT kind, name, before, state, own_before, own_state, within, count(*) AS number,
+    sum(CAST(floor(lasts / 1000000) AS BIGINT)) AS seconds, sum(lasts % 1000000) AS micros
+FROM moved GROUP BY kind, name, before, state, own_before, own_state, within

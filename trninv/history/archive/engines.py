@@ -16,13 +16,14 @@ _SETTINGS: Final = {
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # tasks of a size, not one a core at least
 }
 _SCHEMAS: Final = {  # or Spark reads footers to learn them
-    "parts": "kind STRING, part_id BIGINT, cluster STRING, rack STRING, model STRING, state STRING, known_from BIGINT, "
-    "since TIMESTAMP_NTZ, version INT",
-    "events": "id BIGINT, kind STRING, part_id BIGINT, before STRING, state STRING, time TIMESTAMP_NTZ, day DATE",
+    "parts": "kind STRING, part_id BIGINT, cluster STRING, rack STRING, model STRING, state STRING, own_state STRING, "
+    "known_from BIGINT, since TIMESTAMP_NTZ, version INT",
+    "events": "id BIGINT, previous_id BIGINT, clock_went_back BOOLEAN, kind STRING, part_id BIGINT, before STRING, "
+    "state STRING, own_before STRING, own_state STRING, time TIMESTAMP_NTZ, day DATE",
 }
 _NEWEST: Final = "version = (SELECT max(version) FROM part_of_any_version)"
-_PART: Final = "kind, part_id, cluster, rack, model, known_from, state"
-_EVENT: Final = "kind, part_id, id, before, state"
+_PART: Final = "kind, part_id, cluster, rack, model, known_from, state, own_state"
+_EVENT: Final = "id, previous_id, clock_went_back, kind, part_id, before, state, own_before, own_state"
 
 
 def in_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tuple[Any, ...]]:
@@ -45,7 +46,7 @@ def in_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tup
             files = str(directory / name / "*" / "*.parquet").replace("'", "''")
             view = f"CREATE VIEW {_VIEWS[name]} AS SELECT * FROM read_parquet('{files}', hive_partitioning = true)"  # noqa: S608
             found.execute(view)
-        for view in _views("epoch_ms({})"):
+        for view in _views("epoch_us({})"):
             found.execute(view)
         rows: list[tuple[Any, ...]] = found.execute(sql).fetchall()
         return rows
@@ -71,7 +72,7 @@ def in_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple
     try:
         for name, view in _VIEWS.items():
             session.read.schema(_SCHEMAS[name]).parquet(str(directory / name)).createOrReplaceTempView(view)
-        for view in _views("unix_millis(CAST({} AS TIMESTAMP))"):
+        for view in _views("unix_micros(CAST({} AS TIMESTAMP))"):
             session.sql(view.replace("CREATE VIEW", "CREATE OR REPLACE TEMP VIEW", 1))
         return [tuple(row) for row in session.sql(sql).collect()]
     finally:
@@ -81,9 +82,9 @@ def in_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple
 _VIEWS: Final = {"parts": "part_of_any_version", "events": "event_of_file"}
 
 
-def _views(milliseconds: str) -> list[str]:
-    since, at = milliseconds.format("since"), milliseconds.format("time")
+def _views(micros: str) -> list[str]:
+    since, at = micros.format("since"), micros.format("time")
     return [
-        f"CREATE VIEW part AS SELECT {_PART}, {since} AS since_ms FROM part_of_any_version WHERE {_NEWEST}",  # noqa: S608
-        f"CREATE VIEW event AS SELECT {_EVENT}, {at} AS ms FROM event_of_file",  # noqa: S608 # of ours
+        f"CREATE VIEW part AS SELECT {_PART}, {since} AS since_us FROM part_of_any_version WHERE {_NEWEST}",  # noqa: S608
+        f"CREATE VIEW event AS SELECT {_EVENT}, {at} AS us FROM event_of_file",  # noqa: S608 # of ours
     ]

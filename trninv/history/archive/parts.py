@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, FromClause, Select, Table, case, func, literal, select
+from sqlalchemy import Connection, FromClause, Select, Table, Text, case, cast, func, literal, null, select
 
 from trninv.inventory.address import address_of, address_of_node, node_addresses, words
 from trninv.inventory.past import among_lost
@@ -63,6 +63,7 @@ def _row(table: Table, kind: Any, address: Any, rack: Any, model: Any) -> Select
         model.label("model"),
         table.c.state,
         table.c.factor_ppm,
+        (table.c.own_state if table is _T["node"] else cast(null(), Text)).label("own_state"),
     )
 
 

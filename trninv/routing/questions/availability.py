@@ -8,8 +8,9 @@ from typing import Annotated, Final
 from sqlalchemy import select
 
 from trninv.errors import LimitError, MomentError
-from trninv.history.availability import AvailabilityBy, Sums, sums
+from trninv.history.availability import AvailabilityBy, sums
 from trninv.history.moment import instant
+from trninv.history.sums import Sums
 from trninv.inventory.address import locate
 from trninv.inventory.past import time_of
 from trninv.inventory.schema import TABLES
@@ -111,24 +112,21 @@ class KindAvailability:
     @classmethod
     def of(cls, found: Sums) -> "KindAvailability":
         """From what was summed."""
-        whole = sum(found.spent.values())
-        carried = found.spent["up"] + found.spent["degraded"]
-        share = {state: spent / whole for state, spent in found.spent.items()}
         return cls(
             found.kind,
             found.name,
             found.parts,
-            share["up"],
-            share["degraded"],
-            share["down"],
-            share["maintenance"],
+            found.share("up"),
+            found.share("degraded"),
+            found.share("down"),
+            found.share("maintenance"),
             found.failures,
             found.repaired,
             found.down_before,
             found.down_after,
-            MeanTime.of(carried, found.failures),
+            MeanTime.of(found.carried, found.failures),
             MeanTime.of(found.repairing, found.repaired),
-            Inherent.of(carried, found.failures, found.repairing, found.repaired),
+            Inherent.of(found.carried, found.failures, found.repairing, found.repaired),
         )
 
 

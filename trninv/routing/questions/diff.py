@@ -144,6 +144,9 @@ class DiffAnswer(Answer):
     closings: Annotated[tuple[ClosingDiff, ...], "Servers that were closed or opened."]
     binding_count: Annotated[int, "How many slots differ, listed or not."]
     bindings: Annotated[tuple[BindingDiff, ...], "Slots with another machine, by address."]
+    next_skip: Annotated[
+        int | None, "The skip that lists what comes after these lines, with the same times; null: nothing does."
+    ]
 
     @property
     def differ(self) -> int:
@@ -166,11 +169,10 @@ class DiffAnswer(Answer):
         closed = ["server", "takes jobs", "since", "who", "why"]
         yield from _table(closed, map(_closing, self.closings))
         yield from _table(["slot", "stood there", "stands there", "since", "who"], map(_binding, self.bindings))
-        if self.truncated:
+        if self.next_skip is not None:
             counts = self.state_groups, self.job_count, self.closing_count, self.binding_count
-            listed = map(len, (self.states, self.jobs, self.closings, self.bindings))
-            left = sum(counts) - sum(listed)
-            yield f"{counted(left, 'line')} of {sum(counts):,} not shown: see --limit and --skip"
+            left = sum(max(count - self.next_skip, 0) for count in counts)
+            yield f"{counted(left, 'line')} more: the same with --skip {self.next_skip} --to {self.last.time}"
 
 
 def _table(headers: list[str], rows: Iterable[Iterable[object]]) -> Told:
@@ -246,6 +248,7 @@ def diff(
         closings=tuple(ClosingDiff(row.address, bool(row.after), row.at, row.who, row.why) for row in lists[2]),
         binding_count=counts[3],
         bindings=tuple(map(_of_binding, lists[3])),
+        next_skip=skip + most if max(counts) > skip + most else None,
         truncated=sum(counts) > sum(map(len, lists)),
         definition=_DEFINED,
         facts=(),

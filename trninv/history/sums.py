@@ -1,0 +1,108 @@
+"""What the parts of a kind did between two times, from how many changed from what to what, and when: one definition.
+
+A database and an archive count changes in SQL of their own; what the counts mean is said here alone. No database is
+needed, so that an environment of Spark is enough.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+_UP, _DOWN = "up", "down"
+
+
+class When(Enum):
+    """When parts came into a state, seen from the two times."""
+
+    EDGE = auto()
+    """They stood in it where the count begins: all parts, at one end of what is known."""
+    BEYOND = auto()
+    """Between that end and the nearer of the two times."""
+    WITHIN = auto()
+    """Between the two times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A number of parts that came from one state into another.
+
+    Attributes
+    ----------
+    micros
+        Microseconds, of all of them together, that are taken from the state before and given to that after.
+    own_before, own_state
+        The states of the parts themselves, whatever their server left them.
+
+    """
+
+    when: When
+    number: int
+    micros: int
+    before: str
+    state: str
+    own_before: str
+    own_state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What the parts of a kind did between two times.
+
+    Attributes
+    ----------
+    name
+        What its group has in common: a model, a rack's address, a cluster; None where nothing is known of it, or asked.
+    spent
+        Microseconds by state, of all parts together; a node's state is that which its server leaves it.
+    repairing
+        Microseconds in which parts were down themselves, not only with their server.
+    failures, repaired
+        How often a part itself went down, and was down no more.
+    down_before, down_after
+        Parts that were down themselves at the beginning and at the end.
+
+    """
+
+    kind: str
+    name: str | None
+    parts: int
+    spent: Counter[str]
+    repairing: int
+    failures: int
+    repaired: int
+    down_before: int
+    down_after: int
+
+    def share(self, state: str) -> float:
+        """Of the time of all parts."""
+        return self.spent[state] / self.spent.total()
+
+    @property
+    def carried(self) -> int:
+        """Microseconds up or degraded: those that MTBF counts."""
+        return self.spent[_UP] + self.spent["degraded"]
+
+    @classmethod
+    def of(
+        cls, kind: str, name: str | None, parts: int, observed: int, moves: Iterable[Move], *, backwards: bool = False
+    ) -> "Sums":
+        """Of parts that would have been up all the time, so many microseconds in all, but for what moved.
+
+        Backwards: the edge is the end of what is known, and changes beyond it are undone to come to the second time.
+        """
+        spent = Counter({_UP: observed})
+        edge = repairing = failures = repaired = 0
+        for move in moves:
+            spent[move.before] -= move.micros
+            spent[move.state] += move.micros
+            failed = (move.own_state == _DOWN) - (move.own_before == _DOWN)
+            repairing += failed * move.micros
+            if move.when is When.WITHIN:
+                failures += move.number if failed > 0 else 0
+                repaired += move.number if failed < 0 else 0
+            else:
+                edge += failed * move.number * (-1 if backwards and move.when is When.BEYOND else 1)
+        net = failures - repaired
+        ends = (edge - net, edge) if backwards else (edge, edge + net)
+        return cls(kind, name, parts, spent, repairing, failures, repaired, *ends)
