@@ -3,6 +3,7 @@ import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
 import { DomainView } from "./domain/view";
 import { Panel } from "./panel/panel";
+import { Unshown } from "./parts";
 import { change, chosen, href, type Route, useRoute } from "./route";
 import { Bar } from "./shell/bar";
 import { Notice } from "./shell/clock";
@@ -43,9 +44,9 @@ function View({ route }: { route: Route }) {
       return <Reports key={route.of} route={route} />;
     default:
       return (
-        <p class="failure">
-          There is no page {route.view}. <a href={href("home")}>To the start.</a>
-        </p>
+        <Unshown page={route.view}>
+          <p class="failure">There is no page {route.view.slice(0, 80)}.</p>
+        </Unshown>
       );
   }
 }

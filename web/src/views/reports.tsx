@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { type ApiError, asking, download, graphql, type Result, useAsked } from "../api";
 import { Plot, plotOf } from "../drawing/plot";
 import { saved } from "../drawing/save";
-import { Copy, Download, drawn, Failure, Shown } from "../parts";
+import { Copy, Download, drawn, Failure, Shown, Unshown } from "../parts";
 import { change, href, type Route } from "../route";
 import { counted, exact } from "../words";
 
@@ -22,11 +22,16 @@ type Report = Result<typeof REPORTS>["reports"][number];
 
 export function Reports({ route }: { route: Route }) {
   return (
-    <Shown of={useAsked(LIST)}>
+    <Shown of={useAsked(LIST)} page="Reports">
       {({ reports }) => {
         if (!route.of) return <List reports={reports} />;
         const report = reports.find((each) => each.name === route.of);
-        return report ? <One report={report} route={route} /> : <p class="failure">There is no report {route.of}.</p>;
+        if (report) return <One report={report} route={route} />;
+        return (
+          <Unshown page="Reports">
+            <p class="failure">There is no report {route.of.slice(0, 80)}.</p>
+          </Unshown>
+        );
       }}
     </Shown>
   );
