@@ -46,7 +46,7 @@ export function Unshown({ page, children }: { page: string; children?: Component
   return (
     <article>
       <header class="title">
-        <h1>{page.slice(0, 200)}</h1>
+        <h1>{page.slice(0, 200).trim() || "No address"}</h1>
       </header>
       {children}
       <p>
