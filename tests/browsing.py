@@ -1,5 +1,6 @@
 """A browser that talks to a service; no request may leave this machine."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 
@@ -7,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect, sync_playwright
 
 from conftest import Databases
+from examples import ROOT
 from serving import serving
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
@@ -48,6 +50,12 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield browser
         browser.close()
+
+
+def documented() -> list[str]:
+    """The address of each view in the table of docs/reference/explorer.md."""
+    page = (ROOT / "docs/reference/explorer.md").read_text()
+    return re.findall(r"^\| [^|]+ \| `(#/[^`]*)` \|", page, re.MULTILINE)
 
 
 def settled(page: Page) -> None:

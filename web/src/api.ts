@@ -84,6 +84,8 @@ async function request(path: string, options: RequestInit): Promise<Response> {
 async function refusal(response: Response): Promise<ApiError> {
   const body = await response.json().catch(() => ({}));
   const told = body.errors?.[0];
+  if (told?.message.endsWith("Not Found: see /"))
+    return new ApiError("Not Found: nothing has this name; Fleet lists what there is", "");
   return new ApiError(told?.message ?? `${response.status} ${response.statusText}`, told?.extensions?.code ?? "");
 }
 

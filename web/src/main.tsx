@@ -4,6 +4,7 @@ import { useEffect, useErrorBoundary } from "preact/hooks";
 import { DomainView } from "./domain/view";
 import { later } from "./later";
 import { Panel } from "./panel/panel";
+import { Unshown } from "./parts";
 import { change, chosen, href, type Route, useRoute } from "./route";
 import { Bar } from "./shell/bar";
 import { Notice } from "./shell/clock";
@@ -48,9 +49,9 @@ function View({ route }: { route: Route }) {
       return <Reports key={route.of} route={route} />;
     default:
       return (
-        <p class="failure">
-          There is no page {route.view}. <a href={href("home")}>To the start.</a>
-        </p>
+        <Unshown page={route.view}>
+          <p class="failure">There is no page {route.view.slice(0, 80)}.</p>
+        </Unshown>
       );
   }
 }

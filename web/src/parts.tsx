@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type ApiError, type Asked, keepToken, type Loaded, UNREACHABLE, written } from "./api";
 import { saved, standalone } from "./drawing/save";
+import { href } from "./route";
 
 export function Failure({ error }: { error: ApiError }) {
   if (error.code !== "UNAUTHENTICATED") {
@@ -40,9 +41,35 @@ export function Failure({ error }: { error: ApiError }) {
   );
 }
 
-/** The data once it is there; an error in its place. */
-export function Shown<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
-  if (of.error) return <Failure error={of.error} />;
+/** The page of something that can't be shown: what it was, why not, and the way on. */
+export function Unshown({ page, children }: { page: string; children?: ComponentChildren }) {
+  return (
+    <article>
+      <header class="title">
+        <h1>{page.slice(0, 200).trim() || "No address"}</h1>
+      </header>
+      {children}
+      <p>
+        <a href={href("home")}>To the fleet</a>, or look for another address with <kbd>/</kbd>.
+      </p>
+    </article>
+  );
+}
+
+/** The data once it is there; an error in its place, which is a page where what is shown would be one. */
+export function Shown<T>({
+  of,
+  page,
+  children,
+}: {
+  of: Loaded<T>;
+  page?: string;
+  children: (data: T) => ComponentChildren;
+}) {
+  if (of.error) {
+    const failure = <Failure error={of.error} />;
+    return page === undefined ? failure : <Unshown page={page}>{failure}</Unshown>;
+  }
   if (of.data === undefined)
     return of.loading ? (
       <p class="quiet" aria-busy="true">

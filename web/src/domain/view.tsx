@@ -16,7 +16,7 @@ export function DomainView({ route }: { route: Route }) {
   const narrow = useNarrow();
   const asked = asking(WIRING, { at: route.of, narrow });
   return (
-    <Shown of={useAsked(asked)}>
+    <Shown of={useAsked(asked)} page={route.of}>
       {(data) => {
         const domain = data.resolve;
         if (!("wiring" in domain)) return <p class="failure">{route.of} is no domain.</p>;

@@ -14,7 +14,7 @@ const VIEWS: Record<string, string> = { Cluster: "cluster", Domain: "domain", Ra
 
 export function At({ route }: { route: Route }) {
   return (
-    <Shown of={useAsked(asking(FIND, { at: route.of }))}>
+    <Shown of={useAsked(asking(FIND, { at: route.of }))} page={route.of}>
       {({ resolve: { __typename: kind, address } }) => {
         const view = VIEWS[kind];
         if (view) return <Onward to={href(view, address)} />;

@@ -33,7 +33,7 @@ type Rack = Extract<Result<typeof RACK>["resolve"], { rackUnits: number }>;
 export function RackView({ route }: { route: Route }) {
   const asked = asking(RACK, { at: route.of });
   return (
-    <Shown of={useAsked(asked)}>
+    <Shown of={useAsked(asked)} page={route.of}>
       {({ resolve: rack, switches }) =>
         "rackUnits" in rack ? (
           <Opened rack={rack} switches={switches.totalCount} asked={asked} />

@@ -1,7 +1,7 @@
 // Reports: the list, and one with its parameters, its rows, a plot where it helps, and CSV.
 import { asking, graphql, type Result, useAsked } from "../api";
 import { Plot, plotOf } from "../drawing/plot";
-import { Copy, Download, drawn, Shown } from "../parts";
+import { Copy, Download, drawn, Shown, Unshown } from "../parts";
 import { change, href, type Route } from "../route";
 import type { Rows } from "../table/rows";
 import { DataTable, useShown } from "../table/table";
@@ -22,14 +22,15 @@ type Report = Result<typeof REPORTS>["reports"][number];
 
 export function Reports({ route }: { route: Route }) {
   return (
-    <Shown of={useAsked(LIST)}>
+    <Shown of={useAsked(LIST)} page="Reports">
       {({ reports }) => {
         if (!route.of) return <List reports={reports} />;
         const report = reports.find((each) => each.name === route.of);
-        return report ? (
-          <One report={report} reports={reports} route={route} />
-        ) : (
-          <p class="failure">There is no report {route.of}.</p>
+          if (report) return <One report={report} reports={reports} route={route} />;
+          return (
+            <Unshown page="Reports">
+              <p class="failure">There is no report {route.of.slice(0, 80)}.</p>
+            </Unshown>
         );
       }}
     </Shown>
