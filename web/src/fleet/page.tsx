@@ -100,6 +100,15 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
     if (next) location.hash = to(next);
   };
   useKeys({ n: () => go(1), p: () => go(-1) });
+  const table = useMemo(() => <CauseTable spots={spots} />, [spots]);
+  const causeList = useMemo(
+    () => (
+      <Shown of={causes}>
+        {({ incidents }) => <CauseList cluster={slug} all={incidents.totalCount} of={list} at={index} to={to} />}
+      </Shown>
+    ),
+    [causes, list, index, options, fit],
+  );
   const picture = () => overviewSvg(overview, colours, inkOf("surface"));
   return (
     <>
@@ -152,13 +161,11 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
               memory={overview.parts.length === 1 ? cluster.chips.nodes[0]?.memory.gibibytes : undefined}
             />
           )}
-          <CauseTable spots={spots} />
+          {table}
         </div>
         <aside class="side" aria-label="What is not up">
           <Preview overview={overview} chip={at >= 0 ? at : firstOf(overview, sel || spots[0]?.address)} />
-          <Shown of={causes}>
-            {({ incidents }) => <CauseList cluster={slug} all={incidents.totalCount} of={list} at={index} to={to} />}
-          </Shown>
+          {causeList}
         </aside>
       </div>
     </>
