@@ -13,6 +13,8 @@ const NEAR = { left: 0.1, top: 0.19, size: 0.79 };
 /** Pixels around all of it, at the left for the names of rows. */
 export const MARGIN = 12;
 export const NAMES = 58;
+/** Rows from which on they have names. */
+export const NAMED_ROWS = 3;
 /** Pixels from which on there is room for them. */
 export const WIDE = 600;
 
@@ -38,7 +40,7 @@ export class Camera {
   }
 
   private get left(): number {
-    return this.width > WIDE ? NAMES : MARGIN;
+    return this.width > WIDE && this.to.rows >= NAMED_ROWS ? NAMES : MARGIN;
   }
 
   /** How many times larger than all of it. */

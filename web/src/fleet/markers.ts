@@ -14,7 +14,7 @@ export interface Marker {
 }
 
 /** Pixels between markers. */
-export const APART = 20;
+const APART = 20;
 const MOST = 400;
 const GRID = 44;
 /** Pixels of a chip: markers move to the corner of what they mark; chips have a glyph of their own. */

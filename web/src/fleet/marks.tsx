@@ -58,7 +58,9 @@ export function Tip({ of: { x, y, spot, count }, camera }: { of: Marker; camera:
         {beside ? worded(state) : `${counted(chips, "chip")} ${worded(state)}`}
       </p>
       {cause && <p>{cause.why ?? "no reason is known"}</p>}
-      <p>{count > 1 ? `${counted(count, "cause")} here: a click goes nearer` : "↵ opens"}</p>
+      <p>
+        {count > 1 ? `${counted(count, "cause")} here: a click goes nearer` : "a click selects, a second one opens"}
+      </p>
     </div>
   );
 }

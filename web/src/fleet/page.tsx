@@ -27,7 +27,6 @@ const CLUSTER = graphql(`
 `);
 
 type Cluster = NonNullable<Result<typeof CLUSTER>["cluster"]>;
-const PICTURES = { chips: "Chips", fabric: "Fabric tiers" };
 const map = import("./view");
 const FleetMap = later(async () => (await map).FleetMap);
 const Fabric = later(async () => (await import("./tiers")).Fabric);
@@ -90,16 +89,26 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
     const there = domain && { at: domain, zoom: zoom > 1 ? zoom.toFixed(3) : undefined };
     return href("cluster", slug, {
       ...options,
-      fabric: address.includes("/fabric/") ? "yes" : undefined,
+      fabric: isAbove(address) ? "yes" : undefined,
       ...there,
       sel: below(slug, address),
     });
   };
+  const above = list.filter((cause) => isAbove(addressOfCause(cause))).length;
   const go = (by: number) => {
     const next = list[(Math.max(index, by > 0 ? -1 : 0) + by + list.length) % list.length];
     if (next) location.hash = to(next);
   };
   useKeys({ n: () => go(1), p: () => go(-1) });
+  const table = useMemo(() => <CauseTable spots={spots} />, [spots]);
+  const causeList = useMemo(
+    () => (
+      <Shown of={causes}>
+        {({ incidents }) => <CauseList cluster={slug} all={incidents.totalCount} of={list} at={index} to={to} />}
+      </Shown>
+    ),
+    [causes, list, index, options, fit],
+  );
   const picture = () => overviewSvg(overview, colours, inkOf("surface"));
   return (
     <>
@@ -120,7 +129,7 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
         )}
         <Choice
           name="Picture"
-          of={PICTURES}
+          of={{ chips: "Chips", fabric: above ? `Fabric tiers: ${counted(above, "cause")}` : "Fabric tiers" }}
           chosen={isFabric ? "fabric" : "chips"}
           choose={(value) => change({ fabric: value === "fabric" ? "yes" : undefined })}
         />
@@ -152,18 +161,19 @@ function Opened({ overview, cluster, causes, route, asked }: Props) {
               memory={overview.parts.length === 1 ? cluster.chips.nodes[0]?.memory.gibibytes : undefined}
             />
           )}
-          <CauseTable spots={spots} />
+          {table}
         </div>
         <aside class="side" aria-label="What is not up">
           <Preview overview={overview} chip={at >= 0 ? at : firstOf(overview, sel || spots[0]?.address)} />
-          <Shown of={causes}>
-            {({ incidents }) => <CauseList cluster={slug} all={incidents.totalCount} of={list} at={index} to={to} />}
-          </Shown>
+          {causeList}
         </aside>
       </div>
     </>
   );
 }
+
+/** Whether something is in the fabric, and so on no map of chips. */
+const isAbove = (address: string) => address.includes("/fabric/") && !/\/d\d+\//.test(address);
 
 const firstOf = (overview: Overview, address = "") => (address ? (placed(overview, address)?.first ?? 0) : 0);
 

@@ -1,6 +1,6 @@
 // Draws what the camera shows: from an image of all of it, or tile by tile, with names, numbers and glyphs once there is room.
 import { number } from "../words";
-import { type Camera, NAMED, NAMES, WIDE } from "./camera";
+import { type Camera, NAMED, NAMED_ROWS, NAMES, WIDE } from "./camera";
 import { type Inks, plain, rendered, sizeOf } from "./image";
 import { blockAt, type Cell, cellOf, chipAt, domainAt } from "./layout";
 import { GLYPHS } from "./markers";
@@ -108,7 +108,7 @@ export class Painter {
     const [left, top] = camera.origin;
     const { columns, rows } = camera.to;
     const each = Math.max(1, Math.ceil(80 / camera.scale));
-    if (left < NAMES / 2 || camera.width <= WIDE || rows < 3) return;
+    if (left < NAMES / 2 || camera.width <= WIDE || rows < NAMED_ROWS) return;
     context.fillStyle = this.look.ink;
     context.textAlign = "right";
     for (let row = 0; row < rows; row += each)

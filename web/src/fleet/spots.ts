@@ -87,9 +87,9 @@ export function spotsOf(of: Overview, causes: Cause[]): Spot[] {
 
 /** The chips of an address in a domain; of a switch, NIC or link those that it is drawn with. */
 export function placed(of: Overview, address: string): { first: number; chips: number; beside: boolean } | undefined {
-  const [end = ""] = address.split("--");
-  const found = /^([^/]+)\/d(\d+)(?:\/s(\d+)(?:\/c(\d+))?)?(\/.*)?$/.exec(end);
-  if (found?.[1] !== of.cluster || Number(found[2]) >= of.domains) return undefined;
+  const ends = address.split("--").map((end) => /^([^/]+)\/d(\d+)(?:\/s(\d+)(?:\/c(\d+))?)?(\/.*)?$/.exec(end));
+  const found = ends.find((each) => each?.[1] === of.cluster && Number(each[2]) < of.domains);
+  if (!found) return undefined;
   const [, , domain, server, chip, more] = found;
   const [first, all] = chipsOf(of, Number(domain));
   const [{ perServer, servers }] = placeOf(of, first);

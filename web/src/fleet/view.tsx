@@ -1,6 +1,7 @@
 // Every chip of a fleet on a canvas, what is not up marked over it.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { change, href, type Route } from "../route";
+import { STATES } from "../state";
 import { below, number } from "../words";
 import { Camera, MARGIN, NAMES, type Pixel, WIDE } from "./camera";
 import type { Coloured } from "./colour";
@@ -68,7 +69,10 @@ export function FleetMap(props: Props) {
     ];
     return new Painter({ codes: coloured.codes, inks: inksOf(coloured, only), paper, ink, accent });
   }, [coloured, only, looks]);
-  const marked = useMemo(() => spots.filter(({ state }) => only.size === 0 || only.has(state)), [spots, only]);
+  const marked = useMemo(() => {
+    const states = new Set(STATES.filter((state) => only.has(state)));
+    return spots.filter(({ state }) => states.size === 0 || states.has(state));
+  }, [spots, only]);
   const [shown, setShown] = useState<Shown | null>(null);
   const [tip, setTip] = useState<Marker | undefined>();
   const cursor = useRef(-1);
@@ -96,10 +100,12 @@ export function FleetMap(props: Props) {
   };
   const choose = (address: string) => {
     cursor.current = -1;
+    draw();
     const short = below(overview.cluster, address);
     if (short !== options.sel) change({ sel: short });
   };
   const open = (address: string) => {
+    if (!placed(overview, address)) return;
     const domain = domainOf(address);
     location.hash = href("domain", domain, { sel: below(domain, address) || undefined });
   };
@@ -108,8 +114,8 @@ export function FleetMap(props: Props) {
     const away = (each: Marker) => Math.hypot(each.x + x - pixel[0], each.y + y - pixel[1]);
     return shown?.some.filter((each) => away(each) < REACH).sort((a, b) => away(a) - away(b))[0];
   };
-  const acts = useRef({ near, choose, open, rest, sel, at });
-  acts.current = { near, choose, open, rest, sel, at };
+  const acts = useRef({ near, choose, open, rest, sel });
+  acts.current = { near, choose, open, rest, sel };
 
   useLayoutEffect(() => {
     const element = stage.current as HTMLElement;
@@ -129,7 +135,7 @@ export function FleetMap(props: Props) {
   useEffect(() => {
     last.current = null;
     draw();
-  }, [painter, marked]);
+  }, [camera, painter, marked]);
   useEffect(() => {
     if (!camera || !canvas.current) return;
     const chipBelow = (pixel: Pixel) => chipAt(overview, to, camera.cell(pixel));

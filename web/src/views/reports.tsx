@@ -26,11 +26,11 @@ export function Reports({ route }: { route: Route }) {
       {({ reports }) => {
         if (!route.of) return <List reports={reports} />;
         const report = reports.find((each) => each.name === route.of);
-          if (report) return <One report={report} reports={reports} route={route} />;
-          return (
-            <Unshown page="Reports">
-              <p class="failure">There is no report {route.of.slice(0, 80)}.</p>
-            </Unshown>
+        if (report) return <One report={report} reports={reports} route={route} />;
+        return (
+          <Unshown page="Reports">
+            <p class="failure">There is no report {route.of.slice(0, 80)}.</p>
+          </Unshown>
         );
       }}
     </Shown>
