@@ -38,7 +38,7 @@ export type Result<D> = ResultOf<D>;
 export interface Asked<D = unknown> {
   document: D;
   variables: unknown;
-  /** Of another moment than the page's. */
+  /** Of another moment than the page's; empty: of now. */
   at?: string | undefined;
 }
 
@@ -101,7 +101,7 @@ async function answer(body: object, signal?: AbortSignal) {
 /** The answer to a document, of the moment that the page shows unless another one is asked for. */
 export async function ask<D>({ document, variables, at }: Asked<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
   const { data, errors, extensions } = await answer(
-    { query: definitions(document).join("\n\n"), variables, at: at ?? (asof() || undefined) },
+    { query: definitions(document).join("\n\n"), variables, at: (at ?? asof()) || undefined },
     signal,
   );
   if (at === undefined) answered(extensions?.asOf);

@@ -24,7 +24,7 @@ const Reports = later(async () => (await import("./views/reports")).Reports);
 function View({ route }: { route: Route }) {
   switch (route.view) {
     case "home":
-      return <Home />;
+      return <Home span={route.options.span} />;
     case "at":
       return <At key={route.of} route={route} />;
     case "incidents":
