@@ -35,6 +35,8 @@ PAGES = {
     "incidents": "#/incidents?sel=1",
     "chip": "#/at/lab/d0/s0/c3",
     "jobs": "#/jobs",
+    "fits": "#/jobs?in=u-trn2x64&fit=chips:8",
+    "compare": "#/compare?of=u-trn2x64/d0,trn3-gen1/d0,trn3-gen2/d0",
     "disagreements": "#/disagreements",
     "cluster": "#/cluster/lab",
     "fabric": "#/cluster/lab?colour=pool&fabric=yes",
@@ -330,7 +332,7 @@ def test_a_fleet_pans_and_zooms_and_its_address_keeps_where(opened: Open) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["home", "disagreements", "cluster", "torus", "rack", "report"])
+@pytest.mark.parametrize("name", ["home", "disagreements", "cluster", "torus", "rack", "report", "compare", "fits"])
 def test_the_copied_query_runs_elsewhere(opened: Open, service: str, name: str) -> None:  # noqa: F811
     page = opened(PAGES[name])
     page.get_by_role("button", name="Copy as GraphQL").first.click()
@@ -520,6 +522,6 @@ def test_the_first_page_is_small_and_graphiql_is_no_part_of_it() -> None:
         if chunk not in seen:
             seen.add(chunk)
             chunks += [chunk.parent / name for name in re.findall(r'from"\./([^"]+)"', chunk.read_text())]
-    assert {file.name for file in seen} == {"index.js", "index.css"}
+    assert {file.name for file in seen} == {"index.js", "index.css", "preload-helper.js"}
     size = sum(len(gzip.compress(file.read_bytes())) for file in [WEB / "index.html", *seen])
     assert size < FIRST_PAGE

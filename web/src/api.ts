@@ -160,11 +160,16 @@ export function useAsked<D>(asked: Asked<D> | null): Loaded<ResultOf<D>> {
 /** Documents with their variables written in, to be run anywhere. */
 export function written(all: Asked[]): string {
   const parts = new Set<string>();
+  const names = new Map<string, number>();
   for (const { document, variables } of all) {
     const [operation = "", ...fragments] = definitions(document);
     const values = variables as Record<string, unknown>;
+    const named = (name: string) => {
+      names.set(name, (names.get(name) ?? 0) + 1);
+      return `query ${name}${names.get(name) === 1 ? "" : names.get(name)}`;
+    };
     const plain = operation
-      .replace(/^query (\w+)\s*\([^)]*\)/, "query $1")
+      .replace(/^query (\w+)\s*(?:\([^)]*\))?/, (_, name: string) => `${named(name)} `)
       .replace(/\$(\w+)/g, (_, name: string) => literal(values[name]));
     for (const part of [plain, ...fragments]) parts.add(dedented(part));
   }

@@ -14,11 +14,11 @@ import { ClusterView } from "./views/cluster";
 import { Disagreements } from "./views/disagreements";
 import { Home } from "./views/home";
 import { Incidents } from "./views/incidents";
-import { Jobs } from "./views/jobs";
 import { RackView } from "./views/rack";
 import { Sources } from "./views/sources";
 
 const Compare = later(async () => (await import("./compare/compare")).Compare);
+const Jobs = later(async () => (await import("./jobs/jobs")).Jobs);
 const Reports = later(async () => (await import("./views/reports")).Reports);
 
 function View({ route }: { route: Route }) {
@@ -30,7 +30,7 @@ function View({ route }: { route: Route }) {
     case "incidents":
       return <Incidents route={route} />;
     case "jobs":
-      return <Jobs sel={route.options.sel ?? ""} />;
+      return <Jobs options={route.options} />;
     case "compare":
       return <Compare options={route.options} />;
     case "sources":

@@ -4,7 +4,7 @@ import { useAsked } from "../api";
 import { useTurn } from "../live";
 import { Change, Choice, Copy, Shown } from "../parts";
 import { change, href, oneOf } from "../route";
-import { Counts, dated, now, Told as State } from "../state";
+import { Counts, isTime, moments, now, Told as State } from "../state";
 import "../style/compare.css";
 import { counted, number } from "../words";
 import { askedOf, HEALTHY, type Size, SUGGESTED, type Told, useSizes, useWired, type Wired, wornOf } from "./documents";
@@ -165,7 +165,6 @@ const answersOf = (sizes: Told<Size>[] | undefined, wired: Told<Wired>[] | undef
   (sizes ?? []).map(({ data }, index) => data && { size: data, wired: wired?.[index]?.data });
 
 function Earlier({ time }: { time: string }) {
-  const valid = !Number.isNaN(Date.parse(time));
   const set = (event: SubmitEvent) => {
     event.preventDefault();
     const given = String(new FormData(event.target as HTMLFormElement).get("since"));
@@ -181,11 +180,11 @@ function Earlier({ time }: { time: string }) {
           step="1"
           required
           key={time}
-          defaultValue={valid ? new Date(time).toISOString().slice(0, 19) : ""}
+          defaultValue={isTime(time) ? new Date(time).toISOString().slice(0, 19) : ""}
         />
       </label>
       <button type="submit">Show</button>
-      <span class="quiet">{valid ? `${dated(time)} → now` : `${time} is no time`}</span>
+      <span class="quiet">{moments(time)} → now</span>
     </form>
   );
 }

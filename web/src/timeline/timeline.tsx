@@ -126,7 +126,7 @@ function Line({ past }: { past: Past }) {
           <Mark key={mark.from} mark={mark} left={place(mark.from)} show={() => settle(mark.at)} />
         ))}
         <div
-          class="cursor"
+          class={time - past.since < length / 4 ? "cursor early" : "cursor"}
           role="slider"
           tabIndex={0}
           aria-label="The moment that is shown: arrows move by a minute, with Shift by an hour, [ and ] to a change"
