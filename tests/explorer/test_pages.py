@@ -146,8 +146,7 @@ def test_the_timeline_shows_what_was_and_takes_the_page_there(opened: Open) -> N
     slider.focus()
     page.keyboard.press("End")
     page.wait_for_url(lambda url: "asof" not in url, timeout=10_000)
-    box = page.locator(".timeline .line").bounding_box()
-    assert box
+    settled(page)
     page.locator(".timeline .line").scroll_into_view_if_needed()
     box = page.locator(".timeline .line").bounding_box()
     assert box
@@ -184,7 +183,7 @@ def test_where_a_job_fits_is_ranked_and_ringed(opened: Open) -> None:  # noqa: F
 @pytest.mark.slow
 def test_a_drain_is_a_plan_step_by_step(opened: Open) -> None:  # noqa: F811
     page = opened("#/jobs?in=u-trn2x64")
-    page.get_by_label("Place").fill("u-trn2x64/d0/s2")
+    page.get_by_role("textbox", name="Place").fill("u-trn2x64/d0/s2")
     page.get_by_role("button", name="Plan").click()
     plan = page.get_by_role("region", name="What if a place is drained?")
     expect(plan).to_contain_text("1 job touched, 1 stop", timeout=30_000)

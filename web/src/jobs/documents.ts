@@ -12,7 +12,9 @@ export const JOBS = graphql(`
 
 export const SCOPES = asking(
   graphql(`
-    query JobScopes { clusters(first: 1000) { nodes { address domains(first: 1) { totalCount nodes { address } } } } }
+    query JobScopes {
+      clusters(first: 1000) { nodes { address chips(first: 1) { totalCount } domains(first: 1) { nodes { address } } } }
+    }
   `),
   {},
 );

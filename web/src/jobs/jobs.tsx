@@ -75,7 +75,8 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
   const chosen = jobs.nodes.find(
     ({ name, system, externalId }) => sel && [name, `${system}:${externalId}`].includes(sel),
   );
-  const within = scope || chosen?.cluster || jobs.nodes[0]?.cluster || clusters[0]?.address;
+  const largest = [...clusters].sort((a, b) => b.chips.totalCount - a.chips.totalCount)[0];
+  const within = scope || chosen?.cluster || jobs.nodes[0]?.cluster || largest?.address;
   const domain =
     domainOf(proposed[0]) ??
     domainOf(scope) ??

@@ -62,7 +62,7 @@ function useCursor(past: Past) {
   const settle = (at: number) => {
     clearTimeout(timer.current);
     move(undefined);
-    const live = at >= past.until - MINUTE / 2;
+    const live = at >= past.until - Math.min(MINUTE / 2, (past.until - past.since) / 100);
     change({ asof: live ? undefined : new Date(at).toISOString() });
   };
   const later = (at: number) => {
