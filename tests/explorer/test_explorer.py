@@ -35,6 +35,8 @@ PAGES = {
     "incidents": "#/incidents?sel=1",
     "chip": "#/at/lab/d0/s0/c3",
     "jobs": "#/jobs",
+    "fits": "#/jobs?in=u-trn2x64&fit=chips:8",
+    "compare": "#/compare?of=u-trn2x64/d0,trn3-gen1/d0,trn3-gen2/d0",
     "disagreements": "#/disagreements",
     "cluster": "#/cluster/lab",
     "map": "#/cluster/lab?colour=pool&zoom=3&at=d150&sel=d150/s0",
@@ -274,7 +276,7 @@ def test_a_torus_turns(opened: Open) -> None:  # noqa: F811
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["home", "disagreements", "cluster", "torus", "rack", "report"])
+@pytest.mark.parametrize("name", ["home", "disagreements", "cluster", "torus", "rack", "report", "compare", "fits"])
 def test_the_copied_query_runs_elsewhere(opened: Open, service: str, name: str) -> None:  # noqa: F811
     page = opened(PAGES[name])
     page.get_by_role("button", name="Copy as GraphQL").first.click()

@@ -38,7 +38,7 @@ export type Result<D> = ResultOf<D>;
 export interface Asked<D = unknown> {
   document: D;
   variables: unknown;
-  /** Of another moment than the page's. */
+  /** Of another moment than the page's; empty: of now. */
   at?: string | undefined;
 }
 
@@ -103,7 +103,7 @@ async function answer(body: object, signal?: AbortSignal) {
 /** The answer to a document, of the moment that the page shows unless another one is asked for. */
 export async function ask<D>({ document, variables, at }: Asked<D>, signal?: AbortSignal): Promise<ResultOf<D>> {
   const { data, errors, extensions } = await answer(
-    { query: definitions(document).join("\n\n"), variables, at: at ?? (asof() || undefined) },
+    { query: definitions(document).join("\n\n"), variables, at: (at ?? asof()) || undefined },
     signal,
   );
   if (at === undefined) answered(extensions?.asOf);
@@ -162,11 +162,16 @@ export function useAsked<D>(asked: Asked<D> | null): Loaded<ResultOf<D>> {
 /** Documents with their variables written in, to be run anywhere. */
 export function written(all: Asked[]): string {
   const parts = new Set<string>();
+  const names = new Map<string, number>();
   for (const { document, variables } of all) {
     const [operation = "", ...fragments] = definitions(document);
     const values = variables as Record<string, unknown>;
+    const named = (name: string) => {
+      names.set(name, (names.get(name) ?? 0) + 1);
+      return `query ${name}${names.get(name) === 1 ? "" : names.get(name)}`;
+    };
     const plain = operation
-      .replace(/^query (\w+)\s*\([^)]*\)/, "query $1")
+      .replace(/^query (\w+)\s*(?:\([^)]*\))?/, (_, name: string) => `${named(name)} `)
       .replace(/\$(\w+)/g, (_, name: string) => literal(values[name]));
     for (const part of [plain, ...fragments]) parts.add(dedented(part));
   }

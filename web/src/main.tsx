@@ -16,23 +16,23 @@ import { ClusterView } from "./views/cluster";
 import { Disagreements } from "./views/disagreements";
 import { Home } from "./views/home";
 import { Incidents } from "./views/incidents";
-import { Jobs } from "./views/jobs";
 import { RackView } from "./views/rack";
 import { Sources } from "./views/sources";
 
 const Compare = later(async () => (await import("./compare/compare")).Compare);
+const Jobs = later(async () => (await import("./jobs/jobs")).Jobs);
 const Reports = later(async () => (await import("./views/reports")).Reports);
 
 function View({ route }: { route: Route }) {
   switch (route.view) {
     case "home":
-      return <Home />;
+      return <Home span={route.options.span} />;
     case "at":
       return <At key={route.of} route={route} />;
     case "incidents":
       return <Incidents route={route} />;
     case "jobs":
-      return <Jobs sel={route.options.sel ?? ""} />;
+      return <Jobs options={route.options} />;
     case "compare":
       return <Compare options={route.options} />;
     case "sources":

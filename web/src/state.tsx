@@ -78,7 +78,7 @@ export const dated = (time: string | number | Date) =>
   `${new Date(time).toISOString().slice(0, 10)} ${clock(time)} UTC`;
 
 /** Whether a moment is a time, not the number of an event. */
-const isTime = (asof: string) => !/^\d*$/.test(asof) && !Number.isNaN(Date.parse(asof));
+export const isTime = (asof: string) => !/^\d*$/.test(asof) && !Number.isNaN(Date.parse(asof));
 
 /** The time that the page shows, as a number. */
 export const now = (asof: string) => (isTime(asof) ? Date.parse(asof) : Date.now());

@@ -1,36 +1,22 @@
 // Two to four places side by side: as they are, as they were made, or now against an earlier time.
-import { useMemo, useRef } from "preact/hooks";
-import { useAsked } from "../api";
+import { useMemo } from "preact/hooks";
 import { useTurn } from "../live";
 import { Change, Choice, Copy, Shown } from "../parts";
 import { change, href, oneOf } from "../route";
-import { Counts, dated, now, Told as State } from "../state";
+import { Counts, now, Told as State } from "../state";
 import "../style/compare.css";
 import { counted, number } from "../words";
-import { askedOf, HEALTHY, type Size, SUGGESTED, type Told, useSizes, useWired, type Wired, wornOf } from "./documents";
+import { askedOf, HEALTHY, type Size, type Told, useSizes, useWired, type Wired, wornOf } from "./documents";
+import { Add, compare, Earlier, placesOf } from "./forms";
 import { type Answers, best, GROUPS, type Metric } from "./metrics";
 
-const MOST = 4;
 // biome-ignore lint/suspicious/noThenProperty: an option of the address, never awaited
 const AS = { now: "As they are now", healthy: "When healthy", then: "Now and earlier" };
-
-/** Places of an address, each once, at most four. */
-const placesOf = (of: string | undefined) =>
-  [
-    ...new Set(
-      (of ?? "")
-        .toLowerCase()
-        .split(",")
-        .map((each) => each.trim())
-        .filter(Boolean),
-    ),
-  ].slice(0, MOST);
-
-const compare = (of: string[]) => change({ of: of.join(",") || undefined });
 
 export function Compare({ options }: { options: Record<string, string> }) {
   const of = placesOf(options.of);
   const as = oneOf(AS, options.as, "now");
+  const { asof, epoch } = useTurn();
   return (
     <article>
       <header class="title">
@@ -47,75 +33,10 @@ export function Compare({ options }: { options: Record<string, string> }) {
         </div>
       </header>
       <Add of={of} />
-      {of.length > 0 && <Columns of={of} as={as} since={options.since} />}
+      {of.length > 0 && (
+        <Columns key={`${of} ${as} ${options.since} ${asof} ${epoch}`} of={of} as={as} since={options.since} />
+      )}
     </article>
-  );
-}
-
-/** A field for one more place, with what there is; buttons while nothing is compared. */
-function Add({ of }: { of: string[] }) {
-  const field = useRef<HTMLInputElement>(null);
-  const known = useAsked(SUGGESTED);
-  const add = (event: SubmitEvent) => {
-    event.preventDefault();
-    const text = field.current?.value ?? "";
-    if (text.trim()) compare(placesOf([...of, text].join(",")));
-    if (field.current) field.current.value = "";
-  };
-  return (
-    <Shown of={known}>
-      {({ clusters: { nodes } }) => {
-        const all = nodes.flatMap(({ address, domains }) => [address, ...domains.nodes.map((each) => each.address)]);
-        const clusters = nodes.map(({ address }) => address);
-        return (
-          <>
-            {of.length < MOST && (
-              <form class="ends" onSubmit={add}>
-                <label>
-                  Add{" "}
-                  <input
-                    ref={field}
-                    list="places"
-                    placeholder="a cluster or domain"
-                    required
-                    autocomplete="off"
-                    spellcheck={false}
-                  />
-                </label>
-                <datalist id="places">
-                  {all
-                    .filter((each) => !of.includes(each))
-                    .map((each) => (
-                      <option key={each} value={each} />
-                    ))}
-                </datalist>
-                <button type="submit">Add</button>
-              </form>
-            )}
-            {of.length < 2 && (
-              <section class="card" aria-label="How to begin">
-                <p>{of.length ? "Add a second one." : "Choose two to four clusters or domains."}</p>
-                <p class="tools">
-                  {clusters
-                    .filter((each) => !of.includes(each))
-                    .slice(0, 12)
-                    .map((each) => (
-                      <button key={each} type="button" onClick={() => compare([...of, each])}>
-                        {each}
-                      </button>
-                    ))}
-                  {!clusters.length && (
-                    <span>
-                      Nothing is seeded: <code>trninv seed</code> makes all small systems.
-                    </span>
-                  )}
-                </p>
-              </section>
-            )}
-          </>
-        );
-      }}
-    </Shown>
   );
 }
 
@@ -149,6 +70,7 @@ function Columns({ of, as, since }: ColumnsProps) {
                 (each, index) => each.error ?? wired.data?.[index]?.error ?? before.data?.[index]?.error,
               )}
               healthy={as === "healthy"}
+              waiting={!wired.data || (as === "then" && !wiredBefore.data)}
             />
           ) : null
         }
@@ -164,32 +86,6 @@ function Columns({ of, as, since }: ColumnsProps) {
 const answersOf = (sizes: Told<Size>[] | undefined, wired: Told<Wired>[] | undefined): (Answers | undefined)[] =>
   (sizes ?? []).map(({ data }, index) => data && { size: data, wired: wired?.[index]?.data });
 
-function Earlier({ time }: { time: string }) {
-  const valid = !Number.isNaN(Date.parse(time));
-  const set = (event: SubmitEvent) => {
-    event.preventDefault();
-    const given = String(new FormData(event.target as HTMLFormElement).get("since"));
-    if (given) change({ since: `${given.length === 16 ? `${given}:00` : given}Z` });
-  };
-  return (
-    <form class="ends" onSubmit={set}>
-      <label>
-        Earlier (UTC){" "}
-        <input
-          type="datetime-local"
-          name="since"
-          step="1"
-          required
-          key={time}
-          defaultValue={valid ? new Date(time).toISOString().slice(0, 19) : ""}
-        />
-      </label>
-      <button type="submit">Show</button>
-      <span class="quiet">{valid ? `${dated(time)} → now` : `${time} is no time`}</span>
-    </form>
-  );
-}
-
 interface TableProps {
   of: string[];
   now: (Answers | undefined)[];
@@ -197,12 +93,14 @@ interface TableProps {
   sizes: Told<Size>[];
   errors: (Error | undefined)[];
   healthy: boolean;
+  /** Whether more numbers are to come. */
+  waiting: boolean;
 }
 
-function Table({ of, now, before, sizes, errors, healthy }: TableProps) {
+function Table({ of, now, before, sizes, errors, healthy, waiting }: TableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="card flush scroll compare" aria-label="Side by side" tabIndex={0}>
+    <section class="card flush scroll compare" aria-label="Side by side" aria-busy={waiting} tabIndex={0}>
       <table class="full">
         <thead>
           <tr>

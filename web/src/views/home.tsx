@@ -1,6 +1,7 @@
 // The fleet: what is not up, whatever its kind, and why; clusters worst first.
 import { asking, graphql, type Result, useAsked } from "../api";
 import { Bar, type Health, healthOf, Seed, tally } from "../health";
+import { later } from "../later";
 import { useTurn } from "../live";
 import { Copy, Shown } from "../parts";
 import { href } from "../route";
@@ -46,7 +47,9 @@ const INCIDENTS = asking(OPEN, {});
 type Clusters = Result<typeof HOME>;
 type Open = Result<typeof OPEN>;
 
-export function Home() {
+const Timeline = later(async () => (await import("../timeline/timeline")).Timeline);
+
+export function Home({ span }: { span: string | undefined }) {
   const [clusters, open] = [useAsked(CLUSTERS), useAsked(INCIDENTS)];
   const servers = clusters.data?.all.aggregates.reduce((sum, { count }) => sum + count, 0) ?? 0;
   return (
@@ -63,14 +66,14 @@ export function Home() {
         </div>
       </header>
       <Shown of={clusters}>
-        {(data) => (data.clusters.nodes.length ? <Filled data={data} open={open.data} /> : <Seed />)}
+        {(data) => (data.clusters.nodes.length ? <Filled data={data} open={open.data} span={span} /> : <Seed />)}
       </Shown>
       {open.error && <Shown of={open}>{() => null}</Shown>}
     </article>
   );
 }
 
-function Filled({ data, open }: { data: Clusters; open: Open | undefined }) {
+function Filled({ data, open, span }: { data: Clusters; open: Open | undefined; span: string | undefined }) {
   const health = healthOf(data);
   const seeded = new Set(data.clusters.nodes.map(({ system }) => system));
   const missing = data.systems.filter(({ slug }) => !seeded.has(slug));
@@ -97,6 +100,7 @@ function Filled({ data, open }: { data: Clusters; open: Open | undefined }) {
               </details>
             )}
           </section>
+          <Timeline span={span} />
         </div>
         {open && (
           <aside aria-label="What happened">

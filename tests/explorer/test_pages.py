@@ -1,0 +1,198 @@
+"""Reports, Compare, Jobs and the timeline: tables and plans that an address says in full."""
+
+import csv
+import gzip
+import io
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from conftest import Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import stamp
+from trninv.inventory.database import connect, writing
+from trninv.inventory.state import Condition, set_state
+from trninv.jobs.holding import hold
+from trninv.service.explorer import WEB
+
+WHY = '=HYPERLINK("http://x"), <img src=x onerror=alert(1)>'
+CHUNK = 12_000
+"""Bytes of a page that is fetched when it is opened, compressed."""
+
+
+@pytest.fixture(scope="module")
+def service_database(databases: Databases) -> str:
+    """All small systems and 300 servers of which each has a chip down; two jobs on u-trn2x64."""
+    url = databases.seeded("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn2").resized(300), name="lab")
+        down = Condition.of("down", None)
+        set_state(connection, [f"lab/d{domain}/s0/c3" for domain in range(300)], down, why=WHY, who="tests")
+        set_state(connection, ["u-trn2x64/d0/s1/c5"], down, why="HBM errors", who="tests")
+        hold(connection, "llama-ft", ["u-trn2x64/d0/s2"], who="tests")
+        hold(connection, "dpo-sweep", ["u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s0/c1"], who="tests")
+    return url
+
+
+def column(page: Page, at: int) -> list[str]:
+    return [text.strip() for text in page.locator(f".data tbody tr:not(.space) td:nth-child({at})").all_inner_texts()]
+
+
+def saved(page: Page) -> list[list[str]]:
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    return list(csv.reader(io.StringIO(download.value.path().read_text())))
+
+
+def test_rows_of_a_report_link_sort_and_filter_and_csv_has_the_same(opened: Open) -> None:  # noqa: F811
+    page = opened("#/reports/capacity")
+    header = page.get_by_role("columnheader", name="chips", exact=True)
+    header.get_by_role("button").click()
+    expect(header).to_have_attribute("aria-sort", "ascending")
+    header.get_by_role("button").click()
+    expect(header).to_have_attribute("aria-sort", "descending")
+    assert page.evaluate("location.hash") == "#/reports/capacity?sort=-chips"
+    page.get_by_label("Filter").fill("chips<200 cluster~trn")
+    page.get_by_label("Filter").press("Enter")
+    expect(page.get_by_role("status").filter(has_text="rows of")).to_be_visible()
+    page.reload()
+    settled(page)
+    chips = [int(text.replace(",", "")) for text in column(page, 6)]
+    assert chips == sorted(chips, reverse=True)
+    assert 2 <= len(chips) < 8
+    clusters = column(page, 2)
+    assert [row[1] for row in saved(page)[1:]] == clusters
+    same = [name for name, count in zip(clusters, chips, strict=True) if count == 64]
+    assert same == ["u-trn2x64", "trn3-gen1"]  # as the report has them: a sort is stable
+    page.get_by_role("link", name="trn3-gen1", exact=True).click()
+    page.wait_for_url("**/#/cluster/trn3-gen1")
+
+
+@pytest.mark.slow
+def test_many_rows_are_drawn_as_they_come_into_view_and_every_address_is_a_link(opened: Open) -> None:  # noqa: F811
+    page = opened("#/reports/not-up?sort=address")
+    table = page.locator(".data table")
+    expect(table).to_have_attribute("aria-rowcount", "302")
+    assert page.locator(".data tbody tr:not(.space)").count() < 100
+    first = page.locator(".data tbody tr:not(.space)").first
+    expect(first).to_have_attribute("aria-rowindex", "2")
+    page.locator(".data").evaluate("box => box.scrollTo(0, box.scrollHeight)")
+    last = page.locator(".data tbody tr:not(.space)").last
+    expect(last).to_have_attribute("aria-rowindex", "302")
+    expect(last.get_by_role("link", name="u-trn2x64/d0/s1/c5", exact=True)).to_be_visible()
+    shown = page.locator(".data tbody td")
+    texts = shown.filter(has_text=re.compile(r"^[\w.-]+/d\d+/s\d+/c\d+$"))
+    assert texts.count() == texts.filter(has=page.get_by_role("link")).count() > 5
+    assert page.locator("main img").count() == 0
+    rows = saved(page)
+    assert len(rows) == 302
+    assert f"'{WHY}" in rows[1]  # which a spreadsheet does not run
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_role("checkbox", name="why", exact=True).uncheck()
+    assert "why" not in saved(page)[0]
+    assert page.get_by_role("columnheader", name="why", exact=True).count() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ["sort=-nothing&where=(((&cols=__proto__", 'where="&sort=-', "where=chips%3E&cols=,"])
+def test_a_table_bears_any_address(opened: Open, options: str) -> None:  # noqa: F811
+    page = opened(f"#/reports/capacity?{options}")
+    expect(page.get_by_role("button", name="Download CSV")).to_be_visible()
+
+
+def cell(page: Page, metric: str, place: int) -> str:
+    row = page.locator(".compare tr", has=page.get_by_role("rowheader", name=re.compile(f"^{metric} ")))
+    return row.locator("td").nth(place).inner_text().replace("\n", " ")
+
+
+@pytest.mark.slow
+def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> None:  # noqa: F811
+    page = opened("#/compare?of=u-trn2x64/d0,trn3-gen1,nothing")
+    expect(page.locator(".compare")).to_contain_text("1,984", timeout=60_000)
+    assert cell(page, "Chips that carry", 0) == "63"
+    assert cell(page, "Chips that carry", 1) == "64 best × 1.02"
+    assert "4,096 GB/s best" in cell(page, "Bisection", 1)
+    assert "best" in cell(page, "Diameter", 1)  # the least
+    assert cell(page, "Bisection", 2) == "not known"
+    expect(page.get_by_role("columnheader", name="nothing")).to_contain_text("no cluster nothing")
+    page.get_by_role("button", name="Remove nothing").click()
+    page.get_by_label("When healthy").check()
+    expect(page.locator(".compare")).to_contain_text("2,048", timeout=60_000)
+    assert cell(page, "Chips that carry", 0) == "64"
+    assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
+
+
+@pytest.mark.slow
+def test_now_against_an_earlier_time_says_what_does_not_compare(opened: Open) -> None:  # noqa: F811
+    page = opened("#/compare?of=u-trn2x64/d0&as=then&since=300")
+    expect(page.locator(".compare")).to_contain_text("not comparable: halves of 64, now 63 chips", timeout=60_000)
+    assert cell(page, "Chips that carry", 0) == "64 → 63 −1.56 %"
+    expect(page.get_by_text("event 300 → now")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_the_timeline_shows_what_was_and_takes_the_page_there(opened: Open) -> None:  # noqa: F811
+    page = opened("#/?span=all")
+    slider = page.get_by_role("slider")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("301 parts not up"), timeout=30_000)
+    slider.focus()
+    page.keyboard.press("[")
+    page.wait_for_url(re.compile("asof="), timeout=10_000)
+    expect(page.locator(".bygone")).to_be_visible()
+    slider = page.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("End")
+    page.wait_for_url(lambda url: "asof" not in url, timeout=10_000)
+    settled(page)
+    page.locator(".timeline .line").scroll_into_view_if_needed()
+    box = page.locator(".timeline .line").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
+    assert "asof" not in page.url  # only when it is let go
+    page.mouse.up()
+    page.wait_for_url(re.compile("asof="))
+
+
+@pytest.mark.slow
+def test_where_a_job_fits_is_ranked_and_ringed(opened: Open) -> None:  # noqa: F811
+    page = opened("#/jobs?in=u-trn2x64&fit=chips:8")
+    expect(page.locator(".proposed")).to_have_count(8)
+    picture = page.get_by_role("img", name=re.compile("A llama-ft holds 16, B dpo-sweep holds 2"))
+    assert picture.get_by_text("A", exact=True).count() == 16
+    ranks = page.locator(".fits button")
+    expect(ranks.first).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".fits")).to_contain_text("GB/s")
+    ranks.last.click()
+    expect(ranks.last).to_have_attribute("aria-pressed", "true")
+    page.get_by_label("How much").fill("64")
+    page.get_by_role("button", name="Find").click()
+    expect(page.get_by_text("no domain has 64 chips usable")).to_be_visible()
+    page.get_by_role("button", name="Make room").click()
+    expect(page.get_by_text("No moves make room")).to_be_visible()
+    page.evaluate("location.hash = '#/jobs?in=u-trn2x64&fit=chips:7'")
+    expect(page.locator(".failure")).to_contain_text("7 chips are not legal")
+    page.evaluate("location.hash = '#/jobs?in=u-trn2x64&fit=<b>:7'")
+    expect(page.locator(".failure")).to_contain_text("<b>:7 is no size")
+
+
+@pytest.mark.slow
+def test_a_drain_is_a_plan_step_by_step(opened: Open) -> None:  # noqa: F811
+    page = opened("#/jobs?in=u-trn2x64")
+    page.get_by_role("textbox", name="Place").fill("u-trn2x64/d0/s2")
+    page.get_by_role("button", name="Plan").click()
+    plan = page.get_by_role("region", name="What if a place is drained?")
+    expect(plan).to_contain_text("1 job touched, 1 stop", timeout=30_000)
+    expect(plan.locator(".steps").first).to_contain_text(re.compile("llama-ft.*goes elsewhere", re.DOTALL))
+    page.reload()
+    expect(plan).to_contain_text("loses 16 of 16 chips", timeout=30_000)
+
+
+def test_each_page_that_is_fetched_later_is_small() -> None:
+    for name in ("compare", "jobs", "reports", "timeline"):
+        files = [WEB / "assets" / f"{name}.{kind}" for kind in ("js", "css")]
+        assert sum(len(gzip.compress(file.read_bytes())) for file in files) < CHUNK, name

@@ -1,0 +1,115 @@
+// What is compared: places to add, and the earlier time.
+import { useRef } from "preact/hooks";
+import { useAsked } from "../api";
+import { Shown } from "../parts";
+import { change } from "../route";
+import { isTime, moments } from "../state";
+import { SUGGESTED } from "./documents";
+
+const MOST = 4;
+
+/** Places of an address, each once, at most four. */
+export const placesOf = (of: string | undefined) =>
+  [
+    ...new Set(
+      (of ?? "")
+        .toLowerCase()
+        .split(",")
+        .map((each) => each.trim())
+        .filter(Boolean),
+    ),
+  ].slice(0, MOST);
+
+export const compare = (of: string[]) => change({ of: of.join(",") || undefined });
+
+/** A field for one more place, with what there is; buttons while nothing is compared. */
+export function Add({ of }: { of: string[] }) {
+  const field = useRef<HTMLInputElement>(null);
+  const known = useAsked(SUGGESTED);
+  const add = (event: SubmitEvent) => {
+    event.preventDefault();
+    const text = field.current?.value ?? "";
+    if (text.trim()) compare(placesOf([...of, text].join(",")));
+    if (field.current) field.current.value = "";
+  };
+  return (
+    <Shown of={known}>
+      {({ clusters: { nodes } }) => {
+        const all = nodes.flatMap(({ address, domains }) => [address, ...domains.nodes.map((each) => each.address)]);
+        const clusters = nodes.map(({ address }) => address);
+        return (
+          <>
+            {of.length < MOST && (
+              <form class="ends" onSubmit={add}>
+                <label>
+                  Add{" "}
+                  <input
+                    ref={field}
+                    list="places"
+                    placeholder="a cluster or domain"
+                    required
+                    autocomplete="off"
+                    spellcheck={false}
+                  />
+                </label>
+                <datalist id="places">
+                  {all
+                    .filter((each) => !of.includes(each))
+                    .map((each) => (
+                      <option key={each} value={each} />
+                    ))}
+                </datalist>
+                <button type="submit">Add</button>
+              </form>
+            )}
+            {of.length < 2 && (
+              <section class="card" aria-label="How to begin">
+                <p>{of.length ? "Add a second one." : "Choose two to four clusters or domains."}</p>
+                <p class="tools">
+                  {clusters
+                    .filter((each) => !of.includes(each))
+                    .slice(0, 12)
+                    .map((each) => (
+                      <button key={each} type="button" onClick={() => compare([...of, each])}>
+                        {each}
+                      </button>
+                    ))}
+                  {!clusters.length && (
+                    <span>
+                      Nothing is seeded: <code>trninv seed</code> makes all small systems.
+                    </span>
+                  )}
+                </p>
+              </section>
+            )}
+          </>
+        );
+      }}
+    </Shown>
+  );
+}
+
+export function Earlier({ time }: { time: string }) {
+  const set = (event: SubmitEvent) => {
+    event.preventDefault();
+    const given = String(new FormData(event.target as HTMLFormElement).get("since"));
+    if (given) change({ since: `${given.length === 16 ? `${given}:00` : given}Z` });
+  };
+  return (
+    <form class="ends" onSubmit={set}>
+      <label>
+        Earlier (UTC){" "}
+        <input
+          type="datetime-local"
+          name="since"
+          step="1"
+          required
+          key={time}
+          defaultValue={isTime(time) ? new Date(time).toISOString().slice(0, 19) : ""}
+        />
+      </label>
+      <button type="submit">Show</button>
+      <span class="quiet">{moments(time)} → now</span>
+    </form>
+  );
+}

@@ -1,0 +1,125 @@
+// What the page of jobs asks.
+import { asking, graphql, type Result } from "../api";
+
+export const JOBS = graphql(`
+  query Jobs($of: Address) {
+    jobs(of: $of, first: 500) {
+      totalCount
+      nodes { name system externalId cluster chips servers first wounded began pinned who }
+    }
+  }
+`);
+
+export const SCOPES = asking(
+  graphql(`
+    query JobScopes {
+      clusters(first: 1000) { nodes { address chips(first: 1) { totalCount } domains(first: 1) { nodes { address } } } }
+    }
+  `),
+  {},
+);
+
+export const FREE = graphql(`
+  query JobRoom($of: Address!) { free(of: $of) { chips usable held closed free largest together { chips jobs } } }
+`);
+
+export const MAP = graphql(`
+  query JobMap($at: Address!, $narrow: Boolean!) {
+    layout(of: $at, narrow: $narrow) {
+      box { x y width height }
+      font
+      panels { x y width height }
+      labels { text x y anchor strong }
+      places { address x y width height text sign }
+      routes { address strokes }
+    }
+    chips(filter: { domain: { eq: $at } }, first: 1000) { nodes { address state job } }
+  }
+`);
+
+export const FITS = graphql(`
+  query Fits(
+    $of: Address!, $chips: Int, $servers: Int, $domains: Int, $memory: BigInt, $shape: String, $anyBlock: Boolean!
+  ) {
+    fits(
+      of: $of, chips: $chips, servers: $servers, domains: $domains, memory: $memory, shape: $shape
+      anyBlock: $anyBlock, k: 8
+    ) {
+      wanted chips why better positions free
+      steps { condition domains }
+      placements {
+        places shape chips degraded leaves
+        allGather { gigabytesPerSecond }
+        bisection { gigabytesPerSecond }
+      }
+    }
+  }
+`);
+
+const MOVED = graphql(`
+  fragment Moved on JobMove { job chips source to stops }
+`);
+
+export const ROOM = graphql(
+  `
+  query MakeRoom($of: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
+    makeRoom(of: $of, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
+      wanted chips possible places movedChips lower exact closed
+      moves { ...Moved }
+    }
+  }
+`,
+  [MOVED],
+);
+
+export const DRAIN = graphql(
+  `
+  query Drain($of: Address!) {
+    drainImpact(of: $of) {
+      of touched stopped chips largest largestThen
+      jobs {
+        job chips loses stops way to
+        allGather { gigabytesPerSecond }
+        allGatherThen { gigabytesPerSecond }
+        moves { ...Moved }
+      }
+      sizes { chips jobs jobsThen }
+    }
+  }
+`,
+  [MOVED],
+);
+
+export type Fits = Result<typeof FITS>["fits"];
+export type Placement = Fits["placements"][number];
+export type Room = Result<typeof ROOM>["makeRoom"];
+export type Drain = Result<typeof DRAIN>["drainImpact"];
+export type Moved = Result<typeof MOVED>;
+
+export const KINDS = { chips: "Chips", servers: "Servers", domains: "Domains", memory: "HBM, GiB", shape: "Shape" };
+export type Kind = keyof typeof KINDS;
+
+export interface Want {
+  kind: Kind;
+  /** As written: 8, 2x4x1. */
+  text: string;
+}
+
+/** What fit= of the address asks: chips:8, memory:768GiB, shape:2x4x1. */
+export function wanted(fit: string | undefined): Want | null {
+  const [, kind, text] = /^(chips|servers|domains|memory|shape):([\dx]{1,20})(?:GiB)?$/.exec(fit ?? "") ?? [];
+  return kind && text && (kind === "shape" || !text.includes("x")) ? { kind: kind as Kind, text } : null;
+}
+
+/** As the API takes it; all others are null. */
+export function given({ kind, text }: Want) {
+  const count = (of: Kind) => (kind === of ? Math.min(Number(text), 2 ** 31 - 1) : null);
+  return {
+    chips: count("chips"),
+    servers: count("servers"),
+    domains: count("domains"),
+    shape: kind === "shape" ? text : null,
+  };
+}
+
+export const bytes = ({ kind, text }: Want) => (kind === "memory" ? String(BigInt(text) * 2n ** 30n) : null);

@@ -1,0 +1,178 @@
+// Where the next job fits: what is asked, the places by rank, why there is none, and whom to move.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { asking, useAsked } from "../api";
+import { Shown } from "../parts";
+import { change } from "../route";
+import { below, counted, gigabytes, number } from "../words";
+import { bytes, FITS, type Fits, given, KINDS, type Kind, type Placement, type Want, wanted } from "./documents";
+import { MakeRoom } from "./plans";
+
+/** Whether anything flows between its halves; one chip has none. */
+const joined = ({ chips, bisection }: Placement) => chips < 2 || bisection.gigabytesPerSecond > 0;
+
+/** As the service ranks them, and what is not connected last. */
+const ranked = (all: Placement[]) => [...all.filter(joined), ...all.filter((each) => !joined(each))];
+
+interface Props {
+  scope: string;
+  options: Record<string, string>;
+  /** The places of the fit that is looked at. */
+  show: (places: string[]) => void;
+}
+
+export function WhereFits({ scope, options, show }: Props) {
+  const want = wanted(options.fit);
+  const asked =
+    want && asking(FITS, { of: scope, ...given(want), memory: bytes(want), anyBlock: options.any === "yes" });
+  const fits = useAsked(asked);
+  return (
+    <section class="card flush" aria-labelledby="fits">
+      <h2 id="fits">Where does a job fit?</h2>
+      <Form want={want} any={options.any === "yes"} />
+      {options.fit && !want && (
+        <p class="inner failure">{options.fit.slice(0, 60)} is no size: chips:8, memory:768GiB, shape:2x4x1.</p>
+      )}
+      {want && (
+        <Shown of={fits}>
+          {({ fits: found }) => (
+            <>
+              <Found fits={found} scope={scope} show={show} />
+              {!found.placements.length && want.kind !== "memory" && <MakeRoom scope={scope} want={want} />}
+            </>
+          )}
+        </Shown>
+      )}
+    </section>
+  );
+}
+
+function Form({ want, any }: { want: Want | null; any: boolean }) {
+  const form = useRef<HTMLFormElement>(null);
+  const find = (event: SubmitEvent) => {
+    event.preventDefault();
+    const data = new FormData(form.current as HTMLFormElement);
+    const [kind, text] = [String(data.get("kind")) as Kind, String(data.get("size")).trim().replaceAll("×", "x")];
+    change({ fit: `${kind}:${text}${kind === "memory" ? "GiB" : ""}`, any: data.get("any") ? "yes" : undefined });
+  };
+  return (
+    <form ref={form} class="inner fit" onSubmit={find} key={`${want?.kind} ${want?.text}`}>
+      <label>
+        <span class="unseen">Of what</span>
+        <select name="kind" defaultValue={want?.kind ?? "chips"}>
+          {Object.entries(KINDS).map(([kind, name]) => (
+            <option key={kind} value={kind} selected={kind === (want?.kind ?? "chips")}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span class="unseen">How much</span>
+        <input
+          name="size"
+          defaultValue={want?.text ?? "8"}
+          required
+          pattern="[0-9x×]+"
+          title="8, or 2x4x1 of a shape"
+        />
+      </label>
+      <button type="submit" class="main">
+        Find
+      </button>
+      <label class="toggle">
+        <input type="checkbox" name="any" defaultChecked={any} /> any block, granted by schedulers or not
+      </label>
+    </form>
+  );
+}
+
+function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places: string[]) => void }) {
+  const places = ranked(fits.placements);
+  const [at, look] = useState(0);
+  const picked = places[Math.min(at, places.length - 1)];
+  useEffect(() => show(picked?.places ?? []), [picked]);
+  useEffect(() => () => show([]), []);
+  if (!picked)
+    return (
+      <div class="inner">
+        <p>
+          <strong>Nowhere:</strong> {fits.why}.
+        </p>
+        {fits.better && <p>{fits.better}</p>}
+        <table>
+          <tbody>
+            {fits.steps.map(({ condition, domains }) => (
+              <tr key={condition}>
+                <th scope="row">{condition}</th>
+                <td class="number">{counted(domains, "domain")}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    );
+  const most = Math.max(...places.map(({ bisection }) => bisection.gigabytesPerSecond), 1);
+  return (
+    <>
+      <ol class="fits">
+        {places.map((each, index) => (
+          <li key={each.places.join(" ")}>
+            <button
+              type="button"
+              class="plain"
+              aria-pressed={each === picked}
+              onClick={() => look(index)}
+              onFocus={() => look(index)}
+              onPointerEnter={() => look(index)}
+            >
+              <span class="rank">{joined(each) ? index + 1 : "–"}</span>
+              <span>
+                <strong>{short(scope, each.places)}</strong>
+                <span class="quiet">
+                  {[
+                    each.shape?.replaceAll("x", " × "),
+                    `all-gather ${gigabytes(each.allGather)}`,
+                    `leaves ${number(each.leaves)} free`,
+                    each.degraded && "degraded",
+                  ]
+                    .filter(Boolean)
+                    .join(", ")}
+                </span>
+              </span>
+              <span>{joined(each) ? gigabytes(each.bisection) : "0, not connected"}</span>
+              <span class="track" aria-hidden="true">
+                <span style={{ width: `${(100 * each.bisection.gigabytesPerSecond) / most}%` }} />
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+      <p class="inner quiet">
+        {fits.wanted} of {counted(fits.free, "free chip")}; {counted(fits.positions, "place")}, by all-gather, then
+        bisection (shown). To hold it: <code>trninv hold NAME {picked.places.join(" ")}</code>
+      </p>
+    </>
+  );
+}
+
+/** Chips of one server together: s0 · c0, c1. */
+export function short(scope: string, places: string[]): string {
+  const servers = new Map<string, string[]>();
+  for (const place of places.map((each) => below(scope, each))) {
+    const [, server = place, chip] = /^(.*?)\/?(c\d+)$/.exec(place) ?? [];
+    servers.set(server, [...(servers.get(server) ?? []), ...(chip ? [chip] : [])]);
+  }
+  return [...servers].map(([server, chips]) => [server, runs(chips)].filter(Boolean).join(" · ")).join(" + ");
+}
+
+/** c0–c3, c6 of c0, c1, c2, c3, c6. */
+function runs(chips: string[]): string {
+  const numbers = chips.map((chip) => Number(chip.slice(1))).sort((a, b) => a - b);
+  const found: [number, number][] = [];
+  for (const each of numbers) {
+    const last = found.at(-1);
+    if (last && each === last[1] + 1) last[1] = each;
+    else found.push([each, each]);
+  }
+  return found.map(([first, last]) => (first === last ? `c${first}` : `c${first}–c${last}`)).join(", ");
+}

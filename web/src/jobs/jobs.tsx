@@ -1,0 +1,142 @@
+// Jobs: who holds what, where the next one fits, and what moving or draining would do.
+import { useState } from "preact/hooks";
+import { asking, type Result, useAsked } from "../api";
+import { Copy, Failure, Shown } from "../parts";
+import { change } from "../route";
+import "../style/jobs.css";
+import { counted, number } from "../words";
+import { FREE, JOBS, SCOPES } from "./documents";
+import { WhereFits } from "./fits";
+import { JobMap } from "./map";
+import { Draining } from "./plans";
+import { JobTable } from "./table";
+
+type Jobs = Result<typeof JOBS>["jobs"];
+type Cluster = Result<(typeof SCOPES)["document"]>["clusters"]["nodes"][number];
+
+export function Jobs({ options }: { options: Record<string, string> }) {
+  const scope = (options.in ?? "").toLowerCase();
+  const asked = asking(JOBS, { of: scope || null });
+  const [jobs, clusters] = [useAsked(asked), useAsked(SCOPES)];
+  return (
+    <article>
+      <header class="title">
+        <h1>Jobs</h1>
+        {jobs.data && <p>{counted(jobs.data.jobs.totalCount, "job")}</p>}
+        <div class="tools">
+          {clusters.data && <Scope clusters={clusters.data.clusters.nodes} scope={scope} />}
+          <Copy asked={[asked]} />
+        </div>
+      </header>
+      <Shown of={jobs}>
+        {({ jobs: listed }) => (
+          <Shown of={clusters}>
+            {({ clusters: { nodes } }) => <Opened jobs={listed} clusters={nodes} scope={scope} options={options} />}
+          </Shown>
+        )}
+      </Shown>
+    </article>
+  );
+}
+
+function Scope({ clusters, scope }: { clusters: Cluster[]; scope: string }) {
+  const other = scope && !clusters.some(({ address }) => address === scope);
+  return (
+    <label>
+      In{" "}
+      <select
+        value={scope}
+        onChange={(event) => change({ in: event.currentTarget.value || undefined, sel: undefined, drain: undefined })}
+      >
+        <option value="">all clusters</option>
+        {other && <option value={scope}>{scope}</option>}
+        {clusters.map(({ address }) => (
+          <option key={address} value={address}>
+            {address}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface OpenedProps {
+  jobs: Jobs;
+  clusters: Cluster[];
+  scope: string;
+  options: Record<string, string>;
+}
+
+const domainOf = (address: string | null | undefined) => /^[^/]+\/d\d+/.exec(address ?? "")?.[0];
+
+function Opened({ jobs, clusters, scope, options }: OpenedProps) {
+  const [proposed, propose] = useState<string[]>([]);
+  const sel = options.sel ?? "";
+  const chosen = jobs.nodes.find(
+    ({ name, system, externalId }) => sel && [name, `${system}:${externalId}`].includes(sel),
+  );
+  const largest = [...clusters].sort((a, b) => b.chips.totalCount - a.chips.totalCount)[0];
+  const within = scope || chosen?.cluster || jobs.nodes[0]?.cluster || largest?.address;
+  const domain =
+    domainOf(proposed[0]) ??
+    domainOf(scope) ??
+    domainOf(chosen?.first) ??
+    domainOf(jobs.nodes.find(({ cluster }) => cluster === within)?.first) ??
+    clusters.find(({ address }) => address === within)?.domains.nodes[0]?.address;
+  if (!within) return <JobTable jobs={jobs} sel={sel} />;
+  return (
+    <div class="columns">
+      <div>
+        {domain && <JobMap domain={domain} proposed={proposed} sel={sel} />}
+        <JobTable jobs={jobs} sel={sel} />
+      </div>
+      <aside aria-label="Room for jobs">
+        <WhereFits scope={within} options={options} show={propose} />
+        <Room scope={within} />
+        <Draining scope={within.split("/")[0] ?? within} drain={options.drain ?? ""} />
+      </aside>
+    </div>
+  );
+}
+
+function Room({ scope }: { scope: string }) {
+  const room = useAsked(asking(FREE, { of: scope }));
+  if (room.error) return <Failure error={room.error} />;
+  return (
+    <section class="card" aria-label="Room">
+      <h2>Room in {scope}</h2>
+      <Shown of={room}>
+        {({ free }) => (
+          <dl class="figures">
+            {(
+              [
+                ["Held", free.held],
+                ["Free", free.free],
+                ["Not usable", free.chips - free.usable],
+                ["In closed servers", free.closed],
+                ["Largest free block", free.largest],
+              ] as const
+            )
+              .filter(([name, count]) => count || name === "Free" || name === "Held")
+              .map(([name, count]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>
+                    <strong>{number(count)}</strong> {count === 1 ? "chip" : "chips"}
+                  </dd>
+                </div>
+              ))}
+            {free.together
+              .filter(({ jobs: fit }) => fit > 0)
+              .map(({ chips, jobs: fit }) => (
+                <div key={chips}>
+                  <dt>Jobs of {counted(chips, "chip")} at once</dt>
+                  <dd>{number(fit)}</dd>
+                </div>
+              ))}
+          </dl>
+        )}
+      </Shown>
+    </section>
+  );
+}

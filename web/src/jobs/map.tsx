@@ -1,0 +1,122 @@
+// A domain with the letter of the job in every chip that one holds; what is proposed is ringed.
+import { asking, type Result, useAsked } from "../api";
+import { useNarrow } from "../domain/wired";
+import { fixed, Sign } from "../drawing/marks";
+import { Shown } from "../parts";
+import { href } from "../route";
+import { Told, worded } from "../state";
+import { number } from "../words";
+import { MAP } from "./documents";
+
+type Drawn = Result<typeof MAP>;
+
+export const lies = (address: string, places: string[]) =>
+  places.some((place) => address === place || address.startsWith(`${place}/`));
+
+const letter = (at: number) =>
+  at < 26 ? String.fromCharCode(65 + at) : `${String.fromCharCode(64 + at / 26)}${at % 26}`;
+
+export function JobMap({ domain, proposed, sel }: { domain: string; proposed: string[]; sel: string }) {
+  const narrow = useNarrow();
+  return (
+    <section class="card" aria-label={`Who holds what in ${domain}`}>
+      <h2>
+        <a href={href("domain", domain)}>{domain}</a>
+      </h2>
+      <Shown of={useAsked(asking(MAP, { at: domain, narrow }))}>
+        {(drawn) => <Drawing domain={domain} drawn={drawn} proposed={proposed} sel={sel} />}
+      </Shown>
+    </section>
+  );
+}
+
+interface Props {
+  domain: string;
+  drawn: Drawn;
+  proposed: string[];
+  sel: string;
+}
+
+function Drawing({ domain, drawn: { layout, chips }, proposed, sel }: Props) {
+  const counts = new Map<string, number>();
+  for (const { job } of chips.nodes) if (job) counts.set(job, (counts.get(job) ?? 0) + 1);
+  const jobs = [...counts].sort((a, b) => b[1] - a[1]).map(([job]) => job);
+  const known = new Map(chips.nodes.map((chip) => [chip.address, chip]));
+  const free = chips.nodes.filter(({ job, state }) => !job && (state === "up" || state === "degraded")).length;
+  const worn = ["down", "degraded", "maintenance"].filter((state) => chips.nodes.some((chip) => chip.state === state));
+  const { box, font } = layout;
+  return (
+    <>
+      <svg
+        class="wiring job-map"
+        viewBox={[box.x, box.y, box.width, box.height].map(fixed).join(" ")}
+        style={`--letter: ${font}px; --least: 240px; --wide: 0px; --most: ${Math.max(240, box.width * 1.2)}px`}
+        role="img"
+        aria-label={`${domain}: ${jobs.map((job, at) => `${letter(at)} ${job} holds ${counts.get(job)}`).join(", ") || "no job"}; ${free} chips are free`}
+      >
+        {layout.panels.map((panel) => (
+          <rect key={`${panel.x} ${panel.y}`} class="panel" {...panel} rx="10" />
+        ))}
+        <g class="faint">
+          {layout.routes.flatMap(({ address, strokes }) =>
+            strokes.map((stroke, at) => <polyline key={`${address} ${at}`} points={stroke.map(fixed).join(" ")} />),
+          )}
+        </g>
+        {layout.labels.map((label) => (
+          <text key={`${label.x} ${label.y}`} class="label" x={label.x} y={label.y} text-anchor={label.anchor}>
+            {label.text}
+          </text>
+        ))}
+        {layout.places.map((place) => {
+          const chip = known.get(place.address);
+          if (!chip) return null;
+          const at = chip.job ? jobs.indexOf(chip.job) : -1;
+          const size = {
+            x: fixed(place.x - place.width / 2),
+            y: fixed(place.y - place.height / 2),
+            width: fixed(place.width),
+            height: fixed(place.height),
+            rx: place.width === place.height ? place.width / 2 : 4,
+          };
+          const ring = { ...size, x: Number(size.x) - 5, y: Number(size.y) - 5 };
+          return (
+            <g key={place.address} class={at < 0 ? "unheld" : `held j${at % 4}${chip.job === sel ? " chosen" : ""}`}>
+              <title>{`${place.address}, ${chip.state}${chip.job ? `, held by ${chip.job}` : ", free"}`}</title>
+              <rect class="body" {...size} />
+              {lies(place.address, proposed) && (
+                <rect class="proposed" {...ring} width={place.width + 10} height={place.height + 10} rx={size.rx + 5} />
+              )}
+              <text x={fixed(place.x)} y={fixed(place.y + 0.35 * font)}>
+                {at < 0 ? place.text : letter(at)}
+              </text>
+              {chip.state !== "up" && (
+                <Sign at={{ x: place.sign[0] ?? 0, y: place.sign[1] ?? 0 }} state={chip.state} around />
+              )}
+            </g>
+          );
+        })}
+      </svg>
+      <ul class="legend">
+        {jobs.map((job, at) => (
+          <li key={job}>
+            <span class={`letter j${at % 4}`}>{letter(at)}</span>{" "}
+            <a href={href("jobs", "", { in: domain, sel: job })}>{job}</a> {number(counts.get(job) ?? 0)}
+          </li>
+        ))}
+        <li>
+          <span class="letter none" /> free {number(free)}
+        </li>
+        {worn.map((state) => (
+          <li key={state}>
+            <Told state={state}>{worded(state)}</Told>
+          </li>
+        ))}
+        {proposed.length > 0 && (
+          <li>
+            <span class="letter dashed" /> proposed
+          </li>
+        )}
+      </ul>
+    </>
+  );
+}

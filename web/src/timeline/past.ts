@@ -1,0 +1,88 @@
+// What was not up over a time, and what changed: of one or several places.
+import { ask, asking, graphql, type Result, useLoaded } from "../api";
+
+const PAST = graphql(`
+  query Past($of: Address!, $since: String, $buckets: Int!) {
+    timeline(of: $of, since: $since, buckets: $buckets) { since until buckets { begin end worst { total } } }
+  }
+`);
+
+const CHANGES = graphql(`
+  query PastEvents($of: Address, $since: String) {
+    events(last: 500, of: $of, since: $since, filter: { takenAlong: { eq: false } }) {
+      totalCount
+      nodes { event at address before after why }
+    }
+  }
+`);
+
+const PLACES = graphql(`
+  query PastPlaces { clusters(first: 100) { nodes { address } } }
+`);
+
+export type Change = Result<typeof CHANGES>["events"]["nodes"][number];
+
+export interface Past {
+  since: number;
+  until: number;
+  /** When what is known begins. */
+  known: number;
+  /** Parts not up in each part of the time, the most at once of each place added up. */
+  counts: number[];
+  changes: Change[];
+  /** Changes that are older than those. */
+  older: number;
+  /** Places left out. */
+  left: number;
+}
+
+const BUCKETS = 120;
+/** Places that are asked about one by one. */
+const MOST = 16;
+
+export const SPANS = { "24h": 24, "7d": 24 * 7, "30d": 24 * 30, all: 0 };
+export type Span = keyof typeof SPANS;
+
+/** Of a place, or of all clusters; always up to now, whichever moment the page shows. */
+export function usePast(of: string | undefined, span: Span) {
+  return useLoaded(`past ${of} ${span}`, async (signal): Promise<Past> => {
+    const until = Date.now();
+    const hours = SPANS[span];
+    const since = hours ? new Date(until - hours * 3_600_000).toISOString() : null;
+    const now = <D>(asked: { document: D; variables: unknown }) => ask({ ...asked, at: "" }, signal);
+    const places = of ? [of] : (await now(asking(PLACES, {}))).clusters.nodes.map(({ address }) => address);
+    const [events, ...found] = await Promise.all([
+      now(asking(CHANGES, { of: of ?? null, since })),
+      ...places.slice(0, MOST).map((place) => now(asking(PAST, { of: place, since, buckets: BUCKETS }))),
+    ]);
+    const lines = found.map(({ timeline }) => timeline);
+    const known = Math.min(until, ...lines.map((line) => Date.parse(line.since)));
+    const begin = since ? Date.parse(since) : known;
+    return {
+      since: begin,
+      until,
+      known,
+      counts: added(lines, begin, until),
+      changes: events.events.nodes,
+      older: events.events.totalCount - events.events.nodes.length,
+      left: Math.max(0, places.length - MOST),
+    };
+  });
+}
+
+type Line = Result<typeof PAST>["timeline"];
+
+/** Lines of several places on one scale: of each the most in every part of the time, added up. */
+function added(lines: Line[], since: number, until: number): number[] {
+  const counts = new Array<number>(BUCKETS).fill(0);
+  const at = (time: string) => ((Date.parse(time) - since) / Math.max(1, until - since)) * BUCKETS;
+  for (const line of lines) {
+    const own = new Array<number>(BUCKETS).fill(0);
+    for (const { begin, end, worst } of line.buckets) {
+      const [first, last] = [Math.max(0, Math.floor(at(begin))), Math.min(BUCKETS - 1, Math.ceil(at(end)) - 1)];
+      for (let bucket = first; bucket <= last; bucket++) own[bucket] = Math.max(own[bucket] ?? 0, worst.total);
+    }
+    for (const [bucket, count] of own.entries()) counts[bucket] = (counts[bucket] ?? 0) + count;
+  }
+  return counts;
+}

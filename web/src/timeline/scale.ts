@@ -1,0 +1,54 @@
+// Where times are on a line: ticks at round times, and changes that are too near each other as one.
+import { STATES } from "../state";
+import type { Change } from "./past";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const STEPS = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 4 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 30 * DAY, 90 * DAY];
+
+export interface Tick {
+  at: number;
+  says: string;
+}
+
+/** Round times between two, at most so many. */
+export function ticks(since: number, until: number, most: number): Tick[] {
+  const step = STEPS.find((each) => (until - since) / each <= most) ?? (until - since) / most;
+  const first = Math.ceil(since / step) * step;
+  return Array.from({ length: Math.max(0, Math.floor((until - first) / step) + 1) }, (_, index) => {
+    const at = first + index * step;
+    const text = new Date(at).toISOString();
+    return { at, says: step < DAY && at % DAY ? text.slice(11, 16) : text.slice(5, 10) };
+  });
+}
+
+export interface Merged {
+  /** Of the first, where it is drawn, and of the last. */
+  from: number;
+  at: number;
+  state: string;
+  changes: Change[];
+}
+
+const rank = (state: string) => (STATES as readonly string[]).indexOf(state);
+
+/** Changes nearer than so many milliseconds as one, with the worst of their states. */
+export function merged(changes: Change[], near: number): Merged[] {
+  const found: Merged[] = [];
+  for (const change of [...changes].sort((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
+    const [at, last] = [Date.parse(change.at), found.at(-1)];
+    if (last && at - last.from < near) {
+      last.changes.push(change);
+      last.at = at;
+      if (rank(change.after) < rank(last.state)) last.state = change.after;
+    } else found.push({ from: at, at, state: change.after, changes: [change] });
+  }
+  return found;
+}
+
+/** The time of the change before or after another time. */
+export function beside(changes: Change[], time: number, way: 1 | -1): number | undefined {
+  const times = changes.map(({ at }) => Date.parse(at)).sort((a, b) => a - b);
+  return way > 0 ? times.find((each) => each > time) : times.findLast((each) => each < time);
+}

@@ -1,0 +1,183 @@
+// The time up to now: what was not up, what changed, and the moment that the page shows, which can be dragged.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useTurn } from "../live";
+import { Choice, Shown } from "../parts";
+import { change, oneOf } from "../route";
+import { dated, Glyph, now } from "../state";
+import "../style/timeline.css";
+import { counted, number } from "../words";
+import { type Past, SPANS, usePast } from "./past";
+import { beside, type Merged, merged, ticks } from "./scale";
+
+const LABELS = { "24h": "24 h", "7d": "7 d", "30d": "30 d", all: "all" };
+const MINUTE = 60_000;
+/** Pixels between two marks of changes, and for the name of a tick. */
+const [NEAR, NAME] = [26, 90];
+/** How long the keys rest before the page follows, in milliseconds. */
+const REST = 400;
+
+export function Timeline({ of, span: given }: { of?: string; span: string | undefined }) {
+  const span = oneOf(SPANS, given, "24h");
+  return (
+    <section class="card timeline" aria-label="Timeline">
+      <header>
+        <h2>Not up, over time</h2>
+        <Choice
+          name="Time"
+          of={LABELS}
+          chosen={span}
+          choose={(value) => change({ span: value === "24h" ? undefined : value }, true)}
+        />
+      </header>
+      <Shown of={usePast(of, span)}>{(past) => <Line past={past} />}</Shown>
+    </section>
+  );
+}
+
+/** How wide an element is, in pixels. */
+function useWidth() {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, measured] = useState(600);
+  useEffect(() => {
+    if (!box.current) return;
+    const watch = new ResizeObserver(([entry]) => measured(entry?.contentRect.width || 600));
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+  return { box, width };
+}
+
+/** The moment that is shown, or the one to which the cursor is being moved; the page follows when it rests. */
+function useCursor(past: Past) {
+  const { asof } = useTurn();
+  const shown = Math.max(past.since, Math.min(past.until, asof ? now(asof) : past.until));
+  const [moved, move] = useState<number>();
+  const timer = useRef(0);
+  const time = moved ?? shown;
+  const to = (next: number) => {
+    const within = Math.max(past.since, Math.min(past.until, next));
+    move(within);
+    return within;
+  };
+  const settle = (at: number) => {
+    clearTimeout(timer.current);
+    move(undefined);
+    const live = at >= past.until - Math.min(MINUTE / 2, (past.until - past.since) / 100);
+    change({ asof: live ? undefined : new Date(at).toISOString() });
+  };
+  const later = (at: number) => {
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => settle(at), REST);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return { time, to, settle, later };
+}
+
+function Line({ past }: { past: Past }) {
+  const { box, width } = useWidth();
+  const { time, to, settle, later } = useCursor(past);
+  const length = Math.max(1, past.until - past.since);
+  const place = (at: number) => `${(100 * (Math.max(past.since, Math.min(past.until, at)) - past.since)) / length}%`;
+  const most = Math.max(0, ...past.counts);
+  const lost =
+    past.counts[Math.min(past.counts.length - 1, Math.floor(((time - past.since) / length) * past.counts.length))] ?? 0;
+
+  const at = (event: PointerEvent) => {
+    const { left, width: wide } = (event.currentTarget as Element).getBoundingClientRect();
+    return past.since + ((event.clientX - left) / Math.max(1, wide)) * length;
+  };
+  const press = (event: PointerEvent) => {
+    if (event.button || (event.target as Element).closest("button")) return;
+    (event.currentTarget as Element).setPointerCapture(event.pointerId);
+    to(at(event));
+  };
+  const drag = (event: PointerEvent) => {
+    if ((event.currentTarget as Element).hasPointerCapture(event.pointerId)) to(at(event));
+  };
+  const drop = (event: PointerEvent) => {
+    if ((event.currentTarget as Element).hasPointerCapture(event.pointerId)) settle(to(at(event)));
+  };
+  const type = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const step = event.shiftKey ? 60 * MINUTE : MINUTE;
+    const next = {
+      ArrowLeft: time - step,
+      ArrowRight: time + step,
+      Home: past.since,
+      End: past.until,
+      "[": beside(past.changes, time, -1),
+      "]": beside(past.changes, time, 1),
+    }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    later(to(next));
+  };
+  return (
+    <>
+      <p class="quiet">
+        {most ? `${number(most)} at once at most.` : "Every part was up all the time."}
+        {past.known > past.since && ` Known since ${dated(past.known)}.`}
+        {past.older > 0 && ` The last ${number(past.changes.length)} changes; ${number(past.older)} are older.`}
+        {past.left > 0 && ` ${counted(past.left, "cluster")} left out.`}
+      </p>
+      <div class="line" ref={box} onPointerDown={press} onPointerMove={drag} onPointerUp={drop}>
+        <Area past={past} most={most} known={place(past.known)} />
+        {merged(past.changes, (NEAR * length) / width).map((mark) => (
+          <Mark key={mark.from} mark={mark} left={place(mark.from)} show={() => settle(mark.at)} />
+        ))}
+        <div
+          class={time - past.since < length / 4 ? "cursor early" : "cursor"}
+          role="slider"
+          tabIndex={0}
+          aria-label="The moment that is shown: arrows move by a minute, with Shift by an hour, [ and ] to a change"
+          aria-valuemin={past.since}
+          aria-valuemax={past.until}
+          aria-valuenow={time}
+          aria-valuetext={`${dated(time)}, ${counted(lost, "part")} not up`}
+          style={{ left: place(time) }}
+          onKeyDown={type}
+        >
+          <span>
+            {time < past.until ? dated(time).slice(5, 19) : "now"}
+            {lost > 0 && `, ${number(lost)}`}
+          </span>
+        </div>
+        {ticks(past.since, past.until, Math.max(2, Math.floor(width / NAME))).map(({ at: tick, says }) => (
+          <span key={tick} class="tick" style={{ left: place(tick) }}>
+            {says}
+          </span>
+        ))}
+      </div>
+    </>
+  );
+}
+
+function Area({ past, most, known }: { past: Past; most: number; known: string }) {
+  const wide = 1000 / past.counts.length;
+  const steps = past.counts.map(
+    (count, at) => `V${40 - (most ? (36 * count) / most : 0)}H${((at + 1) * wide).toFixed(1)}`,
+  );
+  return (
+    <>
+      {past.known > past.since && <span class="unknown" style={{ width: known }} />}
+      <svg viewBox="0 0 1000 40" preserveAspectRatio="none" aria-hidden="true">
+        {most > 0 && <path class="lost" d={`M0 40${steps.join("")}V40z`} />}
+        <path class="base" d="M0 40H1000" />
+      </svg>
+    </>
+  );
+}
+
+function Mark({ mark, left, show }: { mark: Merged; left: string; show: () => void }) {
+  const last = mark.changes.at(-1);
+  const says =
+    mark.changes.length === 1 && last
+      ? `${last.address}: ${last.before} → ${last.after}, ${dated(last.at)}: ${last.why}`
+      : `${counted(mark.changes.length, "change")} up to ${dated(mark.at)}`;
+  return (
+    <button type="button" class="change" style={{ left }} title={says} aria-label={`Show ${says}`} onClick={show}>
+      <Glyph state={mark.state} />
+      {mark.changes.length > 1 && <span>{mark.changes.length}</span>}
+    </button>
+  );
+}
