@@ -39,7 +39,7 @@ def service_database(databases: Databases) -> str:
 
 @pytest.mark.parametrize("kind", PARTS)
 def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, kind: str) -> None:  # noqa: F811
-    says = [why(kind), f"keeper-of-{kind}", re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")]
+    says: list[str | re.Pattern[str]] = [why(kind), f"keeper-of-{kind}", re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")]
     page = opened()
     cluster = PARTS[kind].split("/", maxsplit=1)[0]
     row = page.locator("tr", has=page.get_by_role("link", name=cluster, exact=True))
