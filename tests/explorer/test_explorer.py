@@ -426,7 +426,7 @@ def test_a_wrong_address_is_told(opened: Open, watched: Watched) -> None:  # noq
 )
 def test_a_hostile_address_breaks_nothing(opened: Open, at: str) -> None:  # noqa: F811
     page = opened(at)
-    assert "NaN" not in page.inner_html("main")
+    assert "NaN" not in page.inner_html("main article")
     page.evaluate("location.hash = '#/reports'")
     expect(page.get_by_role("heading", name="Reports")).to_be_visible()
     assert page.locator("article").count() == 1

@@ -68,7 +68,7 @@ def test_random_clicks_break_nothing(opened: Open) -> None:  # noqa: F811
 
 def hostile(chance: random.Random) -> Iterator[str]:
     """Addresses that nobody means: unknown, huge, encoded, of scripts, with options of other types."""
-    views = sorted({re.split(r"[/?]", at[2:])[0] for at in documented()}) + ["nothing", "__proto__", "constructor"]
+    views = [*sorted({re.split(r"[/?]", at[2:])[0] for at in documented()}), "nothing", "__proto__", "constructor"]
     names = [
         "", "nothing", "u-trn2x64", "u-trn2x64/d0", "u-trn2x64/d99999999999999999999", "lab/d0/s0/c3", "@", "@nothing",
         "..%2f..%2fgraphql", "%00", "%E0%A4%A", "%", "a" * 20_000, "/" * 500, "<script>hit=1</script>", "--", "x--y--z",

@@ -1,0 +1,85 @@
+"""What the explorer says of each kind of part that is not up, wherever it says so."""
+
+import re
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from conftest import Databases
+from trninv.inventory.database import connect, writing
+from trninv.inventory.state import Condition, set_state
+
+pytestmark = pytest.mark.slow
+
+PARTS = {
+    "link": "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1",
+    "NIC": "trn2-16.48xlarge/d0/s0/efa3",
+    "server": "trn3-gen1/d0/s2",
+    "switch": "trn3-gen2/d0/sw37",
+    "chip": "u-trn2x64/d0/s1/c5",
+}
+"""A part of each kind, each in a cluster of its own."""
+
+
+def why(kind: str) -> str:
+    return f"the {kind} of ticket 4711"
+
+
+@pytest.fixture(scope="module")
+def service_database(databases: Databases) -> str:
+    """Small systems, of each of which one part is down."""
+    url = databases.seeded("sqlite")
+    with connect(url) as engine:
+        for kind, address in PARTS.items():
+            with writing(engine) as connection:
+                set_state(connection, [address], Condition.of("down", None), why=why(kind), who=f"keeper-of-{kind}")
+    return url
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_a_part_that_is_down_is_named_with_reason_who_and_since(opened: Open, kind: str) -> None:  # noqa: F811
+    says: list[str | re.Pattern[str]] = [why(kind), f"keeper-of-{kind}", re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")]
+    page = opened()
+    cluster = PARTS[kind].split("/", maxsplit=1)[0]
+    row = page.locator("tr", has=page.get_by_role("link", name=cluster, exact=True))
+    expect(row).to_contain_text(f"1 {kind} down")
+    expect(row).not_to_contain_text("all up")
+    expect(page.locator(".tiles")).not_to_contain_text("all up")
+    page.evaluate("to => { location.hash = to }", f"#/at/{PARTS[kind]}")
+    settled(page)
+    for text in says:
+        expect(page.locator(".panel").first).to_contain_text(text)
+    page.evaluate("location.hash = '#/incidents'")
+    settled(page)
+    page.locator("tr", has_text=why(kind)).get_by_role("link").first.click()
+    for text in says:
+        expect(page.get_by_role("complementary", name=re.compile("Incident"))).to_contain_text(text)
+    page.evaluate("location.hash = '#/reports/not-up'")
+    settled(page)
+    line = page.locator("tbody tr", has_text=why(kind)).first
+    for text in says:
+        expect(line).to_contain_text(text)
+
+
+def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_database: str) -> None:  # noqa: F811
+    """Incidents are asked for before a change and answered after it: what stood there before is asked anew."""
+    page = opened("#/sources")
+    held = list[Route]()
+
+    def late(route: Route) -> None:
+        if "incidents" in (route.request.post_data or "") and not held:
+            held.append(route)
+        else:
+            route.fallback()
+
+    page.context.route("**/graphql", late)
+    page.evaluate("location.hash = '#/'")
+    row = page.locator("tr", has=page.get_by_role("link", name="u-trn2x64", exact=True))
+    expect(row).to_contain_text("1 chip down")
+    with connect(service_database) as engine, writing(engine) as connection:
+        set_state(connection, ["u-trn2x64/d0/s3/c9"], Condition.of("down", None), why="later", who="tests")
+    assert held
+    held[0].fallback()
+    expect(row).to_contain_text("2 chips down", timeout=15_000)
+    expect(page.locator("main aside").first).to_contain_text("later")

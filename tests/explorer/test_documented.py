@@ -1,0 +1,71 @@
+"""Each address of docs/reference/explorer.md opens its view: in every colour, on a phone, for whoever can't see it."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from browsing import Open, browser, documented, opened, service, service_database, watched  # noqa: F401 # fixtures
+from examples import ROOT
+
+SCHEMES = [(scheme, forced) for scheme in ("light", "dark") for forced in ("none", "active")]
+ERRORS = ["#/nothing", "#/domain/u-trn2x64/d9", "#/rack/u-trn2x64/r9", "#/at/u-trn2x64/d0/s9", "#/reports/nothing"]
+PAST = "#/?asof=1"
+CHIP = "u-trn2x64/d0/s0/c5"
+
+
+def test_every_view_is_documented() -> None:
+    views = set(re.findall(r'case "(\w+)":', (ROOT / "web/src/main.tsx").read_text()))
+    assert views == {re.split("[/?]", at[2:])[0] or "home" for at in documented()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [*documented(), *ERRORS, PAST])
+def test_an_address_opens_a_view_that_all_can_read(opened: Open, at: str) -> None:  # noqa: F811
+    page = opened(at)
+    assert page.evaluate("location.hash") == at
+    expect(page.locator("main h1")).to_have_count(1)
+    assert page.locator("main .failure").count() == (at in ERRORS)
+    for scheme, forced in SCHEMES:
+        page.emulate_media(color_scheme=scheme, forced_colors=forced)  # type: ignore[arg-type] # words of its own
+        is_first = (scheme, forced) == SCHEMES[0]
+        found = Axe().run(page, options={} if is_first else {"runOnly": ["color-contrast"]})
+        assert found.violations_count == 0, (scheme, forced, found.generate_report())
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+COLOUR = "each => ['fill', 'stroke', 'stroke-dasharray'].map(name => getComputedStyle(each).getPropertyValue(name))"
+
+
+@pytest.mark.slow
+def test_colours_of_the_system_leave_glyphs_dashes_paths_and_focus(opened: Open) -> None:  # noqa: F811
+    page = opened("#/domain/u-trn2x64/d0?from=s0/c0&to=s0/c2&down=s0/c5")
+    page.emulate_media(forced_colors="active", color_scheme="dark")
+    ink, highlight = (system(page, name) for name in ("CanvasText", "Highlight"))
+    supposed = page.locator(f'.wiring [data-at="{CHIP}"]')
+    expect(supposed.locator(".sign.down")).to_be_visible()
+    body = supposed.locator(".body").evaluate(COLOUR)
+    assert body[1] == ink
+    assert body[2] != "none"
+    assert supposed.locator(".sign .cross").evaluate(COLOUR)[1] == ink
+    for wire in page.locator(".wire.path polyline:not(.hit, .casing)").all():
+        assert wire.evaluate(COLOUR)[1] == highlight
+    idle = page.locator(".wire.off polyline:not(.hit, .casing)").first.evaluate(COLOUR)
+    assert idle[2] != "none"
+    supposed.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".wiring g:focus-visible .ring").evaluate(COLOUR)[1] == highlight
+    page.locator(".rail a").first.focus()
+    assert page.locator(".rail a").first.evaluate("each => getComputedStyle(each).outlineStyle") == "solid"
+
+
+def system(page: Page, name: str) -> str:
+    """A colour of the system, as styles have it."""
+    made = (
+        "name => { const p = document.body.appendChild(document.createElement('p')); p.style.color = name; return p }"
+    )
+    of = page.evaluate_handle(made, name)
+    found: str = of.evaluate("each => { const is = getComputedStyle(each).color; each.remove(); return is }")
+    return found
