@@ -22,7 +22,7 @@ export interface Spot {
   /** What carries the glyph once chips are large enough; of the first one: where it is. */
   chip: number;
   chips: number;
-  /** Whether it is not chips, but a switch, NIC or link. */
+  /** Whether no chip shows it: it is a switch, NIC or link, or was asked for at another moment. */
   beside: boolean;
   cause: Cause | undefined;
 }
@@ -53,15 +53,11 @@ export function spotsOf(of: Overview, causes: Cause[]): Spot[] {
     for (const address of cause.causes) {
       const place = placed(of, address);
       if (!place) continue;
-      const { first, chips, beside } = place;
-      let state = stateOf(cause);
-      if (!beside) {
-        const states = Array.from({ length: chips }, (_, at) => STATES[of.states[first + at] ?? 0] as State);
-        state = WORST_FIRST.find((each) => states.includes(each)) ?? state;
-        if (state === "up") state = stateOf(cause); // asked at another moment
-        for (let at = 0; at < chips; at++) covered.add(first + at);
-      }
-      found.push({ address, state, chip: first, chips, beside, cause });
+      const { first, chips } = place;
+      const states = Array.from(of.states.subarray(first, first + chips), (code) => STATES[code] as State);
+      const worst = place.beside ? undefined : WORST_FIRST.find((each) => isNotUp(each) && states.includes(each));
+      if (worst) for (let at = 0; at < chips; at++) covered.add(first + at);
+      found.push({ address, state: worst ?? stateOf(cause), chip: first, chips, beside: !worst, cause });
     }
   }
   for (let chip = 0; chip < of.chips; chip++) {
