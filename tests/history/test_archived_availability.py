@@ -184,6 +184,7 @@ def test_generated_histories_are_of_the_shape_of_an_archive(written: Path, tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("random_history", ["sqlite"], indirect=True)
 def test_spark_says_what_duckdb_says(random_history: tuple[Engine, Path]) -> None:
     """Row for row; `./run bench` compares a million events."""
     _, directory = random_history
