@@ -5,13 +5,11 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import duckdb
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from conftest import examples
+from conftest import seeds
 from trninv.history.archive.availability import query, sums
 from trninv.history.archive.engines import in_duckdb
 from trninv.history.sums import Sums
@@ -55,9 +53,9 @@ def _lived(chance: random.Random) -> tuple[list[Part], list[Event]]:
         rack = chance.choice(("r0", "r1", None))
         parts.append(Part(chance.choice(("chip", "nic")), key, rack, state, own, *known[key % 2]))
     events, last, number, clock = list[Event](), dict[int, int](), 0, 0
-    for _ in range(chance.randrange(40)):
-        number += chance.choice((1, 1, 5, 700))
-        before, clock = clock, min(max(clock + chance.randrange(-SPAN // 30, SPAN // 10), 1), SPAN - 1)
+    for _ in range(chance.randrange(60)):
+        number += chance.choice((1, 5, 700))
+        before, clock = clock, min(max(clock + chance.randrange(-SPAN // 12, SPAN // 8), 1), SPAN - 1)
         part = chance.choice(parts[:5])
         state, own = _condition(chance)
         back = bool(events) and clock < before
@@ -139,13 +137,14 @@ def _of_one(part: Part, mine: list[Event], times: dict[int, int], begins: int, u
     return found
 
 
-@examples(30)
-@given(st.integers(0, 2**32), st.integers(0, SPAN - 1), st.integers(0, SPAN - 1))
-def test_sums_are_what_each_part_lived_through(seed: int, one: int, other: int) -> None:
-    since, until = sorted((one, other))
-    parts, events = _lived(random.Random(seed))
-    with TemporaryDirectory() as name:
-        _written(Path(name), parts, events)
+@pytest.mark.parametrize("seed", seeds(60, quick=8))
+def test_sums_are_what_each_part_lived_through(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    parts, events = _lived(chance)
+    _written(tmp_path, parts, events)
+    edges = [0, SPAN - 1, *(event.us for event in events)]
+    for _ in range(3):
+        since, until = sorted((chance.choice(edges), chance.randrange(SPAN)))
         asked = [(START + timedelta(microseconds=us)).isoformat() for us in (since, until)]
-        found = list(sums(in_duckdb(Path(name), query(Path(name), "rack", *asked))))
-    assert found == (_walked(parts, events, since, until) if since < until else [])
+        found = list(sums(in_duckdb(tmp_path, query(tmp_path, "rack", *asked))))
+        assert found == (_walked(parts, events, since, until) if since < until else [])
