@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from shutil import get_terminal_size
 from typing import Final, Self
 
 import click
@@ -65,7 +66,8 @@ class Progress:
         self._drawn = time.monotonic()
         if self._drawn - self._begun > _PATIENCE:
             with self._lock:
-                click.echo(f"\r\033[K{self.line()}", err=True, nl=False)
+                wide = get_terminal_size().columns - 1  # what goes on in a second line would stay
+                click.echo(f"\r\033[K{self.line()[:wide]}", err=True, nl=False)
                 self._is_shown = True
 
     def _clear(self) -> None:
