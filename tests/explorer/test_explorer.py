@@ -363,8 +363,8 @@ def test_a_report_has_parameters_a_plot_and_csv(opened: Open) -> None:  # noqa: 
     page = opened("#/reports")
     page.get_by_role("link", name="Capacity by generation and cluster").click()
     expect(page.locator("#plot")).to_be_visible()
-    page.get_by_label("generation").fill("trn2")
-    page.get_by_label("generation").press("Enter")
+    page.get_by_role("textbox", name="generation").fill("trn2")
+    page.get_by_role("textbox", name="generation").press("Enter")
     expect(page.locator("tbody tr")).to_have_count(3)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download CSV").click()

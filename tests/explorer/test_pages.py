@@ -97,9 +97,7 @@ def test_many_rows_are_drawn_as_they_come_into_view_and_every_address_is_a_link(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", ["sort=-nothing&where=(((&cols=__proto__", 'where="&sort=-', "where=chips%3E&cols=,"]
-)
+@pytest.mark.parametrize("options", ["sort=-nothing&where=(((&cols=__proto__", 'where="&sort=-', "where=x%3E&cols=,"])
 def test_a_table_bears_any_address(opened: Open, options: str) -> None:  # noqa: F811
     page = opened(f"#/reports/capacity?{options}")
     expect(page.get_by_role("button", name="Download CSV")).to_be_visible()
