@@ -28,6 +28,8 @@ FOLLOWS = {
         f"trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c{at}" for at in (1, 12)
     ],
     "none/d0/": [],
+    "u-trn2x64/d0/s0--": [],
+    "trn3-gen2/d0/sw03": [],
     "u-trn2x64/x/": [],
     "%": [],
     "@n": ["@node-a", "@node-b"],

@@ -53,6 +53,7 @@ _LONGEST: Final[Mapping[tuple[str, str], int]] = {
     ("Query", "sources"): 64,
     ("Query", "conflicts"): 64,
     ("Query", "reports"): 32,
+    ("Query", "search"): 20,
     ("Impact", "domains"): 4,
     ("Path", "steps"): 32,
     ("PoolAnswer", "byHops"): 16,

@@ -22,6 +22,7 @@ from trninv.graphql.pages import Offered, paged
 from trninv.graphql.questions import Derating, Holding, Questions, Scenario
 from trninv.graphql.reports import Report, ReportName, ReportRows, Values, given
 from trninv.graphql.scalars import Address
+from trninv.graphql.search import MOST, First, Here, Hit, Text, hits
 from trninv.graphql.sweeps import Key, SweepJob, jobs_of
 from trninv.graphql.systems import Conflict, System, conflicts_about
 from trninv.graphql.things import Located, Node, at_addresses, listed, made
@@ -113,6 +114,14 @@ class Query(Questions):
     ) -> Located:
         (thing,) = await info.context.read(at_addresses, [address])
         return thing  # type: ignore[no-any-return]
+
+    @strawberry.field(
+        description="What a few letters may mean, the likeliest first: an address, here before elsewhere, or the name "
+        "of an instance, host, job or report. Nothing is found of no letters.",
+        metadata={"price": SCAN},
+    )
+    async def search(self, info: AppInfo, text: Text, here: Here = None, first: First = MOST) -> list[Hit]:
+        return await hits(info.context, text, here, first)
 
     @strawberry.field(description="Where the parts of a domain are drawn.", metadata={"price": SCAN})
     async def layout(self, info: AppInfo, of: OfDomain, narrow: Narrow = False) -> Layout:

@@ -179,14 +179,20 @@ def resolve(connection: Connection, text: str) -> Place:
 
     """
     address = read(connection, text)
-    found = connection.execute(_query(address)).first()
+    found = place_at(connection, address)
     if found is None:
         if of := next((each for each in unknown(connection) if each.slug == address.cluster), None):
             from trninv.inventory.unknown import refused  # noqa: PLC0415 # it knows triggers, and they know addresses
 
             raise refused(connection, of)
         raise UnknownAddressError(_instead(connection, address))
-    return Place(str(address), address.level, found.id, found.cluster_id)
+    return found
+
+
+def place_at(connection: Connection, address: Address) -> Place | None:
+    """The same of an address that was read; None where there is nothing, without a look at what exists instead."""
+    found = connection.execute(_query(address)).first()
+    return None if found is None else Place(str(address), address.level, found.id, found.cluster_id)
 
 
 def resolve_link(connection: Connection, text: str) -> Place:

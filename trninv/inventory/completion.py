@@ -6,31 +6,36 @@ from typing import Final
 from sqlalchemy import Connection, select
 
 from trninv.errors import AddressError, UnknownAddressError
-from trninv.inventory.address import neighbours, resolve
+from trninv.inventory.address import neighbours, place_at, read
 from trninv.inventory.describe import parts
 from trninv.inventory.named import ends
-from trninv.inventory.schema import TABLES
+from trninv.inventory.schema import NODE_KINDS, TABLES
 
 MOST: Final = 200
 
 
-def continued(connection: Connection, written: str) -> list[str]:
-    """Up to MOST addresses that begin so: clusters, or what the place before the last / contains.
+def continued(connection: Connection, written: str, most: int = MOST) -> list[str]:
+    """Up to ``most`` addresses that begin so: clusters, or what the place before the last / contains.
 
     After @ the instances and hosts that are bound to slots, after A-- the nodes that A has links to; none where what is
     before names nothing.
     """
-    before, at, _ = written.rpartition("/")
+    before, at, begins = written.rpartition("/")
     try:
         if len(ends(written)) > 1:
             (end, _) = ends(written)
-            found = (f"{end}--{other}" for other in neighbours(connection, resolve(connection, end).id))
+            place = place_at(connection, read(connection, end))
+            if place is None or place.level not in NODE_KINDS:
+                return []
+            found = (f"{end}--{other}" for other in neighbours(connection, place.id))
         elif not at:
             return _named(connection, written[1:]) if written.startswith("@") else _clusters(connection, written)
         else:
-            place = resolve(connection, before)
-            found = (before + part.removeprefix(place.address) for part in parts(connection, place))
-        return list(islice((each for each in found if each.startswith(written)), MOST))
+            place = place_at(connection, read(connection, before))
+            if place is None:
+                return []
+            found = (before + part.removeprefix(place.address) for part in parts(connection, place, begins, most))
+        return list(islice((each for each in found if each.startswith(written)), most))
     except (AddressError, UnknownAddressError):
         return []
 

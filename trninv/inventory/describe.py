@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, false, func, literal, or_, select
 
 from trninv.catalog.facts import EFA_FABRIC, Catalog, Fact, render
 from trninv.catalog.models import COMPUTE
@@ -22,6 +22,7 @@ from trninv.topology.register import pattern
 from trninv.units import Bandwidth, Capacity, Compute
 
 MAX_NOT_UP = 20
+_MOST_DIGITS = 9  # of an ordinal in an address
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +242,11 @@ _DESCRIBERS = {
 }
 
 
-def parts(connection: Connection, place: Place) -> Iterator[str]:
-    """Addresses of what a place directly contains."""
+def parts(connection: Connection, place: Place, begins: str = "", most: int | None = None) -> Iterator[str]:
+    """Addresses of what a place directly contains, by ordinal: ``most`` of each kind, with a step that begins so.
+
+    Those of a rack are not looked at so closely.
+    """
     server, domain = TABLES["server"], TABLES["domain"]
     if place.level == "rack":
         inside = select(domain.c.ordinal, server.c.ordinal).join(domain, domain.c.id == server.c.domain_id)
@@ -250,13 +254,30 @@ def parts(connection: Connection, place: Place) -> Iterator[str]:
         cluster = place.address.split("/", 1)[0]
         yield from (f"{cluster}/d{d}/s{s}" for d, s in connection.execute(inside))
     for name, letters in _PARTS.get(place.level, ()):
+        digits = begins.removeprefix(letters)
+        if not (letters.startswith(begins) or (begins.startswith(letters) and digits.isdecimal() and digits.isascii())):
+            continue
         table = TABLES[name]
         if name == "switch":
             node = TABLES["node"]
             query = select(table.c.ordinal).join(node, node.c.id == table.c.id).where(node.c.domain_id == place.id)
         else:
             query = select(table.c.ordinal).where(table.c[f"{place.level}_id"] == place.id)
-        yield from (f"{place.address}/{letters}{at}" for at in connection.scalars(query.order_by(table.c.ordinal)))
+        if len(begins) > len(letters):
+            query = query.where(_written_with(table.c.ordinal, digits))
+        yield from (
+            f"{place.address}/{letters}{at}" for at in connection.scalars(query.order_by(table.c.ordinal).limit(most))
+        )
+
+
+def _written_with(number: ColumnElement[int], digits: str) -> ColumnElement[bool]:
+    """Whether these are the first digits of a whole number: ranges, which an index finds."""
+    first, more = int(digits[:_MOST_DIGITS]), _MOST_DIGITS - len(digits)
+    if more < 0 or (first == 0 and len(digits) > 1):
+        return false()
+    if first == 0:
+        return number == 0
+    return or_(*(number.between(first * 10**k, (first + 1) * 10**k - 1) for k in range(more + 1)))
 
 
 _PARTS = {

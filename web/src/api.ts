@@ -21,7 +21,8 @@ type Enum =
   | "StepKind"
   | "PartKind"
   | "IncidentSeverity"
-  | "IncidentRule";
+  | "IncidentRule"
+  | "HitKind";
 const ENUMS = new Set(["state", "wiring", "generation", "kind", "before", "after", "severity", "rule"]);
 
 const lowered = (name: string, value: unknown) =>
@@ -154,8 +155,18 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
   return state;
 }
 
+/** What the page that is open rests on. */
+export const open = new Set<Asked>();
+
 export function useAsked<D>(asked: Asked<D> | null): Loaded<ResultOf<D>> {
   const key = asked && JSON.stringify([definitions(asked.document)[0], asked.variables]);
+  useEffect(() => {
+    if (!asked) return;
+    open.add(asked);
+    return () => {
+      open.delete(asked);
+    };
+  }, [key]);
   return useLoaded(key, (signal) => ask(asked as Asked<D>, signal));
 }
 

@@ -9,6 +9,7 @@ import { Between, Bisection, LinkTable, MemoryPool, TakeDown, type Taking } from
 import { useAnswers } from "./asked";
 import { WIRING } from "./documents";
 import { named } from "./down";
+import { useKeys } from "./keys";
 import { Picture } from "./picture";
 import { type Domain, type Placed, useNarrow, wiringOf } from "./wired";
 
@@ -46,6 +47,7 @@ function Opened({ domain, placed, route, asked, narrow }: OpenedProps) {
     const next = down.includes(address) ? down.filter((each) => each !== address) : [...down, address];
     change({ down: next.map((each) => below(place, each)).join(",") || undefined });
   };
+  useKeys(route, from, to, toggle);
   const taking: Taking = { domain: place, toggle, down: new Set(down) };
   return (
     <article>

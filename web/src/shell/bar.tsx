@@ -1,5 +1,5 @@
 // The bar at the top: where this is, a way to any address, and which moment is shown.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { chosen, href, type Route } from "../route";
 import { below } from "../words";
 import { Clock } from "./clock";
@@ -60,40 +60,25 @@ export function Bar({ route }: { route: Route }) {
 }
 
 function Find() {
-  const field = useRef<HTMLInputElement>(null);
+  const open = () => import("../palette/palette").then(({ open }) => open());
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable]");
       const slash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !types;
       if (!slash && !(event.key === "k" && (event.ctrlKey || event.metaKey))) return;
       event.preventDefault();
-      field.current?.focus();
+      open();
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, []);
-  const go = (event: SubmitEvent) => {
-    event.preventDefault();
-    const text = field.current?.value.trim();
-    if (text) location.hash = href("at", text);
-    if (field.current) field.current.value = "";
-    field.current?.blur();
-  };
   return (
     <search>
-      <form class="find" onSubmit={go}>
+      <button type="button" class="find" aria-haspopup="dialog" aria-keyshortcuts="Control+K /" onClick={open}>
         <Icon name="search" />
-        <input
-          ref={field}
-          type="search"
-          name="find"
-          aria-label="Open an address, a host or an instance"
-          placeholder="Address, @host, @instance…"
-          autocomplete="off"
-          spellcheck={false}
-        />
-        <kbd>/</kbd>
-      </form>
+        <span>Find a chip, host, job, report…</span>
+        <kbd>Ctrl K</kbd>
+      </button>
     </search>
   );
 }

@@ -12,6 +12,7 @@ const PATHS = {
     "M10 6.5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7zM10 1v2m0 14v2M1 10h2m14 0h2M3.6 3.6L5 5m10 10l1.4 1.4M3.6 16.4L5 15m10-10l1.4-1.4",
   dark: "M16 12.5A7 7 0 0 1 7.5 4 7 7 0 1 0 16 12.5z",
   close: "M5 5l10 10m0-10L5 15",
+  path: "M3 6h11m-3-3l3 3-3 3M17 14H6m3-3l-3 3 3 3",
   time: "M10 3a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM10 6v4.5l3 2",
 };
 export type IconName = keyof typeof PATHS;

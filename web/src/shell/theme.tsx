@@ -1,10 +1,10 @@
 // Light, dark, or as the system has it.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Icon } from "./icons";
 
 const KEPT = "trninv theme";
-const THEMES = ["system", "light", "dark"] as const;
-type Theme = (typeof THEMES)[number];
+export const THEMES = ["system", "light", "dark"] as const;
+export type Theme = (typeof THEMES)[number];
 
 const kept = (): Theme => THEMES.find((theme) => theme === localStorage.getItem(KEPT)) ?? "system";
 
@@ -15,14 +15,22 @@ function worn(theme: Theme): void {
 
 worn(kept());
 
+const CHANGED = "themechange";
+
+export function wear(theme: Theme): void {
+  localStorage.setItem(KEPT, theme);
+  worn(theme);
+  dispatchEvent(new Event(CHANGED));
+}
+
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(kept);
-  const turn = () => {
-    const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] as Theme;
-    localStorage.setItem(KEPT, next);
-    worn(next);
-    setTheme(next);
-  };
+  useEffect(() => {
+    const follow = () => setTheme(kept());
+    addEventListener(CHANGED, follow);
+    return () => removeEventListener(CHANGED, follow);
+  }, []);
+  const turn = () => wear(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] as Theme);
   const says = `Theme: ${theme}`;
   return (
     <button type="button" class="square" onClick={turn} title={says} aria-label={says}>

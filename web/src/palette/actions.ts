@@ -1,0 +1,99 @@
+// What the palette does: open what was found, go places, change the theme, take the page's queries along.
+import { open, written } from "../api";
+import { domainOf } from "../panel/panel";
+import { chosen, href, type Route } from "../route";
+import type { IconName } from "../shell/icons";
+import { THEMES, wear } from "../shell/theme";
+import { below } from "../words";
+import type { Hit } from "./documents";
+
+export interface Action {
+  name: string;
+  icon: IconName;
+  /** A link, or what is done. */
+  does: string | (() => void);
+}
+
+/** Where the reader is: what is chosen, or else what the page is about. */
+export const hereOf = (route: Route) =>
+  chosen(route) || (route.of.includes("/") || route.view === "cluster" ? route.of : "");
+
+const VIEWS: Record<string, string> = { cluster: "cluster", domain: "domain", rack: "rack" };
+
+/** The view that shows a hit; the domain that is open keeps what is asked there. */
+export function opens({ kind, name, address }: Hit, route: Route): string {
+  if (kind === "job") return href("jobs", "", { sel: name });
+  if (address === null) return href("reports", name);
+  const view = VIEWS[kind];
+  if (view) return href(view, address);
+  const domain = kind === "core" ? "" : domainOf(address);
+  return domain
+    ? href("domain", domain, { ...asked(domain, route), sel: below(domain, address) })
+    : href("at", address);
+}
+
+const asked = (domain: string, route: Route) => (route.view === "domain" && route.of === domain ? route.options : {});
+
+const PLACES: [string, IconName, string][] = [
+  ["home", "fleet", "Fleet"],
+  ["incidents", "incidents", "Incidents"],
+  ["jobs", "jobs", "Jobs"],
+  ["reports", "reports", "Reports"],
+  ["sources", "sources", "Sources"],
+  ["disagreements", "sources", "Disagreements"],
+];
+
+const ALWAYS: Action[] = [
+  ...PLACES.map(([place, icon, name]) => ({ name: `Go to ${name}`, icon, does: () => location.assign(href(place)) })),
+  ...THEMES.map((theme) => ({ name: `Theme: ${theme}`, icon: theme, does: () => wear(theme) })),
+  { name: "Open GraphiQL", icon: "reports", does: "graphql" },
+  { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl()) },
+];
+
+/** Requests for all that the page rests on. */
+function curl(): string {
+  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+  const at = quoted(new URL("graphql", location.href).href);
+  return [...open]
+    .map(
+      (each) =>
+        `curl ${at} -H 'Content-Type: application/json' -d ${quoted(JSON.stringify({ query: written([each]) }))}`,
+    )
+    .join("\n");
+}
+
+/** What can be done with a chip that was found, and whatever has all words of a text in its name. */
+export function actions(text: string, first: Hit | undefined, route: Route): Action[] {
+  const words = text.toLowerCase().split(/\s+/);
+  const named = ALWAYS.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
+  return [...(first ? about(first, route) : []), ...named];
+}
+
+function about({ kind, address }: Hit, route: Route): Action[] {
+  const domain = kind === "chip" && address ? domainOf(address) : "";
+  if (!address || !domain) return [];
+  const short = below(domain, address);
+  const before = asked(domain, route);
+  const to = before.from && before.from !== short;
+  return [
+    {
+      name: `Path from ${short} to …`,
+      icon: "path",
+      does: href("domain", domain, { ...before, from: short, sel: short }),
+    },
+    ...(to
+      ? [
+          {
+            name: `Path from ${before.from} to ${short}`,
+            icon: "path" as const,
+            does: href("domain", domain, { ...before, to: short }),
+          },
+        ]
+      : []),
+    {
+      name: `Suppose ${short} down`,
+      icon: "incidents",
+      does: href("domain", domain, { ...before, down: [before.down, short].filter(Boolean).join(",") }),
+    },
+  ];
+}

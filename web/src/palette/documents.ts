@@ -1,0 +1,20 @@
+// What the palette asks: what was typed may mean.
+import { graphql, type Result } from "../api";
+
+export const SEARCH = graphql(`
+  query Search($text: String!, $here: Address) {
+    search(text: $text, here: $here) {
+      kind name address
+      thing {
+        ... on Chip { state }
+        ... on Server { state }
+        ... on Switch { state }
+        ... on Nic { state }
+        ... on NetworkNode { state }
+        ... on Link { state }
+      }
+    }
+  }
+`);
+
+export type Hit = Result<typeof SEARCH>["search"][number];
