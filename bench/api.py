@@ -43,6 +43,12 @@ SEARCHES = {
     ),
 }
 """Documents that take a look at every link; at the size of rainier the mark is 0.3 s."""
+FINDS = {
+    "a domain half written": '{ search(text: "rainier/d1") { kind name thing { address } } }',
+    "a chip from where one is": '{ search(text: "s1/c5", here: "rainier/d0/s3") { kind name thing { address } } }',
+    "what is nowhere": '{ search(text: "nowhere", here: "rainier/d0/s3") { kind name } }',
+}
+"""What the palette asks; at the size of rainier the mark is 0.05 s."""
 CLIENTS = 8
 CHIPS = "/export/v_chip.ndjson?columns=address,model,state,hbm_gib"
 
@@ -77,6 +83,9 @@ async def _in_process(url: str, file: Path) -> list[Row]:
     for name, document in SEARCHES.items():
         (took,) = await _medians((compiled, "/graphql", document), times=3)
         rows.append(Row(f"GraphQL, {name}", took, 0.3, "the mark", 1.0))
+    for name, document in FINDS.items():
+        (took,) = await _medians((compiled, "/graphql", document), times=21)
+        rows.append(Row(f"GraphQL, search, {name}", took, 0.05, "the mark", 1.0))
     return rows
 
 
