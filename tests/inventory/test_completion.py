@@ -30,6 +30,7 @@ FOLLOWS = {
     "none/d0/": [],
     "u-trn2x64/d0/s0--": [],
     "trn3-gen2/d0/sw03": [],
+    "trn3-gen2/d0/sw1": [f"trn3-gen2/d0/sw{at}" for at in (1, *range(10, 20))],
     "u-trn2x64/x/": [],
     "%": [],
     "@n": ["@node-a", "@node-b"],
