@@ -25,7 +25,8 @@ def main() -> None:
         "about all of a fleet; fleet: loading, and questions about two places; routing: the others; damage: of random "
         "damage; api: GraphQL and export, and their routes by hand; web: what clients wait for; load: 64 clients while "
         "states change; live: imports of what a fleet reports, and drift; history: a fleet as it was; incidents: of "
-        "4,000 parts; jobs: where the next one fits, plans, hold and release; explorer: a fleet in chromium; peers: "
+        "4,000 parts; jobs: where the next one fits, plans, hold and release; day: "
+        "where policies put a day of jobs; explorer: a fleet in chromium; peers: "
         "others asked the same",
     )
     parser.add_argument(

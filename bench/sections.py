@@ -12,6 +12,7 @@ from bench import results
 from bench.api import api_rows
 from bench.commands import command_rows
 from bench.damage.rows import damage_rows
+from bench.day import day_rows
 from bench.explorer import explorer_rows
 from bench.fleet import fleet_rows
 from bench.history import history_rows
@@ -38,6 +39,7 @@ SECTIONS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "history": history_rows,
     "incidents": incident_rows,
     "jobs": job_rows,
+    "day": day_rows,
     "explorer": explorer_rows,
     "peers": recorded_rows,
 }

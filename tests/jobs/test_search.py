@@ -54,6 +54,16 @@ def test_legal_sets_and_boxes_of_torus_domains(lite_fleet: Fleet, data: st.DataO
     )
     assert places(search.best(fit, k, Policy.PACK)) == packed[:k]
 
+    def met(row: int, mask: int) -> int:
+        larger = [size for size in found.sets if size > mask.bit_count()]
+        return sum(free[row] & each == each and each & mask != 0 for each in found.sets[min(larger)]) if larger else 0
+
+    slurm = sorted(expected, key=lambda each: (met(*each), free[each[0]].bit_count(), each[0], sets.index(each[1])))
+    listed = search.best(fit, k, Policy.SLURM)
+    assert places(listed) == slurm[:k]
+    harms = [harm_of(found, free[each.row], each.mask) for each in listed]
+    assert [each.harm for each in listed] == pytest.approx(harms)
+
 
 def _free(model: Model) -> st.SearchStrategy[int]:
     """Nothing, all, any chips, or whole servers and some chips."""

@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
+import trninv
 from conftest import Databases, Run, wear
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
@@ -206,10 +207,23 @@ def test_wounded_jobs_and_free_blocks_are_told(two: dict[str, str]) -> None:
     assert sum(row[4] for row in servers) == free[4]
 
 
+def test_fragmentation_is_what_the_question_answers(two: dict[str, str]) -> None:
+    rows = _both(two, lambda backend: report("fragmentation").sql(backend, {}))
+    with trninv.open(two["sqlite"]) as fleet:
+        clusters = sorted({row[0] for row in rows})
+        assert {"u-trn2x64", "trn1.32xlarge", "trn3-gen1", "trn3-gen2", "few"} <= set(clusters)
+        asked = {slug: fleet.fragmentation(slug) for slug in clusters}
+    assert sorted(rows) == [
+        (slug, each.chips, each.jobs, answer.free, each.unusable)
+        for slug, answer in asked.items()
+        for each in answer.sizes
+    ]
+
+
 def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:
     rows = _both(two, lambda backend: report("not-up").sql(backend, {"cluster": "trn1.32xlarge"}))
     said = "2026-01-02T03:04:05.000000+00:00", "tests", "worn"
-    assert rows == [
+    assert sorted(rows) == [
         ("link", "trn1.32xlarge/d0/s0/c0--trn1.32xlarge/d0/s0/c1", "degraded", 0.123456, *said),
         ("nic", "trn1.32xlarge/d0/s0/efa1", "down", None, *said),
     ]

@@ -3,7 +3,7 @@
 Domains with the same free chips, and with no damaged link, are looked at once.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -26,6 +26,7 @@ class Policy(Choice):
 
     QUALITY = "QUALITY", "All-gather, then bisection of the place, then least harm to what larger jobs need."
     PACK = "PACK", "Least harm to what larger jobs need, then fewest free chips left, then all-gather and bisection."
+    SLURM = "SLURM", "By Slurm's torus3d rule, for comparison: least overlap with free sets of the next larger size."
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,12 +288,14 @@ class Search:
                 continue
             kinds, which = np.unique(of, return_inverse=True)
             harm, left = self._harm(kinds, columns)[which, at], self._left[of]
+            cost = self._met(kinds, columns)[which, at] if policy is Policy.SLURM else harm
             at = columns[at]
-            order = np.lexsort((at, self._first[of], grade[at], left, harm))[:k]
-            pairs = [(harm[i], left[i], grade[at[i]], int(of[i]), int(at[i])) for i in order]
-            rows = {kind: np.flatnonzero(self._class == kind)[:k].tolist() for *_, kind, _ in pairs}
-            spread = sorted((*key, row, which) for *key, kind, which in pairs for row in rows[kind])
-            for lost, leaves, _, row, which in spread[:k]:
+            worth = np.zeros_like(at) if policy is Policy.SLURM else grade[at]
+            order = np.lexsort((at, self._first[of], worth, left, cost))[:k]
+            pairs = [(cost[i], left[i], worth[i], int(of[i]), int(at[i]), harm[i]) for i in order]
+            rows = {kind: np.flatnonzero(self._class == kind)[:k].tolist() for *_, kind, _, _ in pairs}
+            spread = sorted((*key, row, which, lost) for *key, kind, which, lost in pairs for row in rows[kind])
+            for _, leaves, _, row, which, lost in spread[:k]:
                 yield self._found(row, which, float(lost), int(leaves), worn=worn)
 
     def _found(self, row: int, at: int, harm: float, leaves: int, *, worn: bool) -> Found:
@@ -312,11 +315,26 @@ class Search:
 
     def _harm(self, kinds: NDArray[np.intp], wanted: NDArray[np.intp]) -> NDArray[np.float32]:
         """Kinds of free sets × wanted sets: chips of the legal sets, all sizes together, that it breaks up."""
-        masks = [(mask, size) for size, masks in self._legal.sets.items() if size > 1 for mask in masks]
+        return self._meeting(kinds, wanted, {size: size for size in self._legal.sets if size > 1})
+
+    def _met(self, kinds: NDArray[np.intp], wanted: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Kinds of free sets × wanted sets: how many free legal sets of the next larger size it meets.
+
+        Slurm's frag_cost: https://github.com/SchedMD/slurm, eval_nodes_torus3d.c; there of nodes, by placements.
+        """
+        chips = self._masks[0].bit_count() if self._masks else 0
+        larger = min((size for size in self._legal.sets if size > chips), default=None)
+        return self._meeting(kinds, wanted, {} if larger is None else {larger: 1})
+
+    def _meeting(
+        self, kinds: NDArray[np.intp], wanted: NDArray[np.intp], weights: Mapping[int, int]
+    ) -> NDArray[np.float32]:
+        """Kinds of free sets × wanted sets: the weights, by size, of the free legal sets that it meets."""
+        masks = [(mask, weight) for size, weight in weights.items() for mask in self._legal.sets[size]]
         sets: Words = words([mask for mask, _ in masks], self.stock.model.chips)
-        chips = np.array([size for _, size in masks], np.float32)  # whole numbers, so that equal sums are equal
-        lost: NDArray[np.float32] = (holding(self._free[kinds], sets) * chips) @ meeting(sets, self._sets[wanted])
-        return lost
+        weight = np.array([each for _, each in masks], np.float32)  # whole numbers, so that equal sums are equal
+        met: NDArray[np.float32] = (holding(self._free[kinds], sets) * weight) @ meeting(sets, self._sets[wanted])
+        return met
 
 
 def reaches(limits: Limits, least: Limits) -> bool:

@@ -1,0 +1,85 @@
+-- title: Free chips that jobs cannot use
+-- answers: How many jobs of each size that schedulers grant fit at once, and how many free chips do they leave over (trninv fragmentation says why)?
+-- parameter: cluster = '' of v_cluster.address — only this one
+WITH low AS (
+    SELECT 0 AS ordinal, CAST(1 AS BIGINT) AS value
+    UNION ALL SELECT 1, 2 UNION ALL SELECT 2, 4 UNION ALL SELECT 3, 8
+    UNION ALL SELECT 4, 16 UNION ALL SELECT 5, 32 UNION ALL SELECT 6, 64 UNION ALL SELECT 7, 128
+    UNION ALL SELECT 8, 256 UNION ALL SELECT 9, 512 UNION ALL SELECT 10, 1024 UNION ALL SELECT 11, 2048
+    UNION ALL SELECT 12, 4096 UNION ALL SELECT 13, 8192 UNION ALL SELECT 14, 16384 UNION ALL SELECT 15, 32768
+),
+bit AS (
+    SELECT ordinal, value FROM low
+    UNION ALL SELECT ordinal + 16, value * 65536 FROM low
+    UNION ALL SELECT ordinal + 32, value * 4294967296 FROM low
+),
+member AS (
+    SELECT legal_set.id, bit.ordinal FROM legal_set JOIN bit ON (legal_set.mask / bit.value) % 2 = 1
+),
+free_chip AS (
+    SELECT node.cluster_id, server.domain_id, server.id AS server_id, server.ordinal AS server, chip.ordinal
+    FROM chip
+    JOIN node ON node.id = chip.id
+    JOIN server ON server.id = chip.server_id
+    WHERE node.state IN ('up', 'degraded')
+        AND NOT EXISTS (SELECT 1 FROM allocation WHERE allocation.chip_id = chip.id AND allocation.ended IS NULL)
+        AND NOT EXISTS (SELECT 1 FROM closing WHERE closing.server_id = server.id AND closing.until IS NULL)
+),
+free_server AS (
+    SELECT free_chip.cluster_id, free_chip.domain_id, server.rack_id, free_chip.server
+    FROM free_chip
+    JOIN server ON server.id = free_chip.server_id
+    JOIN server_model ON server_model.id = server.server_model_id
+    GROUP BY free_chip.cluster_id, free_chip.domain_id, server.rack_id, free_chip.server, server_model.chips
+    HAVING count(*) = server_model.chips
+),
+found AS (
+    SELECT free_chip.cluster_id, legal_set.id, 1 AS fits
+    FROM free_chip
+    JOIN domain ON domain.id = free_chip.domain_id
+    JOIN legal_set ON legal_set.domain_model_id = domain.domain_model_id AND legal_set.unit = 'chip'
+    JOIN member ON member.id = legal_set.id AND member.ordinal = free_chip.ordinal
+    GROUP BY free_chip.cluster_id, free_chip.server_id, legal_set.id, legal_set.size
+    HAVING count(*) = legal_set.size
+    UNION ALL
+    SELECT free_server.cluster_id, legal_set.id, 1
+    FROM free_server
+    JOIN domain ON domain.id = free_server.domain_id
+    JOIN legal_set ON legal_set.domain_model_id = domain.domain_model_id AND legal_set.unit = 'server'
+    JOIN member ON member.id = legal_set.id AND member.ordinal = free_server.server
+    GROUP BY free_server.cluster_id, free_server.domain_id, legal_set.id, legal_set.size
+    HAVING count(*) = legal_set.size
+    UNION ALL
+    SELECT free_server.cluster_id, legal_set.id, count(*) / legal_set.size
+    FROM free_server
+    JOIN domain ON domain.id = free_server.domain_id
+    JOIN legal_set ON legal_set.domain_model_id = domain.domain_model_id AND legal_set.mask IS NULL
+    GROUP BY free_server.cluster_id, free_server.domain_id, free_server.rack_id, legal_set.id, legal_set.size
+),
+granted AS (
+    SELECT cluster.id AS cluster_id, legal_set.id, legal_set.unit,
+        CASE WHEN legal_set.unit = 'chip' THEN legal_set.size
+            ELSE legal_set.size * domain_model.chips / domain_model.servers END AS chips
+    FROM cluster
+    JOIN domain_model ON domain_model.id = cluster.domain_model_id
+    JOIN legal_set ON legal_set.domain_model_id = domain_model.id
+),
+counted AS (
+    SELECT granted.cluster_id, granted.chips, granted.unit, coalesce(sum(found.fits), 0) AS fits
+    FROM granted
+    LEFT JOIN found ON found.id = granted.id AND found.cluster_id = granted.cluster_id
+    GROUP BY granted.cluster_id, granted.chips, granted.unit
+),
+best AS (
+    SELECT cluster_id, chips, max(fits) AS fits FROM counted GROUP BY cluster_id, chips
+),
+free AS (
+    SELECT cluster_id, count(*) AS chips FROM free_chip GROUP BY cluster_id
+)
+SELECT cluster.slug AS cluster, best.chips AS jobs_of, best.fits AS fit_at_once, coalesce(free.chips, 0) AS free_chips,
+    coalesce(free.chips, 0) - best.chips * best.fits AS stranded_chips
+FROM best
+JOIN cluster ON cluster.id = best.cluster_id
+LEFT JOIN free ON free.cluster_id = best.cluster_id
+WHERE cluster.slug = :cluster OR :cluster = ''
+ORDER BY cluster.slug, best.chips
