@@ -9,6 +9,8 @@ from trninv.errors import IllegalSizeError, LimitError, UnknownAddressError, Wro
 from trninv.inventory.database import writing
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
+from trninv.reports.library import report
+from trninv.reports.reader import find
 
 ULTRA = "u-trn2x64/d0"
 GB = 10**9
@@ -141,6 +143,19 @@ def test_free_and_fragmentation_say_what_each_cause_costs(own: Fleet) -> None:
     assert sizes[4].stranded == pytest.approx(9 / 45)
     assert (sizes[16].unusable, sizes[16].by_down, sizes[16].by_closed, sizes[16].by_shape) == (45, 15, 0, 30)
     assert (sizes[32].unusable, sizes[32].by_down, sizes[32].by_closed, sizes[32].by_shape) == (45, -1, 16, 30)
+
+
+def test_the_report_counts_as_fragmentation_does(own: Fleet) -> None:
+    own.hold("a", [f"{ULTRA}/s0/c5"], who="me")
+    own.hold("b", ["trn3-gen2/d0/s0/c0", "trn3-gen2/d0/s20"], who="me")
+    own.close_servers([f"{ULTRA}/s2"], who="me", why="x")
+    with writing(own.engine) as connection:
+        set_state(connection, [f"{ULTRA}/s3/c0"], Condition("down"), why="x", who="me")
+    for of in ("u-trn2x64", "trn3-gen2"):
+        sql = report("fragmentation").sql(own.engine.dialect.name, {"cluster": of})
+        answer = own.fragmentation(of)
+        expected = [(of, each.chips, each.jobs, answer.free, each.unusable) for each in answer.sizes]
+        assert [tuple(row) for row in find(own.engine, sql, seconds=60, most=100).rows] == expected
 
 
 def test_switched_domains_have_free_sets_too(own: Fleet) -> None:

@@ -216,3 +216,12 @@ def test_any_of_a_rack_takes_the_first_free_servers(lite_fleet: Fleet) -> None:
     (first, second) = search.best(search.intact, 5, Policy.QUALITY)
     assert first.mask == sum(model.whole_server[each] for each in (0, 2, 3))
     assert second.mask == sum(model.whole_server[each] for each in (18, 19, 20))
+
+
+def test_slurms_rule_meets_as_few_of_the_next_larger_sets_as_it_can(lite_fleet: Fleet) -> None:
+    model = model_of("u-trn2x64")
+    stock = stock_of(model, [0xFFFF | 0xF << 16, 0xFF])
+    found = legal(lite_fleet, model)
+    search = Search(stock, found, found.sets[4])
+    best = places(search.best(search.fit, 3, Policy.SLURM))
+    assert best == [(0, 0xF << 16), (1, 0xF), (1, 0xF0)], "no set of 8 is met, then few free chips are left"
