@@ -195,6 +195,9 @@ def test_commands_show_them(run: Run, databases: Databases) -> None:
     first = next(line for line in lines if f"chip  {S.format(0)}" in line)
     assert first.split()[-2:] == ["n0.ec2.internal", "i-0a"]
     assert any(line.endswith(" n2") for line in lines)
+    written = json.loads(run("path", "@n0/c0", "@n2/c0", "--format", "json", database=url)[1])
+    assert written["standing"][0] == {"server": S.format(0), "instance": "i-0a", "host": "n0.ec2.internal"}
+    assert "standing" not in json.loads(run("bisection", "trn1.2xlarge", "--format", "json", database=url)[1])
     assert run("set", "@n0/c5", "down", "--why", "ECC", "--who", "anna", database=url)[0] == 0
     assert f"{S.format(0)}/c5" in run("events", "@n0/c5", database=url)[1]
     link = ["@n0/c0--@n0/c1", "degraded", "--factor", "0.5", "--why", "cable", "--who", "anna"]

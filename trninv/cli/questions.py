@@ -5,13 +5,14 @@ from typing import Any
 
 import click
 
-from trninv.cli.output import format_option, servers_in, show, tell, tell_state
+from trninv.cli.output import encode, format_option, servers_in, show, tell, tell_state
 from trninv.cli.places import PLACE
 from trninv.cli.progress import Progress
 from trninv.cli.supposing import asking, supposing
 from trninv.jobs import questions as of_jobs
 from trninv.routing import questions as of_routing
 from trninv.routing.question import Parameter, Question
+from trninv.routing.servers import servers_of
 from trninv.units import Capacity
 
 
@@ -26,9 +27,11 @@ def command_of(file: str) -> click.Command:
         with asking(database, down, derate, at, *jobs_in(given)) as fleet, fleet.in_one_state() as one:
             with Progress(question.command):
                 answer = one.ask(question, **values(question, given))
-            standing = one.standing(servers_in(answer)) if style == "table" else {}
+            standing = one.standing(servers_in(answer) if style == "table" else servers_of(answer))
             tell_state(one.as_of())
-        show(style, answer, lambda: tell(answer, standing=standing))
+        value = encode(answer) | {"standing": standing} if style == "json" and standing else answer
+        names = {each.server: " ".join(filter(None, (each.host, each.instance))) for each in standing}
+        show(style, value, lambda: tell(answer, standing=names))
         if not answer.succeeded():
             raise click.exceptions.Exit(1)
 

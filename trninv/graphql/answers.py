@@ -15,11 +15,10 @@ from trninv.graphql.lazy import lazy, list_of
 from trninv.graphql.pages import paged
 from trninv.graphql.scalars import Address, Bandwidth, BigInt, Capacity, Duration
 from trninv.graphql.things import listed, made
-from trninv.incidents import model
 from trninv.inventory.binding import standing_at
 from trninv.inventory.kinds import KINDS
 from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, size_of
-from trninv.routing.servers import servers_of
+from trninv.routing.servers import MOST_STANDING, StandingThere, servers_of
 from trninv.routing.shown import Shown, shown, unannotated
 
 _SCALARS: Final[dict[type, Any]] = {
@@ -32,7 +31,6 @@ _SCALARS: Final[dict[type, Any]] = {
     units.Duration: Duration,
 }
 _FORMS: Final = {Form.ADDRESS: Address, Form.EXACT: BigInt}
-_MOST_STANDING: Final = 100
 _ROWS: Final = {LinkRef: "link", CitedFact: "fact"}
 """What stands for a row of the inventory, and the row's kind."""
 
@@ -46,8 +44,8 @@ def object_type(of: type) -> Any:
     if issubclass(of, Answer):
         namespace["standing"] = strawberry.field(
             resolver=_standing,
-            description=f"Instances and hosts in the servers that are named, the first {_MOST_STANDING}.",
-            graphql_type=list_of(object_type(model.StandingThere)),
+            description=f"Instances and hosts in the servers that are named, the first {MOST_STANDING}.",
+            graphql_type=list_of(object_type(StandingThere)),
         )
     made_type = strawberry.type(description=_first(of.__doc__))(type(of.__name__, (), namespace))
     globals()[of.__name__] = made_type  # a type that leads to itself is looked up here
@@ -57,8 +55,8 @@ def object_type(of: type) -> Any:
 async def _standing(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
     """Only where it is asked for: an answer itself is remembered, and does not change with what stands there."""
 
-    def read(connection: Connection) -> list[model.StandingThere]:
-        return [model.StandingThere(*row) for row in standing_at(connection, servers_of(parent, _MOST_STANDING))]
+    def read(connection: Connection) -> list[StandingThere]:
+        return [StandingThere(*row) for row in standing_at(connection, servers_of(parent))]
 
     return await info.context.read(read)
 

@@ -8,6 +8,7 @@ from trninv.choice import Choice
 from trninv.inventory.schema import NODE_KINDS
 from trninv.inventory.state import Condition
 from trninv.routing.answer import At, Bounds, Form
+from trninv.routing.servers import StandingThere
 from trninv.units import Capacity
 
 MOST_LISTED: Final = 100
@@ -109,15 +110,6 @@ class PartCount:
     kind: Annotated[str, "server, chip, switch, nic, network_node or link."]
     state: Annotated[str, "degraded, down or maintenance."]
     count: Annotated[int, "How many."]
-
-
-@dataclass(frozen=True, slots=True)
-class StandingThere:
-    """What stands in a server."""
-
-    server: Annotated[At, "The server."]
-    instance: Annotated[str | None, "The instance's id."]
-    host: Annotated[str | None, "The name of its host."]
 
 
 @dataclass(frozen=True, slots=True)

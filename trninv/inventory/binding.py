@@ -154,11 +154,6 @@ def bindings(connection: Connection, place: Place | None = None, *, ended: bool 
     return (Binding(*row) for row in connection.execute(query))
 
 
-def names_at(connection: Connection, addresses: Iterable[str]) -> dict[str, str]:
-    """What stands at servers, by their addresses: the host's name and the instance's id, as far as they are known."""
-    return {address: " ".join(filter(None, (host, name))) for address, name, host in standing_at(connection, addresses)}
-
-
 def standing_at(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, str | None, str | None]]:
     """Address, instance and host of what stands at servers, in the order of addresses."""
     wanted, columns = sorted(set(addresses)), (_BINDING.c.address, _BINDING.c.instance, _BINDING.c.host)

@@ -28,6 +28,7 @@ from trninv.routing.fabric_cache import FabricCache, only_known
 from trninv.routing.question import Question
 from trninv.routing.questions import find
 from trninv.routing.scenario import Scenario
+from trninv.routing.servers import StandingThere
 from trninv.routing.wiring import Reader, Wirings, domains_of, load
 
 if TYPE_CHECKING:
@@ -423,10 +424,10 @@ class Fleet:
             place = None if scope is None else resolve(reader.connection, scope)
             return tuple(binding.bindings(reader.connection, place, ended=ended))
 
-    def standing(self, servers: Iterable[str]) -> Mapping[str, str]:
-        """Names of what stands at servers, by their addresses."""
+    def standing(self, servers: Iterable[str]) -> tuple[StandingThere, ...]:
+        """What stands in servers, in the order of their addresses."""
         with self._wirings.reading() as reader:
-            return binding.names_at(reader.connection, servers)
+            return tuple(StandingThere(*row) for row in binding.standing_at(reader.connection, servers))
 
     def bind(self, slot: str, instance: str, *, who: str) -> Bound:
         """Say which instance, by its id or its host's name, stands in a slot; what stood there before ends.

@@ -1,16 +1,28 @@
-"""The servers that an answer names: itself, what is in them, or an end of a link there."""
+"""The servers that an answer names: itself, what is in them, an end of a link there; and what stands in them."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Final
 
-from trninv.routing.answer import Answer
+from trninv.routing.answer import Answer, At
 
+MOST_STANDING: Final = 100
+"""Servers of an answer of which it is said what stands in them."""
 _SERVER = re.compile(r"([^\s/]+/d\d+/s\d+)(?:/\S*)?")
 _LEFT_OUT = {"facts", "baseline"}
 
 
-def servers_of(answer: Answer, most: int) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class StandingThere:
+    """What stands in a server."""
+
+    server: Annotated[At, "The server."]
+    instance: Annotated[str | None, "The instance's id."]
+    host: Annotated[str | None, "The name of its host."]
+
+
+def servers_of(answer: Answer, most: int = MOST_STANDING) -> list[str]:
     """Addresses of the first servers that an answer names, in its order."""
     found = dict[str, None]()
     for text in _texts(answer):

@@ -74,6 +74,7 @@ function Steps({ ways, taking }: { ways: Ways; taking: Taking }) {
       </summary>
       <LinkTable
         links={links.map((step) => ({ address: step.address, says: step.bandwidth ? gigabytes(step.bandwidth) : "" }))}
+        standing={ways.standing}
         taking={taking}
       />
     </details>
@@ -97,13 +98,22 @@ interface Carrying {
   bandwidth: { gigabytesPerSecond: number };
 }
 
-export function LinkTable({ links, taking }: { links: { address: string; says: string }[]; taking: Taking }) {
+interface LinkTableProps {
+  links: { address: string; says: string }[];
+  standing?: { server: string; instance: string | null; host: string | null }[];
+  taking: Taking;
+}
+
+export function LinkTable({ links, standing = [], taking }: LinkTableProps) {
+  const there = (link: string) =>
+    standing.filter(({ server }) => link.split("--").some((end) => end.startsWith(`${server}/`)));
   return (
     <table>
       <thead>
         <tr>
           <th>Link</th>
           <th>One direction</th>
+          {standing.length > 0 && <th>Stands there</th>}
           <th>
             <span class="unseen">Change</span>
           </th>
@@ -114,6 +124,13 @@ export function LinkTable({ links, taking }: { links: { address: string; says: s
           <tr key={link.address}>
             <td>{below(taking.domain, link.address).replace("--", " – ")}</td>
             <td>{link.says}</td>
+            {standing.length > 0 && (
+              <td>
+                {there(link.address)
+                  .map((each) => each.host ?? each.instance)
+                  .join(" – ")}
+              </td>
+            )}
             <td>
               <TakeDown address={link.address} taking={taking} />
             </td>

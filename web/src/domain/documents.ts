@@ -52,6 +52,7 @@ const WAYS = graphql(
       bandwidth { gigabytesPerSecond }
       steps { kind address bandwidth { gigabytesPerSecond } }
     }
+    standing { server instance host }
   }
 `,
   [RESTS],
