@@ -17,8 +17,8 @@ from trninv.graphql.scalars import Address, Bandwidth, BigInt, Capacity, Duratio
 from trninv.graphql.things import listed, made
 from trninv.inventory.binding import standing_at
 from trninv.inventory.kinds import KINDS
+from trninv.routing import servers
 from trninv.routing.answer import Answer, CitedFact, Form, LinkRef, size_of
-from trninv.routing.servers import MOST_STANDING, StandingThere, servers_of
 from trninv.routing.shown import Shown, shown, unannotated
 
 _SCALARS: Final[dict[type, Any]] = {
@@ -44,8 +44,8 @@ def object_type(of: type) -> Any:
     if issubclass(of, Answer):
         namespace["standing"] = strawberry.field(
             resolver=_standing,
-            description=f"Instances and hosts in the servers that are named, the first {MOST_STANDING}.",
-            graphql_type=list_of(object_type(StandingThere)),
+            description=f"Instances and hosts in the servers that are named, the first {servers.MOST_STANDING}.",
+            graphql_type=list_of(object_type(servers.StandingThere)),
         )
     made_type = strawberry.type(description=_first(of.__doc__))(type(of.__name__, (), namespace))
     globals()[of.__name__] = made_type  # a type that leads to itself is looked up here
@@ -55,8 +55,8 @@ def object_type(of: type) -> Any:
 async def _standing(parent: strawberry.Parent[Any], info: AppInfo) -> Any:
     """Only where it is asked for: an answer itself is remembered, and does not change with what stands there."""
 
-    def read(connection: Connection) -> list[StandingThere]:
-        return [StandingThere(*row) for row in standing_at(connection, servers_of(parent))]
+    def read(connection: Connection) -> list[servers.StandingThere]:
+        return [servers.StandingThere(*row) for row in standing_at(connection, servers.servers_of(parent))]
 
     return await info.context.read(read)
 
