@@ -9,6 +9,7 @@ from trninv.jobs.questions import find
 from trninv.routing import fleet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
     from trninv.importers.observation import File
@@ -110,13 +111,14 @@ class Fleet(fleet.Fleet):
         seed: int = 0,
         *,
         executor: "Executor | None" = None,
+        progress: "Callable[[str, int, int], None]" = lambda *_: None,
     ) -> "CapacityAnswer":
         """What is left when parts fail: ``rates`` is TOML, ``mission`` hours without repair; ``start`` "now" or "new".
 
-        The figures are the same on any executor; without one this process draws.
+        The figures are the same on any executor; without one this process draws, and ``progress`` is told how far it is.
         """
         asked = of, rates, mission, start, gang, samples, seed
-        answer: CapacityAnswer = self.ask(find("capacity"), *asked, executor=executor)
+        answer: CapacityAnswer = self.ask(find("capacity"), *asked, executor=executor, progress=progress)
         return answer
 
     def relocate(self, plan: "RoomAnswer", *, who: str) -> list[holding.Job]:
