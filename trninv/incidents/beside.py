@@ -7,9 +7,10 @@ from typing import Any, Final, Self
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select
 
-from trninv.incidents.model import DriftThere, Part, StandingThere
+from trninv.incidents.model import DriftThere, Part
 from trninv.inventory.past import time_of
 from trninv.inventory.schema import TABLES
+from trninv.routing.servers import StandingThere
 
 _MOST_NAMED: Final = 500
 """Addresses that are asked for by name; of more, all rows that are there are read."""

@@ -115,7 +115,7 @@ class Fleet(fleet.Fleet):
     ) -> "CapacityAnswer":
         """What is left when parts fail: ``rates`` is TOML, ``mission`` hours without repair; ``start`` "now" or "new".
 
-        The figures are the same on any executor; without one this process draws, and ``progress`` is told how far it is.
+        The figures are the same on any executor; without one this process draws; ``progress`` is told how far.
         """
         asked = of, rates, mission, start, gang, samples, seed
         answer: CapacityAnswer = self.ask(find("capacity"), *asked, executor=executor, progress=progress)
