@@ -12,20 +12,35 @@ span AS (
     FROM cluster
     WHERE known_since IS NOT NULL AND (slug = :cluster OR :cluster = '')
 ),
-standing AS (
-    SELECT domain.cluster_id, 'server' AS kind, server.state, server.state AS own_state, count(*) AS parts
+every AS (
+    SELECT domain.cluster_id, 'server' AS kind, count(*) AS parts
     FROM server
     JOIN domain ON domain.id = server.domain_id
-    GROUP BY domain.cluster_id, server.state
+    GROUP BY domain.cluster_id
     UNION ALL
-    SELECT cluster_id, kind, state, coalesce(own_state, state), count(*)
+    SELECT cluster_id, kind, count(*)
     FROM node
-    GROUP BY cluster_id, kind, state, coalesce(own_state, state)
+    GROUP BY cluster_id, kind
     UNION ALL
-    SELECT node.cluster_id, 'link', link.state, link.state, count(*)
+    SELECT node.cluster_id, 'link', count(*)
     FROM link
     JOIN node ON node.id = link.a_id
-    GROUP BY node.cluster_id, link.state
+    GROUP BY node.cluster_id
+),
+lost AS (
+    SELECT domain.cluster_id, 'server' AS kind, server.state, server.state AS own_state
+    FROM server
+    JOIN domain ON domain.id = server.domain_id
+    WHERE server.state <> 'up'
+    UNION ALL
+    SELECT cluster_id, kind, state, coalesce(own_state, state)
+    FROM node
+    WHERE state <> 'up'
+    UNION ALL
+    SELECT node.cluster_id, 'link', link.state, link.state
+    FROM link
+    JOIN node ON node.id = link.a_id
+    WHERE link.state <> 'up'
 ),
 placed AS (
     SELECT domain.cluster_id, event.*
@@ -71,13 +86,14 @@ undone AS ( -- of all that was so now, what was not so before
 ),
 counted AS (
     SELECT
-        cluster_id, kind, sum(parts) AS parts,
-        sum(CASE WHEN state = 'degraded' THEN parts ELSE 0 END) AS degraded,
-        sum(CASE WHEN state = 'down' THEN parts ELSE 0 END) AS down,
-        sum(CASE WHEN state = 'maintenance' THEN parts ELSE 0 END) AS maintenance,
-        sum(CASE WHEN own_state = 'down' THEN parts ELSE 0 END) AS own_down
-    FROM standing
-    GROUP BY cluster_id, kind
+        every.cluster_id, every.kind, every.parts,
+        sum(CASE WHEN lost.state = 'degraded' THEN 1 ELSE 0 END) AS degraded,
+        sum(CASE WHEN lost.state = 'down' THEN 1 ELSE 0 END) AS down,
+        sum(CASE WHEN lost.state = 'maintenance' THEN 1 ELSE 0 END) AS maintenance,
+        sum(CASE WHEN lost.own_state = 'down' THEN 1 ELSE 0 END) AS own_down
+    FROM every
+    LEFT JOIN lost ON lost.cluster_id = every.cluster_id AND lost.kind = every.kind
+    GROUP BY every.cluster_id, every.kind, every.parts
 ),
 summed AS (
     SELECT
