@@ -83,7 +83,7 @@ def _planned(url: str, postmaster: int) -> Iterator[Row]:
     for name, document in (("100 chips nested", NESTED), ("the same, links named", NAMED), ("1,000 flat rows", FLAT)):
         asked = [
             Request("/graphql", {"query": document})
-        ] * 150  # the clock of a process ticks a hundred times a second
+        ] * 150  # a process's clock ticks every 10 ms
         with ours(url) as server:
             took = _used(server, asked, postmaster)
         with ours(url, PGOPTIONS=_PLANNED) as server:
