@@ -81,9 +81,7 @@ def routed(name: str, ends: Iterable[tuple[str, str]]) -> list[Request]:
 def _planned(url: str, postmaster: int) -> Iterator[Row]:
     """Seconds of PostgreSQL's processor."""
     for name, document in (("100 chips nested", NESTED), ("the same, links named", NAMED), ("1,000 flat rows", FLAT)):
-        asked = [
-            Request("/graphql", {"query": document})
-        ] * 150  # a process's clock ticks every 10 ms
+        asked = [Request("/graphql", {"query": document})] * 150  # a process's clock ticks every 10 ms
         with ours(url) as server:
             took = _used(server, asked, postmaster)
         with ours(url, PGOPTIONS=_PLANNED) as server:
