@@ -1,6 +1,6 @@
 // The palette: any address, host, instance, job or report by a few letters, and what can be done.
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, ask, asking } from "../api";
 import { type Route, useRoute } from "../route";
 import { Icon, type IconName } from "../shell/icons";
@@ -28,14 +28,14 @@ interface Option {
 }
 
 /** Open the palette over the page; what had the focus has it again afterwards. */
-export function open(): void {
+export function open(typed = "", isEntered = false): void {
   if (document.querySelector("dialog.palette")) return;
   const host = document.body.appendChild(document.createElement("div"));
   const close = () => {
     render(null, host);
     host.remove();
   };
-  render(<Palette close={close} />, host);
+  render(<Palette begun={typed} isEntered={isEntered} close={close} />, host);
 }
 
 function useHits(text: string, here: string): Answer {
@@ -84,19 +84,19 @@ function optionsOf({ text, hits }: Answer, typed: string, here: string, route: R
   ];
 }
 
-function Palette({ close }: { close: () => void }) {
+function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolean; close: () => void }) {
   const route = useRoute();
   const box = useRef<HTMLDialogElement>(null);
-  const [typed, setTyped] = useState("");
+  const [typed, setTyped] = useState(begun);
   const [at, setAt] = useState(0);
-  const hurried = useRef(false);
+  const hurried = useRef(isEntered);
   const here = hereOf(route);
   const text = typed.trim();
   const answer = useHits(text, here);
   const options = optionsOf(answer, text, here, route);
   const current = Math.min(at, options.length - 1);
   const isAnswered = answer.text === text;
-  useEffect(() => box.current?.showModal(), []);
+  useLayoutEffect(() => box.current?.showModal(), []);
   useEffect(() => document.getElementById(`option-${current}`)?.scrollIntoView({ block: "nearest" }), [current]);
   const choose = (option: Option | undefined, apart: boolean) => {
     if (!option) return;

@@ -59,8 +59,26 @@ export function Bar({ route }: { route: Route }) {
   );
 }
 
+/** Open the palette; what is typed until it is there is its own already. */
+function open(): void {
+  let typed = "";
+  let isEntered = false;
+  const keep = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Enter") isEntered = true;
+    else if (event.key === "Backspace") typed = typed.slice(0, -1);
+    else if (event.key.length === 1) typed += event.key;
+    else return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  addEventListener("keydown", keep, true);
+  import("../palette/palette")
+    .then((palette) => palette.open(typed, isEntered))
+    .finally(() => removeEventListener("keydown", keep, true));
+}
+
 function Find() {
-  const open = () => import("../palette/palette").then(({ open }) => open());
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable]");
