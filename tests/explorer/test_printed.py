@@ -16,7 +16,7 @@ SHEETS = {
     "#/domain/trn3-gen2/d0?from=s0/c0&to=s35/c3": 1,
     "#/incidents?sel=1": 2,
     "#/at/lab/d0/s0/c3": 1,
-    "#/cluster/lab": 1,
+    "#/cluster/lab": 2,
     "": 2,
     "#/reports/bandwidth": 2,
     "#/sources": 7,

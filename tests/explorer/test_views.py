@@ -170,7 +170,7 @@ def test_where_a_job_fits_is_ranked_and_ringed(opened: Open) -> None:  # noqa: F
     ranks.last.click()
     expect(ranks.last).to_have_attribute("aria-pressed", "true")
     page.get_by_label("How much").fill("64")
-    page.get_by_role("button", name="Find").click()
+    page.get_by_role("button", name="Find", exact=True).click()
     expect(page.get_by_text("no domain has 64 chips usable")).to_be_visible()
     page.get_by_role("button", name="Make room").click()
     expect(page.get_by_text("No moves make room")).to_be_visible()
