@@ -50,7 +50,7 @@ def test_a_page_is_printed_whole_on_few_sheets(opened: Open, at: str) -> None:  
         assert sheets(page, paper) <= SHEETS[at]
         page.set_viewport_size({"width": width, "height": 1040})
         assert page.evaluate(OVER) == []
-    for hidden in (".bar", ".rail", ".tools", "main button:not(.plain)", "select"):
+    for hidden in (".bar", ".rail", ".tools", "main button:not(.plain, .keys button)", "select"):
         assert page.locator(hidden).filter(visible=True).count() == 0
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
     ink: Any = page.evaluate("getComputedStyle(document.body).color.match(/[0-9]+/g).map(Number)")
