@@ -16,25 +16,40 @@ bit AS (
 member AS (
     SELECT legal_set.id, bit.ordinal FROM legal_set JOIN bit ON (legal_set.mask / bit.value) % 2 = 1
 ),
+busy AS (
+    SELECT chip.server_id AS id FROM node JOIN chip ON chip.id = node.id
+    WHERE node.state <> 'up' AND node.state <> 'degraded'
+    UNION
+    SELECT chip.server_id FROM allocation JOIN chip ON chip.id = allocation.chip_id WHERE allocation.ended IS NULL
+    UNION
+    SELECT server_id FROM closing WHERE until IS NULL
+),
+free_server AS (
+    SELECT domain.cluster_id, server.domain_id, domain.domain_model_id, server.rack_id, server.ordinal AS server, server_model.chips
+    FROM server
+    JOIN domain ON domain.id = server.domain_id
+    JOIN server_model ON server_model.id = server.server_model_id
+    WHERE server.id NOT IN (SELECT id FROM busy)
+),
 free_chip AS (
-    SELECT node.cluster_id, server.domain_id, server.id AS server_id, server.ordinal AS server, chip.ordinal
-    FROM chip
+    SELECT node.cluster_id, server.domain_id, server.id AS server_id, chip.ordinal
+    FROM busy
+    JOIN server ON server.id = busy.id
+    JOIN chip ON chip.server_id = server.id
     JOIN node ON node.id = chip.id
-    JOIN server ON server.id = chip.server_id
     WHERE node.state IN ('up', 'degraded')
         AND NOT EXISTS (SELECT 1 FROM allocation WHERE allocation.chip_id = chip.id AND allocation.ended IS NULL)
         AND NOT EXISTS (SELECT 1 FROM closing WHERE closing.server_id = server.id AND closing.until IS NULL)
 ),
-free_server AS (
-    SELECT free_chip.cluster_id, free_chip.domain_id, server.rack_id, free_chip.server
-    FROM free_chip
-    JOIN server ON server.id = free_chip.server_id
-    JOIN server_model ON server_model.id = server.server_model_id
-    GROUP BY free_chip.cluster_id, free_chip.domain_id, server.rack_id, free_chip.server, server_model.chips
-    HAVING count(*) = server_model.chips
-),
 found AS (
-    SELECT free_chip.cluster_id, legal_set.id, 1 AS fits
+    SELECT whole.cluster_id, legal_set.id, whole.servers AS fits
+    FROM (
+        SELECT cluster_id, domain_model_id, count(*) AS servers FROM free_server GROUP BY cluster_id, domain_model_id
+    ) AS whole
+    JOIN legal_set ON legal_set.domain_model_id = whole.domain_model_id
+    WHERE legal_set.unit = 'chip' AND legal_set.mask IS NOT NULL
+    UNION ALL
+    SELECT free_chip.cluster_id, legal_set.id, 1
     FROM free_chip
     JOIN domain ON domain.id = free_chip.domain_id
     JOIN legal_set ON legal_set.domain_model_id = domain.domain_model_id AND legal_set.unit = 'chip'
@@ -44,16 +59,14 @@ found AS (
     UNION ALL
     SELECT free_server.cluster_id, legal_set.id, 1
     FROM free_server
-    JOIN domain ON domain.id = free_server.domain_id
-    JOIN legal_set ON legal_set.domain_model_id = domain.domain_model_id AND legal_set.unit = 'server'
+    JOIN legal_set ON legal_set.domain_model_id = free_server.domain_model_id AND legal_set.unit = 'server'
     JOIN member ON member.id = legal_set.id AND member.ordinal = free_server.server
     GROUP BY free_server.cluster_id, free_server.domain_id, legal_set.id, legal_set.size
     HAVING count(*) = legal_set.size
     UNION ALL
     SELECT free_server.cluster_id, legal_set.id, count(*) / legal_set.size
     FROM free_server
-    JOIN domain ON domain.id = free_server.domain_id
-    JOIN legal_set ON legal_set.domain_model_id = domain.domain_model_id AND legal_set.mask IS NULL
+    JOIN legal_set ON legal_set.domain_model_id = free_server.domain_model_id AND legal_set.mask IS NULL
     GROUP BY free_server.cluster_id, free_server.domain_id, free_server.rack_id, legal_set.id, legal_set.size
 ),
 granted AS (
@@ -74,7 +87,13 @@ best AS (
     SELECT cluster_id, chips, max(fits) AS fits FROM counted GROUP BY cluster_id, chips
 ),
 free AS (
-    SELECT cluster_id, count(*) AS chips FROM free_chip GROUP BY cluster_id
+    SELECT cluster_id, CAST(sum(chips) AS BIGINT) AS chips
+    FROM (
+        SELECT cluster_id, 1 AS chips FROM free_chip
+        UNION ALL
+        SELECT cluster_id, chips FROM free_server
+    ) AS each_of
+    GROUP BY cluster_id
 )
 SELECT cluster.slug AS cluster, best.chips AS jobs_of, best.fits AS fit_at_once, coalesce(free.chips, 0) AS free_chips,
     coalesce(free.chips, 0) - best.chips * best.fits AS stranded_chips
