@@ -300,7 +300,7 @@ class AdoptionError(TrninvError):
 
 
 class ConflictError(TrninvError):
-    """Chips that another job holds, or that no job may have now; nothing was changed."""
+    """Chips that a job holds or none may have now, or parts that somebody changed since; nothing was changed."""
 
     code = "CONFLICT"
 

@@ -162,3 +162,23 @@ def test_a_mutation_without_tokens_takes_who(databases: Databases) -> None:
         assert change["thing"]["chips"]["nodes"] == [{"state": "MAINTENANCE"}]
         with reading(fleet.engine) as connection:
             assert connection.execute(text("SELECT DISTINCT who FROM state_event")).scalar_one() == "anna"
+
+
+def test_a_state_is_not_set_over_a_change_that_the_client_has_not_seen(databases: Databases) -> None:
+    document = "mutation ($i: SetStateInput!) { setState(input: $i) { changes { before factorBefore after factor } } }"
+    half = {"addresses": [f"{U}/s0/c0"], "state": "DEGRADED", "factor": 0.5, "why": "half", "who": "anna"}
+    down = {"addresses": [f"{U}/s0/c0"], "state": "DOWN", "why": "all", "who": "ben", "unchangedSince": 0}
+    with trninv.open(databases.seeded("sqlite")) as fleet:
+
+        def said(given: dict[str, object]) -> dict[str, Any]:
+            answer: dict[str, Any] = json.loads(
+                asyncio.run(services(fleet)["compiled"].run(Request(document, {"i": given}))).body
+            )
+            return answer
+
+        assert said(half)["data"]["setState"]["changes"][0]["before"] == "UP"
+        (refused,) = said(down)["errors"]
+        assert refused["extensions"]["code"] == "CONFLICT"
+        assert "anna: half" in refused["message"]
+        (change,) = said({**down, "unchangedSince": 1})["data"]["setState"]["changes"]
+        assert change == {"before": "DEGRADED", "factorBefore": 0.5, "after": "DOWN", "factor": None}

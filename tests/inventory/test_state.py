@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Engine, Integer, Subquery, Text, cast, select
 from sqlalchemy.exc import DBAPIError
 
 import trninv
-from trninv.errors import LimitError, UnknownAddressError, WrongLevelError
+from trninv.errors import ConflictError, LimitError, UnknownAddressError, WrongLevelError
 from trninv.history.events import events
 from trninv.inventory import stamp
 from trninv.inventory.address import resolve
@@ -113,6 +113,39 @@ def test_every_change_is_kept_and_only_changes(engine: Engine) -> None:
     for statement in ("UPDATE state_event SET who = 'nobody'", "DELETE FROM state_event"):
         with pytest.raises(DBAPIError, match="append only"), engine.begin() as connection:
             connection.execute(text(statement))
+
+
+@pytest.mark.parametrize(
+    ("changed", "wanted", "is_refused"),
+    [
+        ("s0/c0", "s0/c0", True),
+        ("s0/c1", "s0/c0", False),
+        ("s0", "s0/c0", True),
+        ("s0/c0", "s0", False),
+        ("s0/c0--s0/c1", "s0/c1--s0/c0", True),
+        ("s0/c0--s0/c1", "s0/c0", False),
+    ],
+)
+def test_what_was_changed_since_is_refused(engine: Engine, changed: str, wanted: str, is_refused: bool) -> None:
+    def address(short: str) -> str:
+        return "--".join(f"{U}/{end}" for end in short.split("--"))
+
+    def set_since(event: int) -> None:
+        with writing(engine) as connection:
+            down, who = Condition("down"), "tester"
+            set_state(connection, [f"{U}/s3", address(wanted)], down, why="x", who=who, unchanged_since=event)
+
+    with reading(engine) as connection:
+        known = connection.scalar(text("SELECT coalesce(max(id), 0) FROM state_event"))
+    _set(engine, [address(changed)], "degraded", 0.5)
+    if not is_refused:
+        return set_since(known)
+    with pytest.raises(ConflictError, match=rf"up to degraded at .*tester: a test.*after event {known}"):
+        set_since(known)
+    assert _state(engine, f"{U}/s3/c0") == "up"
+    with reading(engine) as connection:
+        known = connection.scalar(text("SELECT max(id) FROM state_event"))
+    return set_since(known)
 
 
 def test_nothing_is_set_if_anything_is_wrong(engine: Engine) -> None:

@@ -54,8 +54,15 @@ class StateChange:
 
     @strawberry.field(description="The part that it still carries, of what is degraded.")
     def factor(self) -> float | None:
-        millionths = self.change.after.factor_ppm
-        return None if millionths is None else millionths / PPM
+        return _part(self.change.after)
+
+    @strawberry.field(description="The part that it carried before, of what was degraded.")
+    def factor_before(self) -> float | None:
+        return _part(self.change.before)
+
+
+def _part(of: Condition) -> float | None:
+    return None if of.factor_ppm is None else of.factor_ppm / PPM
 
 
 @strawberry.input(description="A state for several things.")
@@ -67,6 +74,11 @@ class SetStateInput:
     why: str = strawberry.field(description="The reason, kept with each change.")
     factor: float | None = strawberry.field(
         default=None, description="Of DEGRADED only: the part that still carries, more than 0 and less than 1."
+    )
+    unchanged_since: int | None = strawberry.field(
+        default=None,
+        description="The newest event that the client knows of (Event.event; 0: none): refused with CONFLICT where "
+        "one of these things was changed after it.",
     )
     who: str | None = strawberry.field(default=None, description=WHO)
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
@@ -186,7 +198,7 @@ class Mutation:
         who = _who(info.context.who, input.who)
 
         def change() -> list[StateChange]:
-            return _changed(info.context.fleet.engine, input.addresses, condition, input.why, who)
+            return _changed(info.context.fleet.engine, input, condition, who)
 
         changes = await info.context.write(change)
         return SetStatePayload(changes=changes, client_mutation_id=input.client_mutation_id)
@@ -283,8 +295,11 @@ def _who(holder: str, said: str | None) -> str:
     return holder or said or ""
 
 
-def _changed(engine: Engine, addresses: list[Address], condition: Condition, why: str, who: str) -> list[StateChange]:
+def _changed(engine: Engine, of: SetStateInput, condition: Condition, who: str) -> list[StateChange]:
+    known = of.unchanged_since
     with writing(engine) as connection:
-        changes = set_state(connection, addresses, condition, why=why, who=who, source="api")
+        changes = set_state(
+            connection, of.addresses, condition, why=of.why, who=who, source="api", unchanged_since=known
+        )
         things = at_addresses(connection, (change.address for change in changes))
     return [StateChange(change=change, thing=thing) for change, thing in zip(changes, things, strict=True)]

@@ -60,10 +60,15 @@ class Chain:
     archived: int = 0
 
 
-def seal(connection: Connection) -> None:
-    """Seal every event that is not sealed yet, within the caller's transaction."""
+def alone(connection: Connection) -> None:
+    """Wait until nobody else changes states, plain SQL included; nobody does until the caller's transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+
+
+def seal(connection: Connection) -> None:
+    """Seal every event that is not sealed yet, within the caller's transaction."""
+    alone(connection)
     last = connection.execute(select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)).first()
     sealed, digest = (last.id, last.sha256) if last else (0, "")
     end = sealed

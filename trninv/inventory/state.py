@@ -38,6 +38,7 @@ from trninv.inventory.address import Place, locate, nodes_of
 from trninv.inventory.chain import seal
 from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import CARRYING, EVENT_SOURCES, NODE_KINDS, STATES, TABLES, is_not_up
+from trninv.inventory.since import refuse_changed
 
 PPM = 1_000_000
 _PPM: ColumnElement[int] = literal_column(str(PPM), Integer)
@@ -182,6 +183,7 @@ def set_state(
     who: str,
     only_carrying: bool = False,
     source: str = "command",
+    unchanged_since: int | None = None,
 ) -> list[Change]:
     """Give things a condition, and record who did so and why; things that already have it are left alone.
 
@@ -195,6 +197,8 @@ def set_state(
         Whether to leave alone what is down or in maintenance, for whatever reason.
     source
         Where it comes from: one of EVENT_SOURCES.
+    unchanged_since
+        Number of the newest event that the caller knows of; None: whatever happened.
 
     Raises
     ------
@@ -202,6 +206,8 @@ def set_state(
         The reason is missing or too long, or there is no such source.
     WrongLevelError
         An address names something else.
+    ConflictError
+        One of them was changed after that event.
 
     """
     if not (why.strip() and who.strip()) or max(len(why), len(who)) > MAX_WHY:
@@ -215,10 +221,12 @@ def set_state(
         if place.level not in ("server", "link", *NODE_KINDS):
             have = "servers, chips, switches, NICs, network nodes and links"
             raise WrongLevelError(f"{place.address} is a {place.level}: {have} have a state")
+    once = {place.address: place for place in places}.values()
+    if unchanged_since is not None:
+        refuse_changed(connection, once, unchanged_since)
     said = TABLES["_change"]
     at = datetime.now(UTC).isoformat(timespec="microseconds")
     connection.execute(insert(said).values(id=1, at=at, who=who.strip(), why=why.strip(), source=source))
-    once = {place.address: place for place in places}.values()
     changes = [_set(connection, place, condition, only_carrying=only_carrying) for place in once]
     connection.execute(delete(said))
     seal(connection)
