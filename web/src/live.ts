@@ -31,6 +31,8 @@ const FOLLOWING = new Set(["home", "incidents", "at", "jobs"]);
 let moment: Moment = { asof: "", epoch: 0, changed: 0, gone: false, reached: "", revision: null };
 let view = "home";
 const unseen = new Set<string>();
+/** The newest event that this page has made itself. */
+let own = 0;
 let timer = 0;
 let probe: (() => Promise<unknown>) | null = null;
 let stream: EventSource | null = null;
@@ -76,6 +78,12 @@ export function standing({ asof, changed, gone }: Moment): Standing {
 export function refresh(): void {
   seen();
   become({ epoch: moment.epoch + 1, changed: 0, revision: null });
+}
+
+/** This page has changed something itself, up to an event: it is asked anew, and not told of it. */
+export function written(event: number): void {
+  own = Math.max(own, event);
+  refresh();
 }
 
 /** Another page is opened, or another time of it: what it shows is asked anew. */
@@ -133,7 +141,10 @@ export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): v
 function listen(): void {
   stream?.close();
   stream = new EventSource("changes");
-  const hear = (event: MessageEvent) => changes(String(JSON.parse(event.data).address));
+  const hear = (event: MessageEvent) => {
+    const told = JSON.parse(event.data);
+    if ((told.batch ?? told.event) > own) changes(String(told.address));
+  };
   for (const kind of KINDS) stream.addEventListener(kind, hear);
   stream.onerror = () => probe?.();
 }

@@ -43,5 +43,5 @@ export function mayChange(): boolean {
 
 /** Open the dialog that sets a state, filled in; nothing is set until it is confirmed there. */
 export function proposeChange(change: Proposed): void {
-  import("./dialog").then((dialog) => dialog.open(change));
+  import("./setstate").then((dialog) => dialog.open(change));
 }

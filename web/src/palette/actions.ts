@@ -1,10 +1,11 @@
 // What the palette does: open what was found, go places, change the theme, take the page's queries along.
 import { open, written } from "../api";
+import { proposeChange } from "../change/asked";
 import { domainOf } from "../panel/panel";
 import { chosen, href, type Route } from "../route";
 import type { IconName } from "../shell/icons";
 import { THEMES, wear } from "../shell/theme";
-import { below } from "../words";
+import { below, shortened } from "../words";
 import type { Hit } from "./documents";
 
 export interface Action {
@@ -62,11 +63,26 @@ function curl(): string {
     .join("\n");
 }
 
-/** What can be done with a chip that was found, and whatever has all words of a text in its name. */
-export function actions(text: string, first: Hit | undefined, route: Route): Action[] {
+/** What can be done with what was found or is chosen, and whatever has all words of a text in its name. */
+export function actions(text: string, first: Hit | undefined, route: Route, mayChange: boolean): Action[] {
   const words = text.toLowerCase().split(/\s+/);
-  const named = ALWAYS.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
-  return [...(first ? about(first, route) : []), ...named];
+  const here = chosen(route) || (route.view === "at" ? route.of : "");
+  const found = first ? setting(first.address, first.thing) : setting(here, { state: "up" });
+  const settings = mayChange && found ? [found] : [];
+  const named = [...(first ? [] : settings), ...ALWAYS].filter(({ name }) =>
+    words.every((word) => name.toLowerCase().includes(word)),
+  );
+  return [...(first ? [...settings, ...about(first, route)] : []), ...named];
+}
+
+function setting(place: string | null, thing: Hit["thing"] | { state: string }): Action | undefined {
+  if (!place || place.startsWith("@") || !thing || !("state" in thing)) return undefined;
+  const state = thing.state === "up" ? "down" : "up";
+  return {
+    name: `Set state of ${shortened(place)}…`,
+    icon: "incidents",
+    does: () => proposeChange({ places: [place], state }),
+  };
 }
 
 function about({ kind, address }: Hit, route: Route): Action[] {

@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, ask, asking } from "../api";
+import { mayChange } from "../change/asked";
 import { type Route, useRoute } from "../route";
 import { Icon, type IconName } from "../shell/icons";
 import { Glyph } from "../state";
@@ -57,7 +58,7 @@ function useHits(text: string, here: string): Answer {
   return answer;
 }
 
-function optionsOf({ text, hits }: Answer, typed: string, here: string, route: Route): Option[] {
+function optionsOf({ text, hits }: Answer, typed: string, here: string, route: Route, may: boolean): Option[] {
   const place = here.split("--")[0]?.split("/").slice(0, 2).join("/") ?? "";
   const isHere = ({ address }: Hit) =>
     Boolean(place && address && (address === place || address.startsWith(`${place}/`)));
@@ -69,7 +70,7 @@ function optionsOf({ text, hits }: Answer, typed: string, here: string, route: R
     state: (hit.thing && "state" in hit.thing && hit.thing.state) || "up",
     does: opens(hit, route),
   });
-  const done = actions(typed, text === typed ? hits[0] : undefined, route);
+  const done = actions(typed, text === typed ? hits[0] : undefined, route, may);
   return [
     ...hits.filter(isHere).map(found),
     ...hits.filter((hit) => !isHere(hit)).map(found),
@@ -93,7 +94,7 @@ function Palette({ begun, isEntered, close }: { begun: string; isEntered: boolea
   const here = hereOf(route);
   const text = typed.trim();
   const answer = useHits(text, here);
-  const options = optionsOf(answer, text, here, route);
+  const options = optionsOf(answer, text, here, route, mayChange());
   const current = Math.min(at, options.length - 1);
   const isAnswered = answer.text === text;
   useLayoutEffect(() => box.current?.showModal(), []);

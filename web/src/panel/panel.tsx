@@ -5,6 +5,7 @@ import { Change, Copy, Shown } from "../parts";
 import { href } from "../route";
 import { dated, Glyph, lasted, now } from "../state";
 import { below, counted, gibibytes, gigabytes, number, shortened } from "../words";
+import { Actions } from "./actions";
 import { type Changed, PANEL, type Thing, type Wire } from "./documents";
 
 const KINDS: Record<string, string> = { NetworkNode: "Network node", Nic: "NIC" };
@@ -56,6 +57,7 @@ function Opened({ of, incidents, close, children }: Props) {
           )}
         </h2>
         <Reason of={of} incidents={incidents} />
+        <Actions of={of} domain={domainOf(of.address)} />
         <dl class="figures inner">
           <Facts of={of} />
         </dl>

@@ -1,6 +1,8 @@
 // Incidents: what is not up for one reason, what it costs, and what it was like before.
 import { asking, graphql, type Result, useAsked } from "../api";
+import { mayChange, proposeChange } from "../change/asked";
 import { useTurn } from "../live";
+import { Wanting } from "../panel/actions";
 import { Copy, Shown } from "../parts";
 import { change, href, type Route } from "../route";
 import { Counts, clock, dated, Glyph, lasted, nounOf, now, worded } from "../state";
@@ -157,6 +159,7 @@ function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
 
 function Opened({ of, after }: { of: Incident; after: string | null }) {
   const { asof } = useTurn();
+  const may = mayChange();
   const before = of.since && new Date(Date.parse(of.since) - 1000).toISOString();
   return (
     <aside class="card flush panel" aria-label={`Incident ${of.id}`}>
@@ -185,7 +188,18 @@ function Opened({ of, after }: { of: Incident; after: string | null }) {
             Before it
           </a>
         )}
+        {may && of.causeCount === of.causes.length && (
+          <button
+            type="button"
+            data-writes
+            aria-haspopup="dialog"
+            onClick={() => proposeChange({ places: of.causes, state: "up" })}
+          >
+            Bring back…
+          </button>
+        )}
       </div>
+      <Wanting />
       <div class="inner">
         <h3>What follows from it</h3>
         <ul class="tree">

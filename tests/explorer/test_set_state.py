@@ -1,0 +1,251 @@
+"""States set in the explorer: by keys alone, with what it would change, never over somebody else's change, and back."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+from sqlalchemy import text
+
+from browsing import Open, Watched, browser, documented, opened, service, settled, watched  # noqa: F401 # fixtures
+from conftest import Databases
+from serving import serving
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import stamp
+from trninv.inventory.access import create
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.state import Condition, set_state
+from trninv.jobs.holding import hold
+
+D = "u-trn2x64/d0"
+WHY = "row remap failed twice, ticket 4719"
+
+
+def setting(url: str, address: str, state: str, factor: float | None = None, why: str = "before") -> None:
+    with connect(url) as engine, writing(engine) as connection:
+        set_state(connection, [address], Condition.of(state, factor), why=why, who="m.chen")
+
+
+def asked(url: str, query: str) -> list[tuple[object, ...]]:
+    with connect(url) as engine, reading(engine) as connection:
+        return [tuple(row) for row in connection.execute(text(query))]
+
+
+def states(url: str) -> dict[str, object]:
+    """Of all servers, chips and links that are not up; of what is degraded the part that it carries."""
+    query = "SELECT address, state, factor FROM {} WHERE state <> 'up'"
+    found = (asked(url, query.format(view)) for view in ("v_server", "v_chip", "v_link"))
+    return {str(address): factor or state for rows in found for address, state, factor in rows}
+
+
+@pytest.fixture(scope="module")
+def service_database(databases: Databases) -> str:
+    """An UltraServer with a job, a chip that is down and another one that is half as wide."""
+    url = databases.migrated("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
+        hold(connection, "dpo-sweep", [f"{D}/s0/c1", f"{D}/s0/c2"], who="tests")
+    setting(url, f"{D}/s1/c5", "down", why="HBM errors, ticket 4711")
+    setting(url, f"{D}/s2/c1", "degraded", 0.5)
+    return url
+
+
+@contextmanager
+def guarded(watched: Watched, url: str, at: str, scope: str, scheme: str = "light") -> Iterator[Page]:  # noqa: F811
+    """A page of a service that asks for tokens, with one of a scope."""
+    with connect(url) as engine, writing(engine) as connection:
+        token = create(connection, f"{scope}-{scheme}", scope, None)
+    with serving(url, TRNINV_AUTH="tokens") as address:
+        page = watched.open(at, url=address, scheme=scheme)
+        page.get_by_label(re.compile("asks for a token")).first.fill(token)
+        page.get_by_role("button", name="Use it").first.click()
+        settled(page)
+        yield page
+        watched.close()
+    assert all("401" in each for each in watched.said)
+    watched.said.clear()
+
+
+def dialog(page: Page) -> Locator:
+    return page.get_by_role("dialog", name="Set a state")
+
+
+def previewed(page: Page) -> Locator:
+    """What it would change, once that is computed."""
+    expect(dialog(page).get_by_text("Computing…")).to_have_count(0, timeout=30_000)
+    return dialog(page).get_by_label("What it would change")
+
+
+def by_keys(page: Page, url: str, chip: str, who: str) -> None:
+    """Palette, chip, From, To, suppose down, read, set, undo: no mouse."""
+
+    def find(typed: str) -> None:
+        page.keyboard.press("/")
+        page.keyboard.type(typed)
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile(f"sel={typed.removeprefix(D + '/')}"))
+        settled(page)
+
+    was = states(url)
+    find(f"{D}/s0/c0")
+    page.keyboard.press("f")
+    find("s2/c10")
+    page.keyboard.press("t")
+    find(chip)
+    page.keyboard.press("d")
+    expect(page.locator(".answers")).to_contain_text(re.compile(r"Maximum flow, all paths\s*640 GB/s → 512 GB/s"))
+    page.keyboard.press("s")
+    expect(page.locator("[name=why]")).to_be_focused()
+    would = previewed(page)
+    for says in ("62 → 61", "6 → 12", "1,952 → 1,888 GB/s", "640 → 512 GB/s", "job dpo-sweep runs on 1 chip"):
+        expect(would).to_contain_text(says)
+    page.keyboard.type(WHY)
+    if not who:
+        page.keyboard.press("Tab")
+        page.keyboard.type("j.ortiz")
+    for _ in range(12):  # the focus goes round within the dialog
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement === document.body || !!document.activeElement.closest('dialog')")
+    page.locator("[name=why]").focus()
+    page.keyboard.press("Enter")
+    expect(dialog(page)).to_have_count(0)
+    expect(page.get_by_role("status").filter(has_text="1 chip down")).to_be_visible()
+    assert states(url) == {**was, f"{D}/{chip}": "down"}
+    expect(page.get_by_role("complementary", name=f"About {D}/{chip}")).to_contain_text(WHY)
+    page.keyboard.press("Control+z")
+    expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
+    assert states(url) == was
+    last = asked(url, "SELECT who, why, state FROM state_event ORDER BY id DESC LIMIT 2")
+    assert last == [(who or "j.ortiz", f"undone: {WHY}", "up"), (who or "j.ortiz", WHY, "down")]
+    expect(page.get_by_text("thing changed")).to_have_count(0)
+
+
+def test_a_chip_is_set_down_and_back_by_keys_alone(opened: Open, service_database: str) -> None:  # noqa: F811
+    by_keys(opened(), service_database, "s0/c1", "")
+
+
+@pytest.mark.slow
+def test_with_a_token_the_change_is_its_own(watched: Watched, service_database: str) -> None:  # noqa: F811
+    with guarded(watched, service_database, "#/", "operate", "dark") as page:
+        by_keys(page, service_database, "s0/c1", "operate-dark")
+
+
+@pytest.mark.slow
+def test_who_may_only_read_has_no_control_that_writes(watched: Watched, service_database: str) -> None:  # noqa: F811
+    with guarded(watched, service_database, f"#/domain/{D}?sel=s1/c5", "read") as page:
+        panel = page.get_by_role("complementary", name=f"About {D}/s1/c5")
+        expect(panel).to_contain_text("takes a token of scope operate; read-light is of scope read")
+        expect(panel.get_by_role("link", name="From", exact=True)).to_be_visible()
+        page.keyboard.press("s")
+        page.keyboard.press("/")
+        page.keyboard.type("s1/c6")
+        expect(page.get_by_role("option", name="Path from s1/c6 to …")).to_be_visible()
+        expect(page.get_by_role("option", name=re.compile("Set state"))).to_have_count(0)
+        page.keyboard.press("Escape")
+        page.evaluate("location.hash = '#/incidents'")
+        settled(page)
+        page.locator("td", has_text="ticket 4711").locator("..").get_by_role("link").first.click()
+        expect(page.get_by_text("takes a token of scope operate")).to_be_visible()
+        assert page.locator("[data-writes], dialog").count() == 0
+
+
+@pytest.mark.slow
+def test_nothing_of_the_past_can_be_changed(opened: Open) -> None:  # noqa: F811
+    page = opened(f"#/domain/{D}?sel=s1/c5")
+    expect(page.locator("[data-writes]")).to_have_count(1)
+    for address in [*documented(), f"#/domain/{D}?sel=s1/c5", f"#/at/{D}/s1/c5"]:
+        at = address.replace("trn3-gen1", "u-trn2x64")
+        page.evaluate("to => { location.hash = to }", f"{at}{'&' if '?' in at else '?'}asof=1")
+        settled(page)
+        expect(page.locator(".bygone")).to_be_visible()
+        page.keyboard.press("s")
+        page.keyboard.press("/")
+        page.keyboard.type("u-trn2x64/d0/s1/c6")
+        expect(page.locator("dialog [role=option]").first).to_contain_text("s1/c6")
+        assert page.locator("[data-writes], dialog.change").count() == 0, address
+        expect(page.get_by_role("option", name=re.compile("Set state"))).to_have_count(0)
+        page.keyboard.press("Escape")
+
+
+@pytest.mark.slow
+def test_what_somebody_else_has_changed_is_shown_and_asked_again(opened: Open, service_database: str) -> None:  # noqa: F811
+    page = opened(f"#/domain/{D}?sel=s3/c3")
+    page.keyboard.press("s")
+    previewed(page)
+    page.locator("[name=why]").fill(WHY)
+    page.locator("[name=who]").fill("j.ortiz")
+    setting(service_database, f"{D}/s3/c3", "maintenance", why="<b>fans</b>")
+    page.get_by_role("button", name="Set 1 chip down").click()
+    alert = dialog(page).get_by_role("alert")
+    expect(alert).to_contain_text("was up, is in maintenance now")
+    expect(alert).to_contain_text("m.chen: <b>fans</b>")
+    assert states(service_database)[f"{D}/s3/c3"] == "maintenance"
+    page.get_by_role("button", name="Set 1 chip down all the same").click()
+    expect(dialog(page)).to_have_count(0)
+    assert states(service_database)[f"{D}/s3/c3"] == "down"
+    setting(service_database, f"{D}/s3/c3", "up")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status").filter(has_text=re.compile("Not undone: .*down to up"))).to_be_visible()
+    assert f"{D}/s3/c3" not in states(service_database)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_many_chips_take_their_number_and_come_back_as_they_were(
+    opened: Open,  # noqa: F811
+    service_database: str,
+    scheme: str,
+) -> None:
+    was = states(service_database)
+    page = opened(f"#/at/{D}/s2", scheme=scheme)
+    page.get_by_role("button", name="Set state…").click()
+    page.get_by_role("button", name="+ Add").click()
+    page.keyboard.type(f"{D}/s9")
+    page.keyboard.press("Enter")
+    expect(dialog(page).get_by_role("alert")).to_contain_text("no u-trn2x64/d0/s9")
+    page.get_by_role("button", name=f"Leave {D}/s9 out").click()
+    expect(dialog(page).get_by_role("alert")).to_have_count(0)
+    for address in (f"{D}/s3", f"{D}/s2/c1", f"{D}/s0/c0--{D}/s0/c1"):
+        page.get_by_role("button", name="+ Add").click()
+        page.keyboard.type(address)
+        page.keyboard.press("Enter")
+    page.get_by_role("radio", name="maintenance").check()
+    button = page.get_by_role("button", name="Set 2 servers, 1 chip, 1 link in maintenance")
+    expect(button).to_be_enabled()
+    expect(previewed(page)).to_contain_text("→")
+    assert Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}).response["violations"] == []
+    page.locator("[name=why]").fill(WHY)
+    page.locator("[name=who]").fill("j.ortiz")
+    for typed in ("", "31"):
+        page.get_by_label("type their number").fill(typed)
+        button.click()
+        assert states(service_database) == was
+    page.get_by_label("type their number").fill("32")
+    button.click()
+    expect(dialog(page)).to_have_count(0)
+    assert len(states(service_database)) > 34
+    assert Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}).response["violations"] == []
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
+    assert states(service_database) == was
+
+
+@pytest.mark.slow
+def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_database: str) -> None:  # noqa: F811
+    page = opened("#/incidents")
+    page.locator("td", has_text="ticket 4711").locator("..").get_by_role("link").first.click()
+    page.get_by_role("button", name="Bring back…").click()
+    expect(previewed(page)).to_contain_text(re.compile(r"Chips that carry in u-trn2x64/d0\s*63 → 64"))
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Bring back…")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Set 1 chip up").click()
+    assert states(service_database)[f"{D}/s1/c5"] == "down"  # without a reason nothing is set
+    page.locator("[name=why]").fill("replaced")
+    page.locator("[name=who]").fill("j.ortiz")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").filter(has_text="1 chip up")).to_be_visible()
+    assert f"{D}/s1/c5" not in states(service_database)

@@ -1,0 +1,102 @@
+// What the dialog asks, and what it sets.
+import { graphql, type Result } from "../api";
+
+const SEEN = graphql("fragment Seen on Event { event at who why before after }");
+
+export const NAMED = graphql(
+  `
+  query Named(
+    $servers: [Address!]!, $chips: [Address!]!, $switches: [Address!]!, $nics: [Address!]!
+    $nodes: [Address!]!, $links: [Address!]!
+  ) {
+    events(last: 1) { nodes { event } }
+    servers(filter: { address: { in: $servers } }, first: 400) {
+      nodes { kind: __typename address state factor lastChange { ...Seen } chips(first: 64) { nodes { address job } } }
+    }
+    chips(filter: { address: { in: $chips } }, first: 1000) {
+      nodes { kind: __typename address state factor job lastChange { ...Seen } }
+    }
+    switches(filter: { address: { in: $switches } }, first: 1000) {
+      nodes { kind: __typename address state factor lastChange { ...Seen } }
+    }
+    nics(filter: { address: { in: $nics } }, first: 1000) {
+      nodes { kind: __typename address state factor lastChange { ...Seen } }
+    }
+    networkNodes(filter: { address: { in: $nodes } }, first: 1000) {
+      nodes { kind: __typename address state factor lastChange { ...Seen } }
+    }
+    links(filter: { address: { in: $links } }, first: 1000) {
+      nodes { kind: __typename address state factor lastChange { ...Seen } }
+    }
+  }
+`,
+  [SEEN],
+);
+
+export type Named = Result<typeof NAMED>;
+
+export const SET = graphql(`
+  mutation Set($input: SetStateInput!) {
+    setState(input: $input) {
+      changes {
+        address before factorBefore after
+        thing {
+          ... on Server { state lastChange { event } }
+          ... on Chip { state lastChange { event } }
+          ... on Switch { state lastChange { event } }
+          ... on Nic { state lastChange { event } }
+          ... on NetworkNode { state lastChange { event } }
+          ... on Link { state lastChange { event } }
+        }
+      }
+    }
+  }
+`);
+
+export type Made = Result<typeof SET>["setState"]["changes"][number];
+
+/** All of a domain that can carry something, and what the supposed leaves of its bisection. */
+export const PREVIEW = graphql(`
+  query Preview($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+    chips(filter: { domain: { eq: $of } }, first: 200) { nodes { address state } }
+    links(filter: { domain: { eq: $of }, scope: { in: [SERVER, RACK, DOMAIN] } }, first: 1000) {
+      nodes { address bandwidth { gigabytesPerSecond } }
+    }
+    whatIf(down: $down, derate: $derate) {
+      bisection(of: $of) {
+        exact sideA sideB
+        upper { gigabytesPerSecond }
+        baseline { exact sideA sideB upper { gigabytesPerSecond } }
+      }
+    }
+  }
+`);
+
+export const FLOW = graphql(`
+  query FlowIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+    whatIf(down: $down, derate: $derate) {
+      bandwidth(from: $from, to: $to) {
+        maximumFlow { gigabytesPerSecond }
+        baseline { maximumFlow { gigabytesPerSecond } }
+      }
+    }
+  }
+`);
+
+/** The incident that a place belongs to, and what it costs. */
+export const BROUGHT = graphql(`
+  query Brought($of: Address!) {
+    incidents(scope: $of, first: 1) {
+      nodes {
+        id causes causeCount
+        impact {
+          domains {
+            domain chipsBefore chipsNow
+            bisectionBefore { upper { gigabytesPerSecond } exact }
+            bisectionNow { upper { gigabytesPerSecond } exact }
+          }
+        }
+      }
+    }
+  }
+`);

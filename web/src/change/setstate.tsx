@@ -1,0 +1,265 @@
+// The dialog that sets a state: what, to which, why; what that would change; whose change it would overwrite.
+import { render } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, ask, asking, useAsked } from "../api";
+import { refresh, written } from "../live";
+import { useRoute } from "../route";
+import "../style/change.css";
+import { clock, Glyph, type State, Told, worded } from "../state";
+import { number, shortened } from "../words";
+import { type Proposed, useViewer } from "./asked";
+import { NAMED, SET } from "./documents";
+import { Preview } from "./preview";
+import { byKind, changedSince, chipsOf, does, FEW, note, type Seen, type Thing, thingsOf, told } from "./things";
+import { newest, say } from "./toast";
+
+const WHO = "trninv who";
+const ORDER: State[] = ["up", "degraded", "down", "maintenance"];
+const MOST_WHY = 1000;
+
+/** Open the dialog over the page; what had the focus has it again afterwards. */
+export function open(change: Proposed): void {
+  if (!change.places.length || document.querySelector("dialog.change")) return;
+  const host = document.body.appendChild(document.createElement("div"));
+  const close = () => {
+    render(null, host);
+    host.remove();
+  };
+  render(<Dialog change={change} close={close} />, host);
+}
+
+function Dialog({ change, close }: { change: Proposed; close: () => void }) {
+  const box = useRef<HTMLDialogElement>(null);
+  const seen = useRef<Seen>(new Map());
+  const route = useRoute();
+  const viewer = useViewer();
+  const [places, setPlaces] = useState(() => [...new Set(change.places)]);
+  const [to, setTo] = useState<State>(change.state);
+  const [part, setPart] = useState(String(change.factor ?? 0.5));
+  const [failed, fail] = useState("");
+  const [busy, setBusy] = useState(false);
+  const found = useAsked(asking(NAMED, byKind(places)));
+  const things = found.data ? thingsOf(found.data) : [];
+  note(seen.current, things);
+  const later = changedSince(seen.current, things);
+  const chips = chipsOf(things).size;
+  const factor = Number(part);
+  useLayoutEffect(() => {
+    box.current?.showModal();
+    box.current?.querySelector<HTMLElement>("[name=why]")?.focus();
+  }, []);
+  const send = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const given = new FormData(event.target as HTMLFormElement);
+    const why = String(given.get("why"));
+    const who = viewer?.name ? null : String(given.get("who"));
+    if (who) localStorage.setItem(WHO, who);
+    setBusy(true);
+    fail("");
+    const input = {
+      addresses: things.map(({ address }) => address),
+      state: to.toUpperCase() as State,
+      factor: to === "degraded" ? factor : null,
+      why,
+      who,
+      unchangedSince: found.data?.events.nodes[0]?.event ?? 0,
+    };
+    try {
+      const { setState } = await ask({ ...asking(SET, { input }), at: "" });
+      box.current?.close();
+      written(newest(setState.changes));
+      say({ says: outcome(things, setState.changes, to), why, who, changes: setState.changes });
+    } catch (error) {
+      const { code, message } = error as ApiError;
+      if (code === "CONFLICT") refresh();
+      else fail(message);
+      setBusy(false);
+    }
+  };
+  return (
+    <dialog class="change" ref={box} aria-labelledby="change" onClose={close}>
+      <form onSubmit={send}>
+        <header>
+          <h2 id="change">Set a state</h2>
+          <button type="button" class="square" aria-label="Close" onClick={() => box.current?.close()}>
+            <span aria-hidden="true">×</span>
+          </button>
+        </header>
+        <div class="body">
+          <What
+            things={found.error ? places.map((address) => ({ address })) : things}
+            places={places}
+            set={setPlaces}
+          />
+          {found.error && (
+            <p class="failure" role="alert">
+              {found.error.message}
+            </p>
+          )}
+          <fieldset class="to">
+            <legend>To</legend>
+            {ORDER.map((state) => (
+              <label key={state} class={state}>
+                <input type="radio" name="to" value={state} checked={state === to} onChange={() => setTo(state)} />
+                <Told state={state}>{state}</Told>
+              </label>
+            ))}
+          </fieldset>
+          {to === "degraded" && (
+            <label>
+              Part that it still carries
+              <input
+                type="number"
+                name="factor"
+                required
+                min="0.000001"
+                max="0.999999"
+                step="any"
+                value={part}
+                onInput={(event) => setPart(event.currentTarget.value)}
+              />
+            </label>
+          )}
+          <label>
+            Why, kept with the change
+            <input name="why" required maxLength={MOST_WHY} pattern=".*\S.*" title="A reason" autocomplete="off" />
+          </label>
+          {viewer && !viewer.name && (
+            <label>
+              Who you are, kept with the change
+              <input
+                name="who"
+                required
+                maxLength={MOST_WHY}
+                pattern=".*\S.*"
+                title="A name"
+                autocomplete="username"
+                defaultValue={localStorage.getItem(WHO) ?? ""}
+              />
+            </label>
+          )}
+          {things.length > 0 && (to !== "degraded" || (factor > 0 && factor < 1)) && (
+            <Preview things={things} to={to} factor={factor} route={route} />
+          )}
+          {chips > FEW && (
+            <label>
+              This is about {number(chips)} chips: type their number
+              <input
+                name="count"
+                required
+                inputMode="numeric"
+                autocomplete="off"
+                pattern={String(chips)}
+                title={String(chips)}
+              />
+            </label>
+          )}
+          {later.length > 0 && <Conflict things={later} seen={seen.current} />}
+          {failed && (
+            <p class="failure" role="alert">
+              {failed}
+            </p>
+          )}
+        </div>
+        <footer>
+          <span class="quiet">{viewer?.name ? `As ${viewer.name} · ` : ""}every answer heeds it at once</span>
+          <button type="button" onClick={() => box.current?.close()}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            data-writes
+            class={to === "up" ? "main" : `main ${to}`}
+            disabled={busy || found.loading || !things.length}
+          >
+            {does(things, to)}
+            {later.length > 0 && " all the same"}
+          </button>
+        </footer>
+      </form>
+    </dialog>
+  );
+}
+
+/** What was done, in words. */
+function outcome(things: Thing[], changes: { after: string; thing: object }[], to: State): string {
+  if (!changes.length) return `Nothing changed: ${told(things)} had been ${worded(to)} already`;
+  const kept = changes.filter(({ after, thing }) => "state" in thing && thing.state !== after).length;
+  const stays = kept ? `; ${number(kept)} not ${worded(to)} before the server is` : "";
+  return `${does(things, to).replace("Set ", "")}${stays}`;
+}
+
+interface WhatProps {
+  things: { address: string; state?: State }[];
+  places: string[];
+  set: (places: string[]) => void;
+}
+
+function What({ things, places, set }: WhatProps) {
+  const [adding, setAdding] = useState(false);
+  const add = (input: HTMLInputElement) => {
+    const given = input.value.trim().toLowerCase();
+    if (given) set([...new Set([...places, given])]);
+    setAdding(false);
+  };
+  return (
+    <div class="what">
+      <h3>What</h3>
+      <ul>
+        {things.slice(0, 8).map(({ address, state }) => (
+          <li key={address}>
+            <strong>{shortened(address)}</strong> {state && <Told state={state} />}
+            {places.length > 1 && (
+              <button
+                type="button"
+                class="plain"
+                aria-label={`Leave ${address} out`}
+                onClick={() => set(places.filter((place) => place !== address))}
+              >
+                ×
+              </button>
+            )}
+          </li>
+        ))}
+        {things.length > 8 && <li class="quiet">and {number(things.length - 8)} more</li>}
+        <li>
+          {adding ? (
+            <input
+              aria-label="Another address"
+              ref={(input) => input?.focus()}
+              spellcheck={false}
+              autocomplete="off"
+              onKeyDown={(event) => {
+                if (event.key !== "Enter") return;
+                event.preventDefault();
+                add(event.currentTarget);
+              }}
+              onBlur={(event) => add(event.currentTarget)}
+            />
+          ) : (
+            <button type="button" class="plain" onClick={() => setAdding(true)}>
+              + Add
+            </button>
+          )}
+        </li>
+      </ul>
+    </div>
+  );
+}
+
+/** Changes that were made while the dialog was open: both states. */
+function Conflict({ things, seen }: { things: Thing[]; seen: Seen }) {
+  return (
+    <div class="conflict" role="alert">
+      <strong>Changed since you opened this</strong>
+      <ul class="plain">
+        {things.map(({ address, state, lastChange }) => (
+          <li key={address}>
+            <Glyph state={state} /> {shortened(address)} was {seen.get(address)?.state}, is {worded(state)} now
+            {lastChange && `, ${clock(lastChange.at)} UTC, ${lastChange.who}: ${lastChange.why}`}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

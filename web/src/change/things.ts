@@ -1,0 +1,98 @@
+// What is to be set: its kinds and counts, what has changed of it, what a scenario may suppose of it.
+import { type State, worded } from "../state";
+import { counted } from "../words";
+import type { Named } from "./documents";
+
+/** Chips that may be set without typing their number. */
+export const FEW = 16;
+
+export type Thing = Named["servers" | "chips" | "switches" | "nics" | "networkNodes" | "links"]["nodes"][number];
+
+/** Addresses by what they are of, as the lists of the API take them. */
+export function byKind(places: string[]) {
+  const like = (form: RegExp) => places.filter((place) => !place.includes("--") && form.test(place));
+  const [servers, chips, switches, nics] = [/\/s\d+$/, /\/c\d+$/, /\/sw\d+$/, /\/efa\d+$/].map(like);
+  const links = places.filter((place) => place.includes("--"));
+  const known = new Set([servers, chips, switches, nics, links].flat());
+  const nodes = places.filter((place) => !known.has(place));
+  return { servers, chips, switches, nics, nodes, links } as Record<Group, string[]>;
+}
+
+type Group = "servers" | "chips" | "switches" | "nics" | "nodes" | "links";
+
+/** The things in the order of the lists. */
+export const thingsOf = (of: Named): Thing[] => [
+  ...of.servers.nodes,
+  ...of.chips.nodes,
+  ...of.switches.nodes,
+  ...of.nics.nodes,
+  ...of.networkNodes.nodes,
+  ...of.links.nodes,
+];
+
+const NOUNS: Record<string, string> = { Nic: "NIC", NetworkNode: "network node" };
+
+/** 1 server, 2 links: how many of each kind. */
+export function told(things: { kind: string }[]): string {
+  const counts = new Map<string, number>();
+  for (const { kind } of things) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].map(([kind, count]) => counted(count, NOUNS[kind] ?? kind.toLowerCase())).join(", ");
+}
+
+/** What a button does: Set 1 chip down. */
+export const does = (things: { kind: string }[], to: State) => `Set ${told(things)} ${worded(to)}`;
+
+/** The chips that change, each with the job that holds it. */
+export function chipsOf(things: Thing[]): Map<string, string | null> {
+  const chips = new Map<string, string | null>();
+  for (const thing of things) {
+    if ("chips" in thing) for (const { address, job } of thing.chips.nodes) chips.set(address, job);
+    if ("job" in thing) chips.set(thing.address, thing.job);
+  }
+  return chips;
+}
+
+const lastEvent = ({ lastChange }: Thing) => lastChange?.event ?? 0;
+
+/** What each thing was when it was first looked at. */
+export type Seen = Map<string, { state: string; event: number }>;
+
+/** Take note of what was not looked at before. */
+export function note(seen: Seen, things: Thing[]): void {
+  for (const thing of things) {
+    if (!seen.has(thing.address)) seen.set(thing.address, { state: thing.state, event: lastEvent(thing) });
+  }
+}
+
+/** What somebody has changed since it was looked at. */
+export const changedSince = (seen: Seen, things: Thing[]) =>
+  things.filter((thing) => seen.get(thing.address)?.event !== lastEvent(thing));
+
+export interface Supposing {
+  down: string[];
+  derate: { address: string; factor: number }[];
+}
+
+const CARRYING = ["up", "degraded"];
+
+/** What whatIf takes for it; null where something would carry more than now, which it does not suppose. */
+export function supposing(things: Thing[], to: State, factor: number): Supposing | null {
+  const lost = !CARRYING.includes(to);
+  const parts = things.filter(({ state }) => CARRYING.includes(state));
+  if (lost) return { down: parts.map(({ address }) => address), derate: [] };
+  const rest = (thing: Thing) => factor / (thing.factor ?? 1);
+  const isLess = parts.length === things.length && to === "degraded" && things.every((thing) => rest(thing) <= 1);
+  if (!isLess) return null;
+  const derate = things.filter((thing) => rest(thing) < 1);
+  return { down: [], derate: derate.map((thing) => ({ address: thing.address, factor: rest(thing) })) };
+}
+
+/** The states to set so that all is as it was before: parts first, for a server gives back what its parts have. */
+export function restoring<C extends { address: string; before: string; factorBefore: number | null }>(changes: C[]) {
+  const groups = new Map<string, C[]>();
+  for (const change of changes) {
+    const key = `${!/\/s\d+$/.test(change.address) ? 0 : 1} ${change.before} ${change.factorBefore}`;
+    groups.set(key, [...(groups.get(key) ?? []), change]);
+  }
+  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
+}

@@ -1,0 +1,70 @@
+// What can be done with one thing: set its state for real, ask about it, suppose it down.
+import { useEffect } from "preact/hooks";
+import { mayChange, proposeChange, useViewer } from "../change/asked";
+import { useTurn } from "../live";
+import { href, useRoute } from "../route";
+import { below } from "../words";
+import type { Thing } from "./documents";
+
+export function Actions({ of, domain }: { of: Thing; domain: string }) {
+  const route = useRoute();
+  const may = mayChange();
+  const propose = () => proposeChange({ places: [of.address], state: of.state === "up" ? "down" : "up" });
+  useEffect(() => {
+    if (!may) return;
+    const press = (event: KeyboardEvent) => {
+      const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable], dialog");
+      if (types || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.key !== "s")
+        return;
+      event.preventDefault();
+      propose();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [may, of.address, of.state]);
+  const options = route.view === "domain" && route.of === domain ? route.options : {};
+  const short = below(domain, of.address);
+  const supposed = (options.down ?? "").split(",").filter(Boolean);
+  const rest = supposed.filter((each) => each !== short);
+  const isSupposed = rest.length < supposed.length;
+  const to = (more: Record<string, string | undefined>) => href("domain", domain, { ...options, sel: short, ...more });
+  return (
+    <>
+      <div class="inner row actions">
+        {may && (
+          <button type="button" class="main" data-writes aria-haspopup="dialog" aria-keyshortcuts="s" onClick={propose}>
+            Set state… <kbd>S</kbd>
+          </button>
+        )}
+        {domain && of.__typename === "Chip" && (
+          <>
+            <a class="button" href={to({ from: short })}>
+              From
+            </a>
+            <a class="button" href={to({ to: short })}>
+              To
+            </a>
+          </>
+        )}
+        {domain && (isSupposed || of.state === "up" || of.state === "degraded") && (
+          <a class="button" href={to({ down: [...rest, ...(isSupposed ? [] : [short])].join(",") || undefined })}>
+            {isSupposed ? "Suppose up" : "Suppose down"}
+          </a>
+        )}
+      </div>
+      <Wanting />
+    </>
+  );
+}
+
+/** Which token would have the buttons that this one has not. */
+export function Wanting() {
+  const viewer = useViewer();
+  const { asof } = useTurn();
+  if (!viewer || asof || viewer.allows.includes("OPERATE")) return null;
+  return (
+    <p class="inner quiet">
+      To set its state takes a token of scope operate; {viewer.name} is of scope {viewer.scope.toLowerCase()}.
+    </p>
+  );
+}
