@@ -1,5 +1,6 @@
 """States set in the explorer: by keys alone, with what it would change, never over somebody else's change, and back."""
 
+import gzip
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +20,12 @@ from trninv.inventory.access import create
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.holding import hold
+from trninv.service.explorer import WEB
 
 D = "u-trn2x64/d0"
 WHY = "row remap failed twice, ticket 4719"
+CHUNK = 12_000
+"""Bytes of the dialog, compressed."""
 
 
 def setting(url: str, address: str, state: str, factor: float | None = None, why: str = "before") -> None:
@@ -249,3 +253,9 @@ def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_databas
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text="1 chip up")).to_be_visible()
     assert f"{D}/s1/c5" not in states(service_database)
+
+
+def test_the_dialog_is_a_chunk_of_its_own() -> None:
+    files = (WEB / "assets" / f"setstate.{kind}" for kind in ("js", "css"))
+    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < CHUNK
+    assert "setstate.css" not in (WEB / "index.html").read_text()
