@@ -55,13 +55,18 @@ export const SET = graphql(`
 
 export type Made = Result<typeof SET>["setState"]["changes"][number];
 
-/** All of a domain that can carry something, and what the supposed leaves of its bisection. */
-export const PREVIEW = graphql(`
-  query Preview($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+/** What a domain has now. */
+export const HELD = graphql(`
+  query Held($of: Address!) {
     chips(filter: { domain: { eq: $of } }, first: 200) { nodes { address state } }
     links(filter: { domain: { eq: $of }, scope: { in: [SERVER, RACK, DOMAIN] } }, first: 1000) {
       nodes { address bandwidth { gigabytesPerSecond } }
     }
+  }
+`);
+
+export const HALVES = graphql(`
+  query HalvesIf($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
     whatIf(down: $down, derate: $derate) {
       bisection(of: $of) {
         exact sideA sideB

@@ -6,7 +6,7 @@ import { Change } from "../parts";
 import { href, type Route } from "../route";
 import { clock, Glyph, type State } from "../state";
 import { below, counted, number, within } from "../words";
-import { BROUGHT, FLOW, PREVIEW } from "./documents";
+import { BROUGHT, FLOW, HALVES, HELD } from "./documents";
 import { chipsOf, type Supposing, supposing, type Thing } from "./things";
 
 const MOST_DOMAINS = 2;
@@ -97,40 +97,48 @@ interface DomainProps {
 function Domain({ domain, supposed, things, to, route }: DomainProps) {
   const { from, to: end } = route.view === "domain" && route.of === domain ? route.options : {};
   const flow = from && end ? { from: within(domain, from), to: within(domain, end) } : null;
-  const base = useAsked(asking(PREVIEW, { of: domain, ...supposed }));
+  const held = useAsked(asking(HELD, { of: domain }));
+  const halves = useAsked(asking(HALVES, { of: domain, ...supposed }));
   const between = useAsked(flow && asking(FLOW, { ...flow, ...supposed }));
-  const gone = new Set([...supposed.down, ...(supposed.down.length ? chipsOf(things).keys() : [])]);
-  const taken = (end: string) => gone.has(end) || supposed.down.some((place) => end.startsWith(`${place}/`));
+  const chips = chipsOf(things);
+  const gone = new Set(supposed.down.length ? [...supposed.down, ...chips.keys()] : []);
+  const lost = (end: string) => gone.has(end) || supposed.down.some((place) => end.startsWith(`${place}/`));
   return (
     <>
-      <Rows of={base}>
-        {({ chips, links, whatIf: { bisection } }) => {
-          const up = chips.nodes.filter(({ state }) => state === "up");
-          const left = up.filter(({ address }) => !chipsOf(things).has(address));
+      <Rows of={held}>
+        {({ chips: { nodes }, links }) => {
+          const up = nodes.filter(({ state }) => state === "up");
           const idle = links.nodes.filter(({ bandwidth }) => !bandwidth.gigabytesPerSecond).length;
           const then = links.nodes.filter(
             ({ address, bandwidth }) =>
-              !bandwidth.gigabytesPerSecond || gone.has(address) || address.split("--").some(taken),
+              !bandwidth.gigabytesPerSecond || gone.has(address) || address.split("--").some(lost),
           ).length;
-          const was = bisection.baseline;
-          const [wide, wideNow] = [was?.upper.gigabytesPerSecond ?? 0, bisection.upper.gigabytesPerSecond];
           return (
             <>
-              <Row name={`Chips up in ${domain}`} before={up.length} now={left.length} />
-              {was && (
-                <Row
-                  name={bisection.exact && was.exact ? "Bisection" : "Bisection, at most"}
-                  before={wide}
-                  now={wideNow}
-                  unit=" GB/s"
-                  note={
-                    wideNow > wide &&
-                    `not comparable: ${was.sideA + was.sideB} → ${bisection.sideA + bisection.sideB} chips`
-                  }
-                />
-              )}
+              <Row
+                name={`Chips up in ${domain}`}
+                before={up.length}
+                now={up.filter(({ address }) => !chips.has(address)).length}
+              />
               {to !== "degraded" && <Row name="Links that carry nothing" before={idle} now={then} isBad />}
             </>
+          );
+        }}
+      </Rows>
+      <Rows of={halves}>
+        {({ whatIf: { bisection: now } }) => {
+          const { baseline: was } = now;
+          if (!was) return null;
+          const [wide, wideNow] = [was.upper.gigabytesPerSecond, now.upper.gigabytesPerSecond];
+          const sizes = `not comparable: ${was.sideA + was.sideB} → ${now.sideA + now.sideB} chips`;
+          return (
+            <Row
+              name={now.exact && was.exact ? "Bisection" : "Bisection, at most"}
+              before={wide}
+              now={wideNow}
+              unit=" GB/s"
+              note={wideNow > wide && sizes}
+            />
           );
         }}
       </Rows>

@@ -230,8 +230,9 @@ function What({ things, places, set }: WhatProps) {
               spellcheck={false}
               autocomplete="off"
               onKeyDown={(event) => {
-                if (event.key !== "Enter") return;
-                event.preventDefault();
+                if (event.key !== "Enter" && event.key !== "Escape") return;
+                event.preventDefault(); // of the dialog's own: to send, to close
+                if (event.key === "Escape") event.currentTarget.value = "";
                 add(event.currentTarget);
               }}
               onBlur={(event) => add(event.currentTarget)}
