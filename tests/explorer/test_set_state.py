@@ -245,6 +245,33 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(
 
 
 @pytest.mark.slow
+def test_a_panel_asks_about_its_chip_and_the_palette_sets_its_state(opened: Open) -> None:  # noqa: F811
+    page = opened(f"#/domain/{D}?sel=s0/c0")
+    for chip, name in (("s0/c0", "From"), ("s2/c10", "To"), ("s0/c1", "Suppose down"), ("s0/c1", "Suppose up")):
+        page.evaluate("to => { location.hash = location.hash.replace(/sel=[^&]*/, `sel=${to}`) }", chip)
+        panel = page.get_by_role("complementary", name=f"About {D}/{chip}")
+        panel.get_by_role("link", name=name, exact=True).click()
+        settled(page)
+        flow = re.compile(r"all paths\s*640 GB/s" + (" → 512 GB/s" if name == "Suppose down" else "$"))
+        if chip != "s0/c0":
+            expect(page.locator(".figures div", has_text="Maximum flow")).to_have_text(flow)
+    page.keyboard.press("/")
+    page.keyboard.type("set state")
+    page.get_by_role("option", name=f"Set state of {D}/s0/c1…").click()
+    expect(page.get_by_role("radio", name="down")).to_be_checked()
+    page.get_by_role("button", name="+ Add").click()
+    page.keyboard.type("x")
+    page.keyboard.press("Escape")
+    expect(dialog(page)).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type(f"{D}/s1/c5")
+    page.get_by_role("option", name=f"Set state of {D}/s1/c5…").click()
+    expect(page.get_by_role("radio", name="up")).to_be_checked()
+    assert Axe().run(page).response["violations"] == []
+
+
+@pytest.mark.slow
 def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_database: str) -> None:  # noqa: F811
     page = opened("#/incidents")
     page.locator("td", has_text="ticket 4711").locator("..").get_by_role("link").first.click()

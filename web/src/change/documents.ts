@@ -11,7 +11,7 @@ export const NAMED = graphql(
   ) {
     events(last: 1) { nodes { event } }
     servers(filter: { address: { in: $servers } }, first: 400) {
-      nodes { kind: __typename address state factor lastChange { ...Seen } chips(first: 64) { nodes { address job } } }
+      nodes { kind: __typename address state factor lastChange { ...Seen } chips(first: 64) { nodes { address state job } } }
     }
     chips(filter: { address: { in: $chips } }, first: 1000) {
       nodes { kind: __typename address state factor job lastChange { ...Seen } }
@@ -58,7 +58,7 @@ export type Made = Result<typeof SET>["setState"]["changes"][number];
 /** What a domain has now. */
 export const HELD = graphql(`
   query Held($of: Address!) {
-    chips(filter: { domain: { eq: $of } }, first: 200) { nodes { address state } }
+    chips(filter: { domain: { eq: $of }, state: { eq: UP } }) { totalCount }
     links(filter: { domain: { eq: $of }, scope: { in: [SERVER, RACK, DOMAIN] } }, first: 1000) {
       nodes { address bandwidth { gigabytesPerSecond } }
     }

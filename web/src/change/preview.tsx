@@ -101,13 +101,13 @@ function Domain({ domain, supposed, things, to, route }: DomainProps) {
   const halves = useAsked(asking(HALVES, { of: domain, ...supposed }));
   const between = useAsked(flow && asking(FLOW, { ...flow, ...supposed }));
   const chips = chipsOf(things);
+  const ups = [...chips.values()].filter(({ state }) => state === "up").length;
   const gone = new Set(supposed.down.length ? [...supposed.down, ...chips.keys()] : []);
   const lost = (end: string) => gone.has(end) || supposed.down.some((place) => end.startsWith(`${place}/`));
   return (
     <>
       <Rows of={held}>
-        {({ chips: { nodes }, links }) => {
-          const up = nodes.filter(({ state }) => state === "up");
+        {({ chips: { totalCount: up }, links }) => {
           const idle = links.nodes.filter(({ bandwidth }) => !bandwidth.gigabytesPerSecond).length;
           const then = links.nodes.filter(
             ({ address, bandwidth }) =>
@@ -115,11 +115,7 @@ function Domain({ domain, supposed, things, to, route }: DomainProps) {
           ).length;
           return (
             <>
-              <Row
-                name={`Chips up in ${domain}`}
-                before={up.length}
-                now={up.filter(({ address }) => !chips.has(address)).length}
-              />
+              <Row name={`Chips up in ${domain}`} before={up} now={up - ups} />
               {to !== "degraded" && <Row name="Links that carry nothing" before={idle} now={then} isBad />}
             </>
           );
@@ -200,7 +196,7 @@ function Brought({ things, to }: { things: Thing[]; to: State }) {
 
 function Jobs({ things, to }: { things: Thing[]; to: State }) {
   const jobs = new Map<string, string[]>();
-  for (const [chip, job] of chipsOf(things)) if (job) jobs.set(job, [...(jobs.get(job) ?? []), chip]);
+  for (const { address, job } of chipsOf(things).values()) if (job) jobs.set(job, [...(jobs.get(job) ?? []), address]);
   if (to === "up") return null;
   return (
     <ul class="plain">

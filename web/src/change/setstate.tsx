@@ -11,7 +11,7 @@ import { type Proposed, useViewer } from "./asked";
 import { NAMED, SET } from "./documents";
 import { Preview } from "./preview";
 import { byKind, changedSince, chipsOf, does, FEW, note, type Seen, type Thing, thingsOf, told } from "./things";
-import { newest, say } from "./toast";
+import { newest, place, say } from "./toast";
 
 const WHO = "trninv who";
 const ORDER: State[] = ["up", "degraded", "down", "maintenance"];
@@ -20,6 +20,7 @@ const MOST_WHY = 1000;
 /** Open the dialog over the page; what had the focus has it again afterwards. */
 export function open(change: Proposed): void {
   if (!change.places.length || document.querySelector("dialog.change")) return;
+  place();
   const host = document.body.appendChild(document.createElement("div"));
   const close = () => {
     render(null, host);

@@ -42,14 +42,18 @@ export function told(things: { kind: string }[]): string {
 /** What a button does: Set 1 chip down. */
 export const does = (things: { kind: string }[], to: State) => `Set ${told(things)} ${worded(to)}`;
 
-/** The chips that change, each with the job that holds it. */
-export function chipsOf(things: Thing[]): Map<string, string | null> {
-  const chips = new Map<string, string | null>();
-  for (const thing of things) {
-    if ("chips" in thing) for (const { address, job } of thing.chips.nodes) chips.set(address, job);
-    if ("job" in thing) chips.set(thing.address, thing.job);
-  }
-  return chips;
+export interface Chip {
+  address: string;
+  state: string;
+  job: string | null;
+}
+
+/** The chips that change, each once. */
+export function chipsOf(things: Thing[]): Map<string, Chip> {
+  const chips = things.flatMap((thing): Chip[] =>
+    "chips" in thing ? thing.chips.nodes : "job" in thing ? [thing] : [],
+  );
+  return new Map(chips.map((chip) => [chip.address, chip]));
 }
 
 const lastEvent = ({ lastChange }: Thing) => lastChange?.event ?? 0;

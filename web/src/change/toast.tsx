@@ -22,12 +22,19 @@ export const newest = (changes: Made[]) =>
 
 let host: HTMLElement | undefined;
 
-/** Say that something was set; what was said before goes. */
-export function say(done: Done): void {
-  host ??= document.body.appendChild(document.createElement("div"));
+/** The place where it is said, which has to be there before anything is. */
+export function place(): HTMLElement {
+  if (host) return host;
+  host = document.body.appendChild(document.createElement("div"));
   host.className = "toasts made";
   host.setAttribute("role", "status");
-  render(<Toast key={newest(done.changes)} done={done} close={() => host && render(null, host)} />, host);
+  return host;
+}
+
+/** Say that something was set; what was said before goes. */
+export function say(done: Done): void {
+  const at = place();
+  render(<Toast key={newest(done.changes)} done={done} close={() => render(null, at)} />, at);
 }
 
 /** Set all to what it was, unless somebody has changed it since. */
