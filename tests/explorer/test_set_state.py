@@ -193,6 +193,7 @@ def test_what_somebody_else_has_changed_is_shown_and_asked_again(opened: Open, s
     alert = dialog(page).get_by_role("alert")
     expect(alert).to_contain_text("was up, is in maintenance now")
     expect(alert).to_contain_text("m.chen: <b>fans</b>")
+    assert alert.count() == 1
     assert states(service_database)[f"{D}/s3/c3"] == "maintenance"
     page.get_by_role("button", name="Set 1 chip down all the same").click()
     expect(dialog(page)).to_have_count(0)

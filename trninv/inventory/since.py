@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, select
 
 from trninv.errors import ConflictError
 from trninv.inventory.address import Place
@@ -18,12 +18,14 @@ def refuse_changed(connection: Connection, places: Iterable[Place], event: int) 
     Raises
     ------
     ConflictError
-        One was: the message has the latest of its changes.
+        One was: the message has the last change of the first that was.
 
     """
     alone(connection)
-    named = [and_(_EVENT.c.kind == place.level, _EVENT.c.part_id == place.id) for place in places]
-    later = select(_EVENT).where(_EVENT.c.id > event, or_(*named)).order_by(_EVENT.c.id.desc()).limit(1)
-    if named and (last := connection.execute(later).first()):
-        was = f"{last.address} went from {last.before} to {last.state} at {last.at[:19]}Z ({last.who}: {last.why:.200})"
-        raise ConflictError(f"{was}, after event {event}: look at it again; nothing was changed")
+    for place in places:
+        of_part = _EVENT.c.kind == place.level, _EVENT.c.part_id == place.id
+        later = select(_EVENT).where(*of_part, _EVENT.c.id > event).order_by(_EVENT.c.id.desc()).limit(1)
+        if last := connection.execute(later).first():
+            was = f"{last.address} went from {last.before} to {last.state} at {last.at[:19]}Z"
+            said = f"{last.who:.80}: {last.why:.200}"
+            raise ConflictError(f"{was} ({said}), after event {event}: look at it again; nothing was changed")

@@ -1,6 +1,6 @@
 // What a reader wants to change for real, and whether they may.
 import { useEffect, useState } from "preact/hooks";
-import { ask, asking, graphql, type Result } from "../api";
+import { ask, asking, gone, graphql, type Result } from "../api";
 import { useTurn } from "../live";
 import type { State } from "../state";
 
@@ -43,5 +43,5 @@ export function mayChange(): boolean {
 
 /** Open the dialog that sets a state, filled in; nothing is set until it is confirmed there. */
 export function proposeChange(change: Proposed): void {
-  import("./setstate").then((dialog) => dialog.open(change));
+  import("./setstate").then((dialog) => dialog.open(change), gone);
 }

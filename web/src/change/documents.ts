@@ -1,7 +1,7 @@
 // What the dialog asks, and what it sets.
 import { graphql, type Result } from "../api";
 
-const SEEN = graphql("fragment Seen on Event { event at who why before after }");
+const SEEN = graphql("fragment Seen on Event { event at who why }");
 
 export const NAMED = graphql(
   `

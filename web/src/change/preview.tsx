@@ -29,7 +29,7 @@ export function Preview({ things, to, factor, route }: Props) {
       <h3>
         What it would change <span class="quiet">as of {clock(reached)} UTC</span>
       </h3>
-      {isIdle && <p class="quiet">Nothing that carries anything now.</p>}
+      {isIdle && <p class="quiet">Nothing: what carries anything now goes on as it does.</p>}
       {found &&
         !isIdle &&
         domains

@@ -45,6 +45,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
   const later = changedSince(seen.current, things);
   const chips = chipsOf(things).size;
   const factor = Number(part);
+  const isCut = !found.loading && things.length > 0 && things.length < places.length;
   useLayoutEffect(() => {
     box.current?.showModal();
     box.current?.querySelector<HTMLElement>("[name=why]")?.focus();
@@ -72,8 +73,8 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
       say({ says: outcome(things, setState.changes, to), why, who, changes: setState.changes });
     } catch (error) {
       const { code, message } = error as ApiError;
+      fail(message);
       if (code === "CONFLICT") refresh();
-      else fail(message);
       setBusy(false);
     }
   };
@@ -92,6 +93,11 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             places={places}
             set={setPlaces}
           />
+          {isCut && (
+            <p class="failure" role="alert">
+              {number(places.length)} addresses, of which {number(things.length)} are listed: set fewer at once.
+            </p>
+          )}
           {found.error && (
             <p class="failure" role="alert">
               {found.error.message}
@@ -156,7 +162,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             </label>
           )}
           {later.length > 0 && <Conflict things={later} seen={seen.current} />}
-          {failed && (
+          {failed && !later.length && (
             <p class="failure" role="alert">
               {failed}
             </p>
@@ -171,7 +177,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             type="submit"
             data-writes
             class={to === "up" ? "main" : `main ${to}`}
-            disabled={busy || found.loading || !things.length}
+            disabled={busy || !viewer || found.loading || !things.length || isCut}
           >
             {does(things, to)}
             {later.length > 0 && " all the same"}
