@@ -21,7 +21,7 @@ from trninv.routing.fleet import Fleet
 README = ROOT / "README.md"
 RECIPES = ROOT / "docs/how-to/recipes.md"
 TUTORIAL = ROOT / "docs/tutorial/first-answer.md"
-FOLLOWED = [TUTORIAL, ROOT / "docs/how-to/place-jobs.md"]
+FOLLOWED = [TUTORIAL, ROOT / "docs/placement.md"]
 """Pages that begin with an empty database, and change it."""
 OTHERWISE = {ROOT / "docs/reference/sql.md", ROOT / "docs/reference/schema.md", ROOT / "docs/live-fleet.md"} | {
     ROOT / "docs/history.md"

@@ -107,8 +107,14 @@ def _walked(parts: list[Part], events: list[Event], since: int, until: int) -> l
             found.setdefault((part.kind, part.rack or ""), Counter()).update(told)
     return [
         Sums(
-            *(kind, rack or None, of["parts"], Counter({state: of[state] for state in STATES}), of["repairing"]),
-            *(of["failures"], of["repaired"], of["down_before"], of["open"]),
+            *(
+                kind,
+                rack or None,
+                of["parts"],
+                sum(of[state] for state in STATES),
+                {state: of[state] for state in STATES},
+            ),
+            *(of["repairing"], of["failures"], of["repaired"], of["down_before"], of["open"]),
         )
         for (kind, rack), of in sorted(found.items())
     ]

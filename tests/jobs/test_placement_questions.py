@@ -43,6 +43,22 @@ def test_pairs_are_legal_as_documented_and_neighbours_are_not(own: Fleet) -> Non
     assert block.places == (f"{ULTRA}/s1", f"{ULTRA}/s2")
 
 
+def test_the_meaning_says_the_rule_of_the_policy(own: Fleet) -> None:
+    said = {policy: own.fits(ULTRA, "1x1x4", policy=policy) for policy in ("quality", "pack", "spread", "slurm")}
+    worth = (
+        "most all-gather bandwidth of a chip, then most bisection of the place alone, one direction, then least harm"
+    )
+    met = "fewest free sets of the next larger size met, then fewest free chips left in the domain, then address"
+    assert {policy: answer.definition.split("best are ")[1].split(" (")[0] for policy, answer in said.items()} == {
+        "quality": worth,
+        "pack": "least harm",
+        "spread": f"least chips of the job in one rack, then {worth}",
+        "slurm": f"{met}; what has a degraded part comes after all others",
+    }
+    racks = own.fits(ULTRA, "4x4x2", policy="spread").placements[0].places
+    assert racks == (f"{ULTRA}/s1", f"{ULTRA}/s2"), "one of each rack"
+
+
 def test_why_names_the_first_thing_that_is_lacking(own: Fleet) -> None:
     with writing(own.engine) as connection:
         set_state(connection, [f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"], Condition("down"), why="x", who="me")

@@ -1,5 +1,6 @@
 """Where a job fits, against every position of every domain looked at one by one."""
 
+from collections import Counter
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -53,6 +54,9 @@ def test_legal_sets_and_boxes_of_torus_domains(lite_fleet: Fleet, data: st.DataO
         expected, key=lambda each: (round(harm_of(found, free[each[0]], each[1]), 6), free[each[0]].bit_count())
     )
     assert places(search.best(fit, k, Policy.PACK)) == packed[:k]
+    racks = [sum(model.whole_server[each] for each in rack) for rack in model.racks]
+    spread = sorted(expected, key=lambda each: max((each[1] & rack).bit_count() for rack in racks))
+    assert places(search.best(fit, k, Policy.SPREAD)) == spread[:k]
 
     def met(row: int, mask: int) -> int:
         larger = [size for size in found.sets if size > mask.bit_count()]
@@ -202,6 +206,32 @@ def test_whole_domains_are_taken_under_the_least_tier(free: list[int], wanted: i
         assert all(groups.count(group) < wanted for group in groups)
     above = {row // tiers[found.tier] for row in free}
     assert len(leaves) == min(_fewest([r for r in free if r // tiers[found.tier] == group], wanted) for group in above)
+
+
+@given(st.lists(st.integers(0, 600), unique=True, max_size=60), st.integers(1, 40), st.integers(1, 3))
+def test_whole_domains_apart_are_the_fewest_below_one_node(free: list[int], wanted: int, tier: int) -> None:
+    model = model_of("u-trn2x64")
+    stock = stock_of(model, [model.full if at in free else 0 for at in range(601)])
+    found = gang(stock, wanted, tier=tier, apart=True)
+    tiers = {3: 8, 2: 256, 1: 10**6}
+    groups = {row // tiers[tier] for row in free}
+    dealt = [_dealt([row for row in free if row // tiers[tier] == group], wanted) for group in groups]
+    assert (found is None) == (not any(dealt))
+    if found:
+        assert len(set(found.rows)) == wanted
+        assert set(found.rows) <= set(free)
+        assert max(Counter(row // 8 for row in found.rows).values()) == min(filter(None, dealt))
+        assert found.tier == max(of for of in tiers if len({row // tiers[of] for row in found.rows}) == 1) >= tier
+
+
+def _dealt(rows: list[int], wanted: int) -> int:
+    """Most below one node, each domain being dealt to the one that has fewest; 0: there are not enough."""
+    if len(rows) < wanted:
+        return 0
+    left, taken = Counter(row // 8 for row in rows), Counter[int]()
+    for _ in range(wanted):
+        taken[min((leaf for leaf in left if taken[leaf] < left[leaf]), key=taken.__getitem__)] += 1
+    return max(taken.values())
 
 
 def _fewest(rows: list[int], wanted: int) -> int:

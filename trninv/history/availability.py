@@ -5,11 +5,11 @@ difference that each change since has made: one sum over the events, without loo
 statement counts, for each group of parts, how many there are, those that are not up, and its changes of each sort.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, reduce
-from itertools import groupby
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -69,34 +69,40 @@ def sums(
         for parts in _parts(connection, place, by)
         for branch in (_all(parts), _lost(connection, parts), _changes(parts, when, times))
     )
-    query = _named(by, place, union_all(*branches).subquery("found"))
     if (
         connection.dialect.name == "postgresql"
     ):  # racks times sorts of changes are grouped in memory, not sorted on disk
         connection.execute(text("SET LOCAL work_mem = '64MB'"))
-    for (kind, name), rows in groupby(connection.execute(query), lambda row: (row.kind, row.name)):
-        yield _summed(kind, name, list(rows), (since - _EPOCH) // _MICROSECOND, (until - since) // _MICROSECOND)
+    groups: defaultdict[tuple[str, int], list[_Counted]] = defaultdict(list)
+    for kind, key, *counted in connection.execute(union_all(*branches)).all():
+        groups[kind, key or 0].append(tuple(counted))
+    names = _names(connection, by, place)
+    start, span = (since - _EPOCH) // _MICROSECOND, (until - since) // _MICROSECOND
+    for (kind, key), rows in sorted(groups.items()):
+        yield _summed(kind, names.get((kind, key)), rows, start, span)
 
 
 _MICROSECOND: Final = datetime.resolution
 
+_Counted = tuple[str, int, int, int, int, int]
+"""What is counted, a sort of change, how many, and of those in time how many, and their seconds and microseconds."""
 
-def _summed(kind: str, name: str | None, rows: Sequence[Any], start: int, span: int) -> Sums:
+
+def _summed(kind: str, name: str | None, rows: Sequence[_Counted], start: int, span: int) -> Sums:
     """From the rows of a group: all its parts, those that are not up now, and the changes since the start."""
-    parts = sum(row.number for row in rows if row.what == _ALL)
+    parts = sum(number for what, _, number, *_ in rows if what == _ALL)
     moves = (move for row in rows for move in _moves(row, start, span))
     return Sums.of(kind, name, parts, parts * span, moves, backwards=True)
 
 
-def _moves(row: Any, start: int, span: int) -> Iterator[Move]:
-    states, later = _read(row.sort), row.number - row.within
-    if row.what == _LOST:
-        yield Move(When.EDGE, row.number, row.number * span, *states)
-    if row.what == _CHANGED and row.within:
-        lasted = int(row.seconds) * _SECOND + int(row.micros) - row.within * start
-        yield Move(When.WITHIN, row.within, -lasted, *states)
-    if row.what == _CHANGED and later:
-        yield Move(When.BEYOND, later, -later * span, *states)
+def _moves(row: _Counted, start: int, span: int) -> Iterator[Move]:
+    what, sort, number, within, seconds, micros = row
+    if what == _LOST:
+        yield Move(When.EDGE, number, number * span, *_read(sort))
+    if what == _CHANGED and within:
+        yield Move(When.WITHIN, within, within * start - int(seconds) * _SECOND - int(micros), *_read(sort))
+    if what == _CHANGED and (later := number - within):
+        yield Move(When.BEYOND, later, -later * span, *_read(sort))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,24 +194,21 @@ def _read(sort: int) -> tuple[str, str, str, str]:
     return one, two, three, four
 
 
-def _named(by: AvailabilityBy, place: Place, found: FromClause) -> Select[Any]:
-    """The rows in order of kinds and groups, with the groups' names."""
-    name: ColumnElement[Any] = cast(null(), Text)
-    source = found
+def _names(connection: Connection, by: AvailabilityBy, place: Place) -> dict[tuple[str, int], str]:
+    """Of the groups, by kinds and keys; none of those that have no name."""
     if by is AvailabilityBy.MODEL:
-        models = {kind: TABLES[f"{kind}_model"] for kind in ("server", "chip", "switch", "link")}
-        for kind, model in models.items():
-            source = source.outerjoin(
-                model, (found.c.kind == literal_column(f"'{kind}'")) & (model.c.id == found.c.key)
-            )
-        name = func.coalesce(*(model.c.slug for model in models.values()))
+        models = ((kind, TABLES[f"{kind}_model"]) for kind in ("server", "chip", "switch", "link"))
+        return {
+            (kind, key): slug for kind, of in models for key, slug in connection.execute(select(of.c.id, of.c.slug))
+        }
     if by is AvailabilityBy.RACK:
-        source = source.outerjoin(_RACK, _RACK.c.id == found.c.key)
-        source = source.outerjoin(_CLUSTER, _CLUSTER.c.id == _RACK.c.cluster_id)
-        name = case((_RACK.c.id.is_not(None), address_of("rack")))
+        named = select(_RACK.c.id, address_of("rack")).join(_CLUSTER, _CLUSTER.c.id == _RACK.c.cluster_id)
+        racks = connection.execute(named.where(_CLUSTER.c.id == place.cluster_id)).all()
+        return {(kind, key): name for key, name in racks for kind in PART_KINDS}
     if by is AvailabilityBy.CLUSTER:
-        name = select(_CLUSTER.c.slug).where(_CLUSTER.c.id == place.cluster_id).scalar_subquery()
-    return select(found, name.label("name")).select_from(source).order_by(found.c.kind, found.c.key)
+        slug = connection.scalar(select(_CLUSTER.c.slug).where(_CLUSTER.c.id == place.cluster_id))
+        return dict.fromkeys(((kind, 0) for kind in PART_KINDS), slug or "")
+    return {}
 
 
 def times_of_events(connection: Connection, known_from: int) -> FromClause:

@@ -4,7 +4,6 @@ A database and an archive count changes in SQL of their own; what the counts mea
 needed, so that an environment of Spark is enough.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -53,8 +52,10 @@ class Sums:
     ----------
     name
         What its group has in common: a model, a rack's address, a cluster; None where nothing is known of it, or asked.
+    observed
+        Microseconds that all parts together were seen.
     spent
-        Microseconds by state, of all parts together; a node's state is that which its server leaves it.
+        Those microseconds by each state; a node's state is that which its server leaves it.
     repairing
         Microseconds in which parts were down themselves, not only with their server.
     failures, repaired
@@ -67,7 +68,8 @@ class Sums:
     kind: str
     name: str | None
     parts: int
-    spent: Counter[str]
+    observed: int
+    spent: dict[str, int]
     repairing: int
     failures: int
     repaired: int
@@ -76,7 +78,7 @@ class Sums:
 
     def share(self, state: str) -> float:
         """Of the time of all parts."""
-        return self.spent[state] / self.spent.total()
+        return self.spent[state] / self.observed
 
     @property
     def carried(self) -> int:
@@ -91,7 +93,7 @@ class Sums:
 
         Backwards: the edge is the end of what is known, and changes beyond it are undone to come to the second time.
         """
-        spent = Counter({_UP: observed})
+        spent = {_UP: observed, "degraded": 0, _DOWN: 0, "maintenance": 0}
         edge = repairing = failures = repaired = 0
         for move in moves:
             spent[move.before] -= move.micros
@@ -105,4 +107,4 @@ class Sums:
                 edge += failed * move.number * (-1 if backwards and move.when is When.BEYOND else 1)
         net = failures - repaired
         ends = (edge - net, edge) if backwards else (edge, edge + net)
-        return cls(kind, name, parts, spent, repairing, failures, repaired, *ends)
+        return cls(kind, name, parts, observed, spent, repairing, failures, repaired, *ends)

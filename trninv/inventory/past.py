@@ -28,7 +28,8 @@ SCHEMA: Final = "trninv_past"
 _MOMENT: Final = "moment"
 _TIME: Final = "time_of_moment"
 _UNKNOWN: Final = "unknown_at_moment"
-_PARTS: Final = ("server", "node", "link")
+PARTS: Final = ("server", "node", "link")
+"""Tables with states."""
 _IN_BLOCKS: Final[Mapping[str, str]] = {
     **{name: name for name in ("cluster", "domain", "rack", "server", "tray", "node", "core", "link")},
     **dict.fromkeys(NODE_KINDS, "node"),
@@ -163,7 +164,7 @@ def _views(schema: str, at: str, time: str, known: Mapping[str, str]) -> Iterato
     """Names and queries; `known` are conditions, by blocks of ids, on what is not left out."""
     prefix = schema and f"{schema}."
     for name, block in _IN_BLOCKS.items():
-        if name in _PARTS:
+        if name in PARTS:
             yield name, _part(name, prefix, at, known[block])
             yield f"lost_{name}", _lost(name, prefix, at)
         elif known[block]:

@@ -1,4 +1,7 @@
-"""Whole domains for one job: under the least tier of the EFA fabric that has enough, on the fewest nodes of tier 3."""
+"""Whole domains for one job: under the least tier of the EFA fabric that has enough, on the fewest nodes of tier 3.
+
+Or apart: as few as can be below one of those.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -39,21 +42,34 @@ def limits_of(stock: Stock, row: int) -> Limits:
 
 
 def gangs(
-    stock: Stock, rows: Sequence[int], domains: int, copies: int, *, tier: int = 1, rack: bool = False
+    stock: Stock,
+    rows: Sequence[int],
+    domains: int,
+    copies: int,
+    *,
+    tier: int = 1,
+    rack: bool = False,
+    apart: bool = False,
 ) -> list[Gang]:
     """Several jobs of so many whole domains each, as far as there are enough: as `gang`, one after the other.
 
     Each is below one node of the tier, so that as many find a place as if these were chosen in any other way.
     """
     found, left = list[Gang](), list(rows)
-    while len(found) < copies and (one := gang(stock, domains, rows=left, tier=tier, rack=rack)):
+    while len(found) < copies and (one := gang(stock, domains, rows=left, tier=tier, rack=rack, apart=apart)):
         found.append(one)
         left = sorted(set(left) - set(one.rows))
     return found
 
 
 def gang(
-    stock: Stock, domains: int, *, rows: Sequence[int] | None = None, tier: int = 1, rack: bool = False
+    stock: Stock,
+    domains: int,
+    *,
+    rows: Sequence[int] | None = None,
+    tier: int = 1,
+    rack: bool = False,
+    apart: bool = False,
 ) -> Gang | None:
     """Place a job of so many whole domains; None where there are not enough.
 
@@ -68,6 +84,8 @@ def gang(
         The least tier that is good enough.
     rack
         Whether all are to be in one rack.
+    apart
+        Have as few as can be below one node of tier 3, wherever these are below one of the tier.
 
     """
     each, beside = (catalog().value(stock.model.slug, f"{what}_per_network_node") for what in ("domains", "nodes"))
@@ -75,13 +93,32 @@ def gang(
     for row in free_domains(stock) if rows is None else rows:
         ordinal = int(stock.ordinals[row])
         leaves.setdefault((ordinal // each, _rack(stock, ordinal) if rack else 0), []).append(row)
-    for least in range(TIERS, tier - 1, -1):
-        above: dict[tuple[int, int], list[list[int]]] = {}
+    for least in [tier] if apart else range(TIERS, tier - 1, -1):
+        above: dict[tuple[int, int], dict[int, list[int]]] = {}
         for (leaf, of), there in leaves.items():
-            above.setdefault(({3: leaf, 2: leaf // beside, 1: 0}[least], of), []).append(there)
-        if found := _least(above.values(), domains):
-            return Gang(tuple(sorted(found, key=lambda row: (row in stock.lost, row))[:domains]), least)
+            above.setdefault((_above(leaf, least, beside), of), {})[leaf] = there
+        if found := (_apart if apart else _least)([list(leaf.values()) for leaf in above.values()], domains):
+            rows = sorted(found, key=lambda row: (row in stock.lost, row))[:domains]
+            below = {int(stock.ordinals[row]) // each for row in rows}
+            common = (of for of in range(TIERS, 0, -1) if len({_above(leaf, of, beside) for leaf in below}) == 1)
+            return Gang(tuple(rows), next(common))
     return None
+
+
+def _above(leaf: int, tier: int, beside: int) -> int:
+    """The node of a tier that is above one of tier 3."""
+    return {3: leaf, 2: leaf // beside, 1: 0}[tier]
+
+
+def _apart(nodes: Iterable[Sequence[Sequence[int]]], domains: int) -> list[int]:
+    """Of nodes with their nodes of tier 3: rows of the one of which the fewest are below one of these."""
+    best: tuple[int, list[int]] | None = None
+    for leaves in nodes:
+        most = next((n for n in range(1, domains + 1) if sum(min(n, len(rows)) for rows in leaves) >= domains), None)
+        if most and (best is None or most < best[0]):
+            order = sorted(leaves, key=lambda rows: (-len(rows), rows[0]))
+            best = most, [row for rows in order for row in rows[:most]][:domains]
+    return best[1] if best else []
 
 
 def _rack(stock: Stock, ordinal: int) -> int:

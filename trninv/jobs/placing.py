@@ -13,7 +13,7 @@ from trninv.jobs.asked import Asked
 from trninv.jobs.copies import Pick, Places, Spread, Wish
 from trninv.jobs.gangs import Gang, free_domains, gangs, limits_of
 from trninv.jobs.model import AnyOf, Legal, written
-from trninv.jobs.search import ANY, Search
+from trninv.jobs.search import ANY, Policy, Search
 from trninv.jobs.stock import Stock
 from trninv.routing.answer import At
 from trninv.solvers.blocks import Words
@@ -148,8 +148,9 @@ def whole_domains(there: Stock, _: Legal, wanted: Asked, wish: Wish, several: Se
         rows = free_domains(there, healthy=wish.healthy, least=wish.least)
         steps.append(Step("is as good as that", len(rows)))
     needed, sound = wanted.domains + several.spares, [row for row in rows if row not in there.lost]
+    apart = wish.policy is Policy.SPREAD
     for of in (sound, rows):
-        found = gangs(there, of, needed, several.copies, tier=several.tier, rack=wish.rack)
+        found = gangs(there, of, needed, several.copies, tier=several.tier, rack=wish.rack, apart=apart)
         if len(found) == several.copies:
             break
     counts = len(rows), len(rows), tuple(steps)

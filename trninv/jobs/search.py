@@ -26,6 +26,7 @@ class Policy(Choice):
 
     QUALITY = "QUALITY", "All-gather, then bisection of the place, then least harm to what larger jobs need."
     PACK = "PACK", "Least harm to what larger jobs need, then fewest free chips left, then all-gather and bisection."
+    SPREAD = "SPREAD", "Least share of the job in one rack, of several domains below one network node; then as QUALITY."
     SLURM = "SLURM", "By Slurm's torus3d rule, for comparison: least overlap with free sets of the next larger size."
 
 
@@ -218,9 +219,15 @@ class Search:
     @cached_property
     def in_rack(self) -> NDArray[np.bool_]:
         """Which of the wanted sets are in one rack."""
+        found: NDArray[np.bool_] = self._share == [mask.bit_count() for mask in self._masks]
+        return found
+
+    @cached_property
+    def _share(self) -> NDArray[np.intp]:
+        """Of each wanted set: most of its chips that are in one rack."""
         model = self.stock.model
         racks = [sum(model.whole_server[server] for server in rack) for rack in model.racks]
-        return np.array([any(mask & ~rack == 0 for rack in racks) for mask in self._masks], bool)
+        return np.array([max((mask & rack).bit_count() for rack in racks) for mask in self._masks], np.intp)
 
     def listed(self, fit: NDArray[np.bool_]) -> int:
         """How many places `best` has at most."""
@@ -278,9 +285,10 @@ class Search:
         return [*found, *islice(self._ranked(fit & worn, k - len(found), policy, worn=True), k - len(found))]
 
     def _ranked(self, fit: NDArray[np.bool_], k: int, policy: Policy, *, worn: bool = False) -> Iterator[Found]:
-        grades = sorted({(-each.all_gather, -each.bisection) for each in self.limits})
-        grade = np.array([grades.index((-each.all_gather, -each.bisection)) for each in self.limits], np.intp)
-        parts = [grade == rank for rank in range(len(grades))] if policy is Policy.QUALITY else [grade >= 0]
+        grades = [(-each.all_gather, -each.bisection) for each in self.limits]
+        grade = np.unique(grades, axis=0, return_inverse=True)[1].ravel() if grades else np.zeros(0, np.intp)
+        first = {Policy.QUALITY: grade, Policy.SPREAD: self._share * (len(grades) + 1) + grade}.get(policy, 0 * grade)
+        parts = [first == rank for rank in np.unique(first)]
         for part in parts:
             columns = np.flatnonzero(part)
             of, at = np.nonzero(fit[:, columns])

@@ -27,17 +27,28 @@ MOST_CHIPS, MOST_SERVERS = 1_000_000_000, 1_000_000
 MOST_SPARES = 20
 """For each job."""
 
-_DEFINED = (
-    "free chips are up or degraded, held by no job, and in no server that is closed; every position is looked at, "
-    "and best are most all-gather bandwidth of a chip, then most bisection of the place alone, one direction, then "
-    "least harm (chips of larger sets of free chips that it breaks up, all sizes alike), then fewest free chips left "
-    "in the domain, then address; what has a degraded part comes after all others"
+_FREE = (
+    "free chips are up or degraded, held by no job, and in no server that is closed; every position is looked at, and "
+    "best are "
 )
+_WORTH = "most all-gather bandwidth of a chip, then most bisection of the place alone, one direction"
+_HARM = (
+    "least harm (chips of larger sets of free chips that it breaks up, all sizes alike), then fewest free chips left "
+    "in the domain"
+)
+_BEST = {
+    Policy.QUALITY: f"{_WORTH}, then {_HARM}",
+    Policy.PACK: f"{_HARM}, then {_WORTH}",
+    Policy.SPREAD: f"least chips of the job in one rack, then {_WORTH}, then {_HARM}",
+    Policy.SLURM: "fewest free sets of the next larger size met, then fewest free chips left in the domain",
+}
+_LAST = ", then address; what has a degraded part comes after all others"
 _TOGETHER = (
     "; one copy after the other has the best place that leaves room for those that follow, and each what is to spare; "
     "servers to spare of a job of servers of a rack are in that rack"
 )
 _GANG = "; several domains under the least tier of the fabric, on the fewest of its nodes of tier 3"
+_APART = "; of several domains the fewest below one network node of tier 3"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +169,7 @@ def fits(
     least = Limits(int(min_all_gather or 0), int(min_bisection or 0))
     wish, several = Wish(least, healthy, rack, policy), Several(copies, spares, spread, tier or 1)
     found = (whole_domains if wanted.domains else within_domains)(there, legal, wanted, wish, several, k)
+    gang = (_APART if policy is Policy.SPREAD else _GANG) if wanted.domains else ""
     why = next((step.condition for step in found.steps if not step.domains), None) or found.lacking
     return FitsAnswer(
         of=of.strip(),
@@ -172,7 +184,7 @@ def fits(
         why=None if found.placements else f"no domain {why}" if why and why != found.lacking else why,
         better=_better(there, legal, wanted, found) if wanted.shapes and found.placements else None,
         truncated=copies == 1 and found.positions > len(found.placements) and not wanted.domains,
-        definition=_DEFINED + (_GANG if wanted.domains else "") + (_TOGETHER if copies > 1 or spares else ""),
+        definition=f"{_FREE}{_BEST[policy]}{_LAST}{gang}{_TOGETHER if copies > 1 or spares else ''}",
         facts=_facts(reader, model, wanted),
     )
 

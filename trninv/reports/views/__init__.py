@@ -3,7 +3,8 @@
 A rule that other code shares is named rather than written out: ``{{ chip_address }}`` stands for the address of the
 joined row of ``chip``, and so on for every level that has addresses; ``{{ node_address }}`` for that of any ``node``,
 ``{{ a_address }}`` and ``{{ b_address }}`` for those of a link's ends; ``{{ carried }}`` for what a ``link`` carries
-now between the nodes ``end_a`` and ``end_b``.
+now between the nodes ``end_a`` and ``end_b``; ``{{ lost_server }}``, ``{{ lost_node }}`` and ``{{ lost_link }}`` for a
+condition that each row meets which is not up, by which they are found at an earlier moment, when no index has states.
 
 Views have no versions. Migrations drop all of them before the first revision and, where they end at the newest, create
 them again from the files (``migrations/env.py``): a revision may change any table, and a file may change without a
@@ -82,7 +83,7 @@ def creating(dialect: str) -> Iterator[str]:
     if dialect == "postgresql":
         yield from past.creating()
         yield _PATH.format(f"'{past.SCHEMA}, ' || current_setting('search_path')")
-        yield from (definition(name, dialect) for name in VIEWS)
+        yield from (definition(name, dialect, is_past=True) for name in VIEWS)
         yield _PATH.format(f"replace(current_setting('search_path'), '{past.SCHEMA}, ', '')")
         yield _GRANT_ON_POSTGRESQL
 
@@ -93,13 +94,13 @@ def entering(engine: Engine) -> list[str]:
     if past.moment(engine) is None:
         return []
     views = VIEWS if dialect == "sqlite" else ()
-    made = (definition(name, dialect).replace("CREATE VIEW", "CREATE TEMP VIEW", 1) for name in views)
+    made = (definition(name, dialect, is_past=True).replace("CREATE VIEW", "CREATE TEMP VIEW", 1) for name in views)
     return [*past.entering(engine), *made]
 
 
-def definition(name: str, dialect: str) -> str:
-    """The statement that creates a view."""
-    rules = _rules(dialect)
+def definition(name: str, dialect: str, *, is_past: bool = False) -> str:
+    """The statement that creates a view, of the present or of the tables as they were."""
+    rules = _rules(dialect, is_past=is_past)
     select = (_FOLDER / f"{name}.sql").read_text("utf-8").strip()
     return f"CREATE VIEW {name} AS\n" + _NAMED.sub(lambda named: rules[named[1]], select)
 
@@ -126,8 +127,8 @@ def _comment(name: str) -> str:
     return f"trninv/reports/views/{name}.sql, SHA-256 {sha256(definition(name, 'postgresql').encode()).hexdigest()}"
 
 
-@lru_cache(maxsize=2)
-def _rules(dialect: str) -> Mapping[str, str]:
+@lru_cache(maxsize=4)
+def _rules(dialect: str, *, is_past: bool) -> Mapping[str, str]:
     """The shared rules by their names in the files, as text of a dialect that no driver reads: a % is one %."""
     make: Any = make_url(f"{dialect}://").get_dialect()
     node, link = TABLES["node"], TABLES["link"]
@@ -137,4 +138,7 @@ def _rules(dialect: str) -> Mapping[str, str]:
         "node_address": address_of_node(literal_column("node.id")),
         "carried": carried_in_sql(link, node.alias("end_a"), node.alias("end_b")),
     }
-    return {name: str(rule.compile(dialect=make(paramstyle="named"))) for name, rule in rules.items()}
+    written = {name: str(rule.compile(dialect=make(paramstyle="named"))) for name, rule in rules.items()}
+    for name in past.PARTS:
+        written[f"lost_{name}"] = f"{name}.id IN (SELECT id FROM lost_{name})" if is_past else "1 = 1"  # noqa: S608 # ours
+    return written

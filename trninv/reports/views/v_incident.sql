@@ -5,7 +5,7 @@ lost AS (
         'server' AS cause_kind, server.id AS cause_id
     FROM server
     JOIN domain ON domain.id = server.domain_id
-    WHERE server.state <> 'up'
+    WHERE server.state <> 'up' AND {{ lost_server }}
     UNION ALL
     SELECT
         node.kind, node.id, node.cluster_id, node.state, node.factor_ppm, coalesce(node.own_state, node.state),
@@ -15,7 +15,7 @@ lost AS (
     LEFT JOIN nic ON nic.id = node.id
     LEFT JOIN switch ON switch.id = node.id
     LEFT JOIN server ON server.id = coalesce(chip.server_id, nic.server_id, switch.server_id) AND server.state <> 'up'
-    WHERE node.state <> 'up'
+    WHERE node.state <> 'up' AND {{ lost_node }}
     UNION ALL
     SELECT
         'link', link.id, a.cluster_id, link.state, link.factor_ppm, link.state,
@@ -28,7 +28,7 @@ lost AS (
     LEFT JOIN nic ON nic.id = node.id
     LEFT JOIN switch ON switch.id = node.id
     LEFT JOIN server ON server.id = coalesce(chip.server_id, nic.server_id, switch.server_id) AND server.state <> 'up'
-    WHERE link.state <> 'up'
+    WHERE link.state <> 'up' AND {{ lost_link }}
 ),
 part AS (
     SELECT

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Final
 
 from sqlalchemy import select
@@ -30,6 +31,20 @@ _DEFINED: Final = (
 )
 
 
+@lru_cache(maxsize=10_000)
+def _gamma(shape: int, quantile: float) -> float:
+    from scipy.special import gammaincinv  # noqa: PLC0415 # slow to import, and the service starts with questions
+
+    return float(gammaincinv(shape, quantile))
+
+
+@lru_cache(maxsize=10_000)
+def _beta(one: int, other: int, quantile: float) -> float:
+    from scipy.special import betaincinv  # noqa: PLC0415 # slow to import, and the service starts with questions
+
+    return float(betaincinv(one, other, quantile))
+
+
 @dataclass(frozen=True, slots=True)
 class MeanTime:
     """A mean time in seconds, with its 95 % confidence limits."""
@@ -41,13 +56,11 @@ class MeanTime:
     @classmethod
     def of(cls, micros: int, events: int) -> "MeanTime":
         """Of so many events in a time that was observed."""
-        from scipy.special import gammaincinv  # noqa: PLC0415 # slow to import, and the service starts with questions
-
         total, tail = micros / _SECOND, (1 - _SURE) / 2
         return cls(
             total / events if events else None,
-            total / float(gammaincinv(events + 1, 1 - tail)) if micros else None,
-            total / float(gammaincinv(events, tail)) if events else None,
+            total / _gamma(events + 1, 1 - tail) if micros else None,
+            total / _gamma(events, tail) if events else None,
         )
 
     def __str__(self) -> str:
@@ -84,9 +97,7 @@ class Inherent:
     @staticmethod
     def _limit(carried: int, failures: int, repairing: int, repaired: int, quantile: float) -> float:
         """As the ratio of two times that are each gamma distributed, by a quantile of the beta distribution."""
-        from scipy.special import betaincinv  # noqa: PLC0415 # slow to import, and the service starts with questions
-
-        part = float(betaincinv(failures, repaired, quantile))
+        part = _beta(failures, repaired, quantile)
         return carried * (1 - part) / (carried * (1 - part) + repairing * part)
 
 
