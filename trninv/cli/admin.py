@@ -35,7 +35,7 @@ _TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
 @click.pass_context
 def up(context: click.Context, checking: bool, host: str, port: int) -> None:
-    """Migrate, seed, answer four questions, and serve the GraphQL API.
+    """Migrate, seed, answer four questions, serve the explorer.
 
     \b
     trninv up --check

@@ -57,7 +57,8 @@ def draw(  # one parameter an option
     """A picture of SCOPE: the wiring of a domain or of a part of one, a rack, a fleet, or CLUSTER/fabric.
 
     \b
-    trninv draw u-trn2x64 -o torus.svg --path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
+    trninv draw u-trn2x64 -o torus.svg \\
+        --path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
     trninv draw u-trn2x64 -o cut.svg --bisection --down u-trn2x64/d0/s0/c0
     trninv draw u-trn2x64/r0 -o rack.svg
     trninv draw rainier -o fleet.svg

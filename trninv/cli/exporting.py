@@ -18,7 +18,14 @@ from trninv.inventory.hostnames import TEMPLATE
 
 @click.command("topology")
 @click.argument("scope", type=PLACE)
-@click.option("--as", "name", required=True, type=click.Choice(names()), help="The format.")
+@click.option(
+    "--as",
+    "name",
+    required=True,
+    type=click.Choice(names()),
+    metavar="FORMAT",
+    help=f"The format: {', '.join(names())}.",
+)
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; - for stdout.  [default: -]")
 @click.option(
     "--check", is_flag=True, help="Read it back, and compare it with the inventory before FILE gets its name."
@@ -55,7 +62,7 @@ def topology_(  # one parameter an option
 
     \b
     trninv topology rainier --as slurm-block -o topology.conf --check
-    trninv topology u-trn2x64 --as kubernetes --hostname 'node-{domain:03}-{server}'
+    trninv topology u-trn2x64 --as kubernetes --hostname 'n{domain:03}-{server}'
     """
     form = format_of(name)
     with looking(database, at, scope) as connection:

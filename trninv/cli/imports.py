@@ -71,7 +71,7 @@ def import_(  # one parameter an option
     trninv import neuron-ls --trust-host-names node-*.json
     trninv import ec2 instances.json topology.json
     trninv import kubernetes nodes.json --dry-run
-    squeue --json | trninv import jobs slurm -            (trninv import jobs --help)
+    squeue --json | trninv import jobs slurm -    # trninv import jobs --help
     """
     if trust_host_names and "-" in files:
         raise UsageError("stdin has no name that could be a host's: give --trust-host-names a file NODE.json")

@@ -131,7 +131,7 @@ def sql(database: str, query: str, at: str | None, style: str, limit: int, secon
     """Run one SELECT over the tables and the v_ views, guaranteed read only; - reads it from stdin.
 
     \b
-    trninv sql "SELECT cluster, count(*) AS chips FROM v_chip WHERE state <> 'up' GROUP BY cluster"
+    trninv sql "SELECT address, state FROM v_chip WHERE state <> 'up'"
     """
     text = text_of(query)
     with connected(database, at) as engine:

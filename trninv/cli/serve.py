@@ -139,7 +139,7 @@ def query(database: str, document: str, variables: str, at: str | None) -> None:
     """Run a GraphQL document against the database, no server needed; - reads it from stdin.
 
     \b
-    trninv query '{ bisection(of: "u-trn2x64") { upper { gigabytesPerSecond } exact } }'
+    trninv query '{ clusters { nodes { slug } } }'
     """
     try:
         values = json.loads(variables)

@@ -45,7 +45,8 @@ def set_(  # one parameter an option
 
     \b
     trninv set u-trn2x64/d0/s1/c5 down --why "HBM errors, ticket 4711"
-    trninv set u-trn2x64/d0/s0/c0--u-trn2x64/d0/s1/c0 degraded --factor 0.5 --why "half of its lanes"
+    trninv set u-trn2x64/d0/s0/c0--u-trn2x64/d0/s1/c0 degraded \\
+        --factor 0.5 --why "half of its lanes"
     trninv set u-trn2x64/d0/s1/c5 up --why "replaced"
     """
     condition = Condition.of(state, factor)
