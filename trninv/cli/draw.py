@@ -7,6 +7,7 @@ import click
 from trninv.cli.draw_jobs import NextJob, jobs_picture
 from trninv.cli.places import PLACE
 from trninv.cli.progress import Progress
+from trninv.cli.prose import hint
 from trninv.cli.supposing import asking, supposing
 from trninv.drawing import fabric, fleet, rack, wiring
 from trninv.drawing.wiring import Marks
@@ -87,6 +88,7 @@ def draw(  # one parameter an option
         Path(output).write_text(made, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"can't write {output}: {error.strerror}") from None
+    hint(f"written: {output}")
 
 
 def _place(asked: Fleet, scope: str, colour: str | None, *, plain: bool) -> str | None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from shutil import get_terminal_size
 
 import click
-from rich.cells import cell_len
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -18,15 +17,29 @@ def say(text: str, *, err: bool = False) -> None:
 
 def folded(line: str, columns: int) -> Iterator[str]:
     """The lines that a line is on so many columns; a word that is longer stays whole, to be copied."""
-    if cell_len(line) <= columns:
+    if _cells(line) <= columns:
         yield line
         return
     indent = " " * (len(line) - len(line.lstrip()))
     filled = ""
     for word in line.split():
-        if filled and cell_len(f"{filled} {word}") > columns:
+        if filled and _cells(f"{filled} {word}") > columns:
             yield filled
             filled = f"{indent}  {word}"
         else:
             filled = f"{filled} {word}" if filled else f"{indent}{word}"
     yield filled
+
+
+def hint(text: str) -> None:
+    """Tell a person on a terminal which command comes next."""
+    if sys.stdout.isatty():
+        say(text, err=True)
+
+
+def _cells(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415 # most text does without
+
+    return cell_len(text)
