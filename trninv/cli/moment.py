@@ -41,8 +41,11 @@ def looking(database: str, at: str | None, of: str | None = None) -> Iterator[Co
 @contextmanager
 def changing(database: str) -> Iterator[Connection]:
     """A connection that changes the database; where it has to wait for others, that is shown."""
-    with Progress(_command()), connect(database) as engine, writing(engine) as connection:
-        yield connection
+    with Progress(_command()) as progress, connect(database) as engine:
+        progress("waiting for whoever writes now")
+        with writing(engine) as connection:
+            progress("")
+            yield connection
 
 
 def _command() -> str:
