@@ -105,8 +105,8 @@ def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
         else:
             if not yes and (lost := migrations.losses(engine, to)):
                 raise UsageError(f"going to revision {to} would lose {', '.join(lost)}: back it up and add --yes")
-            with Progress("migrate"):
-                migrations.migrate(engine, to)
+            with Progress("migrate") as progress:
+                migrations.migrate(engine, to, progress)
             if engine.dialect.name == "postgresql" and (login := Settings.load().sql_url):
                 make_login(engine, login)
             with engine.connect() as connection:

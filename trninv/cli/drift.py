@@ -54,8 +54,9 @@ def drift(  # one parameter an option
     trninv drift rainier/d17 --fail-on high
     trninv drift --apply
     """
-    with connect(database) as engine, writing(engine) as connection, Progress("drift"):
-        made = compared(connection, stale_after=timedelta(minutes=stale_after), scope=scope, apply=is_applied)
+    with connect(database) as engine, writing(engine) as connection, Progress("drift") as progress:
+        stale = timedelta(minutes=stale_after)
+        made = compared(connection, stale_after=stale, scope=scope, apply=is_applied, progress=progress)
         listed = findings(connection, scope, cleared=with_cleared)
         is_unseen = is_without(connection, "observation")
     show(style, listed, lambda: _tell(listed, made))

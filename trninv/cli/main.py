@@ -125,7 +125,7 @@ class _Lazy(click.Group):
         listed = _listed()
         for group, names in listed.groups.items():
             with formatter.section(group):
-                formatter.write_dl([(name, listed.commands[name].get_short_help_str()) for name in names])
+                formatter.write_dl([(name, brief(listed.says[name])) for name in names])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         listed = _listed()
@@ -138,7 +138,7 @@ class _Listed(click.Group):
     """The commands as help and completion show them: their names by group, in that order."""
 
     def __init__(self, groups: Mapping[str, Sequence[str]], says: Mapping[str, str]) -> None:
-        self.groups = groups
+        self.groups, self.says = groups, says
         names = [name for group in groups.values() for name in group]
         super().__init__(commands=[click.Command(name, short_help=brief(says[name])) for name in names])
 
@@ -151,19 +151,15 @@ def brief(says: str) -> str:
     return listing.brief(says, _BRIEF)
 
 
-def _said() -> dict[str, str]:
-    says = {name: what for name, _, what in listing.questions()}
-    for module in dict.fromkeys(_COMMANDS.values()):
-        says |= listing.commands_in(module)
-    return says
-
-
 def _listed() -> _Listed:
-    groups = {group: list(commands) for group, commands in _GROUPS.items()}
-    for name, file, _ in listing.questions():
+    says, groups = dict[str, str](), {group: list(commands) for group, commands in _GROUPS.items()}
+    for name, file, what in listing.questions():
+        says[name] = what
         if name not in _COMMANDS:
             groups[_QUESTIONS[file.parent.parent.name]].append(name)
-    return _Listed(groups, _said())
+    for module in dict.fromkeys(_COMMANDS.values()):
+        says |= listing.commands_in(module)
+    return _Listed(groups, says)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
@@ -197,7 +193,7 @@ def _refuse(error: click.ClickException) -> None:
         return
     from trninv.cli.refusal import refusal  # noqa: PLC0415 # only what is wrongly written needs it
 
-    first, *more = refusal(error, _said)
+    first, *more = refusal(error, lambda: _listed().says)
     _tell(first)
     for line in more:  # to be copied, so not folded
         click.echo(plain(line), err=True)
