@@ -33,6 +33,7 @@ def run(connection: Connection | None) -> None:
     def keep(*, heads: Collection[str], **_: object) -> None:
         reached.clear()
         reached.update(heads)
+        context.config.attributes.get("reached", lambda: None)()
 
     context.configure(
         connection=connection,

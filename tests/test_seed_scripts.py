@@ -89,7 +89,7 @@ def test_a_seed_script_helps_instead_of_seeding(script: Script, word: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--nope"], "No such option"),
+        (["--nope"], "there is no option --nope"),
         (["--name", "lab"], "--name is for one system"),
         (["--all", "trn1"], "name none beside it"),
     ],

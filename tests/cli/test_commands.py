@@ -160,7 +160,7 @@ def _keys(value: object, skip: str) -> list[str]:
         (["path", f"{U}/s0/c0", "trn3-gen1/d0/s0/c0"], 1, ""),
         (["bandwidth", f"{U}/s0/c0", "trn3-gen1/d0/s0/c0"], 1, ""),
         (["path", "??", "b"], 2, "is not an address"),
-        (["path", f"{U}/s0/c0"], 2, "Missing argument"),
+        (["path", f"{U}/s0/c0"], 2, "trninv path: B is missing\n  trninv path "),
         (["path", f"{U}/s0/c0", f"{U}/s0/c1", "-k", "0"], 2, "ask for 1 to 100"),
         (["pool", f"{U}/s0/c0", "--min-bandwidth", "64"], 2, "'64' is not a bandwidth"),
         (["seed", "trn9"], 1, "no system 'trn9'"),
@@ -188,7 +188,7 @@ def _keys(value: object, skip: str) -> list[str]:
         (["query", "{"], 1, ""),
         (["query", "{ clusters { nodes { slug } } }", "--variables", "{"], 2, "--variables is not JSON"),
         (["draw", "u-trn2x64", "-o", "/nowhere/x.svg"], 2, "can't write /nowhere/x.svg"),
-        (["nonsense"], 2, "No such command"),
+        (["nonsense"], 2, "there is no command nonsense"),
     ],
 )
 def test_a_failure_is_one_line_and_a_status(run: Run, arguments: list[str], status: int, complaint: str) -> None:
@@ -358,7 +358,8 @@ def test_a_file_that_cannot_be_looked_for_is_one_line(run: Run, tmp_path: Path, 
 def test_a_number_beyond_all_measure_is_refused(run: Run, arguments: list[str]) -> None:
     status, _, error = run(*arguments)
     assert (status, "Traceback" in error) == (2, False)
-    assert "Invalid value" in error
+    assert error.startswith("trninv ")
+    assert f"{arguments[-2]}: " in error
 
 
 def test_an_empty_url_is_not_the_default(run: Run) -> None:

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from trninv.cli.main import _listed, trninv
+from trninv.cli.main import _listed, brief, trninv
 from trninv.routing.questions import every
 
 CONTEXT = click.Context(trninv)
@@ -17,7 +17,7 @@ SLOW = ("sqlalchemy", "networkx", "numpy", "graphql", "uvicorn")
 def own() -> dict[str, str]:
     """Names and helps as the commands themselves have them."""
     commands = ((name, trninv.get_command(CONTEXT, name)) for name in trninv.list_commands(CONTEXT))
-    return {name: command.get_short_help_str() for name, command in commands if command}
+    return {name: brief((command.help or "").partition("\b")[0]) for name, command in commands if command}
 
 
 def test_the_list_is_what_the_commands_say() -> None:

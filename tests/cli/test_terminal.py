@@ -45,6 +45,22 @@ def test_a_word_has_a_glyph_where_it_is_a_state_and_nowhere_else(worn: str) -> N
     assert re.search(r"^state +✕ down *$", told, re.MULTILINE)
 
 
+def test_columns_that_can_be_spared_go_where_a_table_would_not_fit(worn: str) -> None:
+    told = CODE.sub("", on_a_terminal(worn, "incidents", PAGER="cat"))
+    assert max(map(len, told.split("\n"))) <= 80
+    (line,) = (line for line in told.split("\n") if "u-trn2x64/d0/s1 " in line)
+    assert "▲ high" in line
+    assert "left out to fit: rule" in told
+    assert "rule" in CODE.sub("", on_a_terminal(worn, "incidents", size=(160, 60))).split("\n")[0]
+    assert "what each costs: trninv incidents --impact" in told
+
+
+def test_an_empty_list_says_which_command_fills_it(worn: str) -> None:
+    assert on_a_terminal(worn, "jobs").startswith("no job holds chips here: trninv hold JOB PLACE…")
+    command = [sys.executable, "-m", "trninv", "--database", worn, "jobs"]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.startswith("job ")
+
+
 @pytest.mark.slow
 def test_who_wants_no_colour_gets_none_and_a_pipe_neither(worn: str) -> None:
     told = on_a_terminal(worn, "incidents", size=(132, 60), NO_COLOR="1")

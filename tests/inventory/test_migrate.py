@@ -76,6 +76,16 @@ def test_a_database_of_an_older_revision_is_as_the_catalog_says_once_migrated(se
             assert list(verify(connection, catalog(), systems())) == []
 
 
+def test_each_revision_is_told_of_and_how_many_there_are(empty: str) -> None:
+    told: list[tuple[str, int, int]] = []
+    with connect(empty) as engine:
+        migrate.migrate(engine, progress=lambda *step: told.append(step))
+        total = len([*ScriptDirectory(bundle() / "migrations").walk_revisions()])
+        assert told == [("revisions", at, total) for at in range(1, total + 1)]
+        migrate.migrate(engine, progress=lambda *step: told.append(step))
+    assert len(told) == total
+
+
 def test_a_second_migration_changes_nothing(seeded: str) -> None:
     with connect(seeded) as engine:
         migrate.migrate(engine)

@@ -2,17 +2,22 @@
 
 import os
 import shutil
+import signal
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 import trninv
 from conftest import Databases
+from trninv.errors import DatabaseError
+from trninv.inventory import sqlite
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.revision import Revision
 from trninv.inventory.state import Condition, set_state
@@ -139,3 +144,40 @@ def test_a_file_that_was_replaced_is_read_anew(databases: Databases) -> None:
         assert fleet.memory_pool(CHIP) != before
         _set(url, "up")
         assert fleet.memory_pool(CHIP) == before
+
+
+@contextmanager
+def another_writing(url: str) -> Iterator[None]:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+
+
+@contextmanager
+def interrupted_soon() -> Iterator[None]:
+    """Ctrl-C, within the block."""
+    soon = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    soon.start()
+    with pytest.raises(KeyboardInterrupt):
+        yield
+    soon.join()
+
+
+def test_who_waits_too_long_for_another_is_told_so(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "WAIT", 300)
+    refused = pytest.raises(DatabaseError, match="is locked: another has been writing")
+    with another_writing(lite), connect(lite) as engine, refused, writing(engine):
+        pass
+
+
+def test_who_waits_for_another_hears_ctrl_c(lite: str) -> None:
+    with another_writing(lite), connect(lite) as engine, interrupted_soon(), writing(engine):
+        pass
+    with connect(lite) as engine, writing(engine):
+        pass  # the lock is free, and nobody has it
+
+
+def test_ctrl_c_in_a_long_statement_is_no_failure_of_the_database(lite: str) -> None:
+    forever = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
+    with connect(lite) as engine, interrupted_soon(), reading(engine) as connection:
+        connection.execute(text(forever))

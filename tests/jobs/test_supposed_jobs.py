@@ -107,5 +107,5 @@ def test_options_of_every_command_about_placement(run: Run) -> None:
         code, _, said = run(*options, "--without", "nobody")
         assert (code, "no job nobody" in said) == (1, True), command
     assert "write JOB=PLACE" in run("free", ULTRA, "--with", "a")[2]
-    assert "No such option" in run("bisection", ULTRA, "--with", "a=b")[2]
+    assert "there is no option --with" in run("bisection", ULTRA, "--with", "a=b")[2]
     assert "--with" in run("make-room", ULTRA, "--chips", "4", "--apply", "--without", "a")[2]

@@ -121,6 +121,15 @@ def test_where_all_is_well_nothing_is_found_until_it_is_stale(alive: Engine) -> 
     assert (made.new, made.cleared) == (len(machines()), 0)
 
 
+def test_each_server_is_told_of_and_how_many_there_are(alive: Engine) -> None:
+    told: list[tuple[str, int, int]] = []
+    with writing(alive) as connection:
+        drift(connection, now=START, progress=lambda *step: told.append(step))
+    total = told[0][2]
+    assert total > 1
+    assert told == [("servers", at, total) for at in range(total)]
+
+
 def test_chips_that_are_alike_are_compared_once(alive: Engine) -> None:
     chips._of_chip.cache_clear()
     assert found(alive, START + MINUTES).findings == ()

@@ -2,11 +2,12 @@
 
 import click
 
+from trninv.cli.moment import changing, looking
 from trninv.cli.output import format_option, rows, show
 from trninv.inventory import access
-from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TOKEN_SCOPES
 
+_NONE = "there are no tokens: trninv token create NAME makes one"
 _COLUMNS = ("name", "scope", "created", "expires", "revoked")
 
 
@@ -32,7 +33,7 @@ def create(database: str, name: str, scope: str, expires: str | None) -> None:
     \b
     trninv token create grafana --scope read --expires 90d
     """
-    with connect(database) as engine, writing(engine) as connection:
+    with changing(database) as connection:
         made = access.create(connection, name, scope, expires)
     click.echo(made)
     click.echo("It can't be shown again: only its SHA-256 is kept.", err=True)
@@ -47,9 +48,9 @@ def list_(database: str, style: str) -> None:
     \b
     trninv token list --format json
     """
-    with connect(database) as engine, reading(engine) as connection:
+    with looking(database, None) as connection:
         found = [row._asdict() for row in access.listed(connection)]
-    show(style, found, lambda: rows(_COLUMNS, (row.values() for row in found)))
+    show(style, found, lambda: rows(_COLUMNS, (row.values() for row in found), none=_NONE))
 
 
 @token.command()
@@ -61,6 +62,6 @@ def revoke(database: str, name: str) -> None:
     \b
     trninv token revoke grafana
     """
-    with connect(database) as engine, writing(engine) as connection:
+    with changing(database) as connection:
         access.revoke(connection, name)
     click.echo(f"{name}: revoked")

@@ -11,6 +11,7 @@ from trninv.catalog.models import System
 from trninv.catalog.models import systems as known_systems
 from trninv.cli.output import format_option, rows, show
 from trninv.cli.progress import Progress
+from trninv.cli.prose import hint, say
 from trninv.cli.status import clusters_in
 from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLevelError
 from trninv.inventory import chain, stamp, triggers
@@ -35,7 +36,7 @@ _TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
 @click.pass_context
 def up(context: click.Context, checking: bool, host: str, port: int) -> None:
-    """Migrate, seed, answer four questions, and serve the GraphQL API.
+    """Migrate, seed, answer four questions, serve the explorer.
 
     \b
     trninv up --check
@@ -96,7 +97,7 @@ def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
         if sql:
             click.echo(migrations.sql(engine, to))
         elif check:
-            with reading(engine) as connection:
+            with reading(engine) as connection, Progress("migrate --check"):
                 wrong = migrations.check(engine) or views.check(connection) or triggers.check(connection)
             click.echo(wrong or "the schema is up to date")
             if wrong:
@@ -104,8 +105,8 @@ def migrate(database: str, to: str, check: bool, sql: bool, yes: bool) -> None:
         else:
             if not yes and (lost := migrations.losses(engine, to)):
                 raise UsageError(f"going to revision {to} would lose {', '.join(lost)}: back it up and add --yes")
-            with Progress("migrate"):
-                migrations.migrate(engine, to)
+            with Progress("migrate") as progress:
+                migrations.migrate(engine, to, progress)
             if engine.dialect.name == "postgresql" and (login := Settings.load().sql_url):
                 make_login(engine, login)
             with engine.connect() as connection:
@@ -126,7 +127,8 @@ def systems(style: str) -> None:
     def table() -> None:
         rows(
             ["system", "chips", "servers", "domains", "aliases", "sources"],
-            ([s.slug, s.chips, s.servers, s.domains, ", ".join(s.aliases), _first(titles[s.slug])] for s in known),
+            ([s.slug, *_sizes(s), ", ".join(s.aliases), _first(titles[s.slug])] for s in known),
+            spare=["sources"],
         )
 
     listed = [
@@ -234,11 +236,13 @@ def verify(database: str, cluster: str | None, style: str) -> None:
 
     def table() -> None:
         for one in found:
-            click.echo(f"{one.cluster or 'catalog'}: {one.table}: {one.what} {one.detail}")
+            say(f"{one.cluster or 'catalog'}: {one.table}: {one.what} {one.detail}")
         if not found:
-            click.echo(f"as the catalog says: {', '.join(checked) or 'facts (no cluster is seeded)'}")
+            say(f"as the catalog says: {', '.join(checked) or 'facts (no cluster is seeded)'}")
+        if not checked:
+            hint("no cluster is seeded yet: trninv seed")
         if history:
-            click.echo(_told(history))
+            say(_told(history))
 
     of_history = {"history": history} if history else {}
     show(style, {"checked": checked, "differences": found} | of_history, table)
@@ -259,6 +263,10 @@ def _seed(engine: Engine, wanted: Iterable[System], name: str | None = None) -> 
         with writing(engine) as connection, Progress(name or system.slug) as progress:
             new = stamp.seed(connection, catalog(), system, name, progress)
         click.echo(f"{name or system.slug}: {f'seeded {_size(system)}' if new else 'already there'}")
+
+
+def _sizes(system: System) -> list[str]:
+    return [f"{number:,}" for number in (system.chips, system.servers, system.domains)]
 
 
 def _size(system: System) -> str:

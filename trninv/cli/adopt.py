@@ -8,6 +8,7 @@ from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.cli.output import format_option, rows, show
 from trninv.cli.progress import Progress
+from trninv.cli.prose import say
 from trninv.inventory.database import connect, writing
 from trninv.live.adopt import Adopted
 from trninv.live.adopt import adopt as adopted
@@ -41,23 +42,19 @@ def adopt(database: str, name: str, dry_run: bool, style: str) -> None:
 
 def _table(found: Adopted, *, dry_run: bool) -> None:
     filled = f", {'would be ' * dry_run}up again: {', '.join(found.filled)}" if found.filled else ""
-    click.echo(f"{found.cluster}: {_done(found, dry_run=dry_run)}{filled}")
+    say(f"{found.cluster}: {_done(found, dry_run=dry_run)}{filled}")
     if found.models:
         rows(
             ["model", "domains", "instances", "empty slots"],
             ((each.model, each.domains, each.machines, each.empty) for each in found.models),
         )
     if ordered := sum(each.ordered for each in found.models):
-        click.echo(
-            f"{counted(ordered, 'instance')} of UltraServers in the order of their ids: nothing says which is where"
-        )
+        say(f"{counted(ordered, 'instance')} of UltraServers in the order of their ids: nothing says which is where")
     if found.tiers:
         tiers = ", ".join(f"{count:,} in tier {tier}" for tier, count in enumerate(found.tiers, start=1))
-        click.echo(
-            f"network nodes: {tiers}; what their uplinks carry is assumed: as much as all EFA devices below them"
-        )
+        say(f"network nodes: {tiers}; what their uplinks carry is assumed: as much as all EFA devices below them")
     if found.tiers and found.tiers[0] > (not found.is_known):
-        click.echo("nothing that was imported joins the network nodes in tier 1: no path leads from one to another")
+        say("nothing that was imported joins the network nodes in tier 1: no path leads from one to another")
     _left_out(found)
 
 
@@ -72,7 +69,7 @@ def _done(found: Adopted, *, dry_run: bool) -> str:
 def _left_out(found: Adopted) -> None:
     for why, names in _by_reason(found).items():
         more = ", …" if len(names) > _MOST_NAMED else ""
-        click.echo(f"left out: {counted(len(names), 'machine')} ({', '.join(names[:_MOST_NAMED])}{more}): {why}")
+        say(f"left out: {counted(len(names), 'machine')} ({', '.join(names[:_MOST_NAMED])}{more}): {why}")
 
 
 def _by_reason(found: Adopted) -> dict[str, list[str]]:

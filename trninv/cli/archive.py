@@ -6,6 +6,7 @@ import click
 
 from trninv.cli.output import format_option, show
 from trninv.cli.progress import Progress
+from trninv.cli.prose import say
 from trninv.cli.state import you
 from trninv.errors import UsageError
 from trninv.history.archive.removing import Removed, remove
@@ -52,24 +53,25 @@ def archive(
 
 def _tell(made: Archived, gone: Removed | None, *, delete: bool) -> None:
     for name, number in made.rows.items():
-        click.echo(f"{name}: {counted(number, 'row')}")
+        say(f"{name}: {counted(number, 'row')}")
     if not made.rows:
-        click.echo(f"nothing new before {made.before}: a day is archived once it has ended, in UTC")
+        say(f"nothing new before {made.before}: a day is archived once it has ended, in UTC")
     if gone and gone.events:
-        click.echo(f"removed {counted(gone.events, 'event')} up to {gone.upto}: history is known since {gone.since}")
+        say(f"removed {counted(gone.events, 'event')} up to {gone.upto}: history is known since {gone.since}")
     elif delete:
-        click.echo("removed nothing: events go up to a seal before which all are archived")
+        say("removed nothing: events go up to a seal before which all are archived")
 
 
 def _check(directory: Path, style: str) -> None:
     store = read(directory)
-    faults, files = list(store.faults()), sum(len(entry.files) for entry in store.entries)
+    with Progress("archive --check"):
+        faults, files = list(store.faults()), sum(len(entry.files) for entry in store.entries)
 
     def table() -> None:
         for fault in faults:
-            click.echo(fault)
+            say(fault)
         if not faults:
-            click.echo(f"all as written: {counted(files, 'file')}")
+            say(f"all as written: {counted(files, 'file')}")
 
     show(style, {"files": files, "faults": faults}, table)
     if faults:

@@ -5,9 +5,11 @@ from datetime import timedelta
 
 import click
 
-from trninv.cli.moment import at_option, looking
+from trninv.cli.moment import at_option, changing, looking
 from trninv.cli.output import format_option, rows, show
 from trninv.cli.places import PLACE
+from trninv.cli.progress import Progress
+from trninv.cli.prose import say
 from trninv.cli.state import you
 from trninv.errors import UsageError, WrongLevelError
 from trninv.inventory.address import Place, resolve
@@ -20,6 +22,8 @@ from trninv.live.identity import WITHIN, Identified, identify
 from trninv.live.pins import pin
 
 _HOUR = timedelta(hours=1)
+_SPARE = ("confidence", "who", "how", "ended by", "ending")
+_NONE = "nothing stands here: trninv bind --infer binds what trninv import has read, trninv bind SLOT INSTANCE one"
 
 
 @click.command()
@@ -71,7 +75,7 @@ def bind(  # one parameter an option
     """
     if infer == (instance is not None) or (slot is None and not infer):
         raise UsageError("write trninv bind SLOT INSTANCE, or trninv bind --infer [CLUSTER]")
-    with connect(database) as engine, (reading if dry_run else writing)(engine) as connection:
+    with Progress("bind"), connect(database) as engine, (reading if dry_run else writing)(engine) as connection:
         if instance is not None and slot is not None:
             found = Identified((pin(connection, slot, instance),), ())
         else:
@@ -96,9 +100,9 @@ def unbind(database: str, slot: str, who: str, style: str) -> None:
     trninv unbind lab/d0/s1
     trninv unbind @i-0123456789abcdef0
     """
-    with connect(database) as engine, writing(engine) as connection:
+    with changing(database) as connection:
         ended = take_out(connection, slot, who=who)
-    show(style, ended, lambda: click.echo(f"{ended.address}: {_name(ended)} stands there no more"))
+    show(style, ended, lambda: say(f"{ended.address}: {_name(ended)} stands there no more"))
 
 
 @click.command()
@@ -118,7 +122,11 @@ def bindings(database: str, scope: str | None, ended: bool, at: str | None, styl
         found = list(listed(connection, None if scope is None else resolve(connection, scope), ended=ended))
     headers = ["slot", "instance", "host", "since", "how", "confidence", "who"]
     over = ["until", "ending", "ended by"] if ended else []
-    show(style, found, lambda: rows([*headers, *over], (_line(each, ended=ended) for each in found)))
+    show(
+        style,
+        found,
+        lambda: rows([*headers, *over], (_line(each, ended=ended) for each in found), spare=_SPARE, none=_NONE),
+    )
 
 
 def _cluster(place: Place) -> Place:
@@ -144,9 +152,9 @@ def _print(
         lines = ([each.address, each.instance, each.host, each.how, each.confidence, each.evidence] for each in made)
         rows(["would stand in" if dry_run else "slot", "instance", "host", "how", "confidence", "by"], lines)
     elif not left:
-        click.echo("nothing is new: every machine that was seen stands where it stood")
+        say("nothing is new: every machine that was seen stands where it stood")
     for each in ended:
-        click.echo(f"{each.address}: {_name(each)} stands there no more ({each.ending})")
+        say(f"{each.address}: {_name(each)} stands there no more ({each.ending})")
     if left:
         click.echo()
         rows(["in no slot", "why", "may be in"], ([each.name, each.why, _candidates(each)] for each in left))

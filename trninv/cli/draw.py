@@ -7,6 +7,7 @@ import click
 from trninv.cli.draw_jobs import NextJob, jobs_picture
 from trninv.cli.places import PLACE
 from trninv.cli.progress import Progress
+from trninv.cli.prose import hint
 from trninv.cli.supposing import asking, supposing
 from trninv.drawing import fabric, fleet, rack, wiring
 from trninv.drawing.wiring import Marks
@@ -57,7 +58,8 @@ def draw(  # one parameter an option
     """A picture of SCOPE: the wiring of a domain or of a part of one, a rack, a fleet, or CLUSTER/fabric.
 
     \b
-    trninv draw u-trn2x64 -o torus.svg --path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
+    trninv draw u-trn2x64 -o torus.svg \\
+        --path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
     trninv draw u-trn2x64 -o cut.svg --bisection --down u-trn2x64/d0/s0/c0
     trninv draw u-trn2x64/r0 -o rack.svg
     trninv draw rainier -o fleet.svg
@@ -86,6 +88,7 @@ def draw(  # one parameter an option
         Path(output).write_text(made, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"can't write {output}: {error.strerror}") from None
+    hint(f"written: {output}")
 
 
 def _place(asked: Fleet, scope: str, colour: str | None, *, plain: bool) -> str | None:

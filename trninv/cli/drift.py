@@ -7,6 +7,8 @@ import click
 from trninv.cli.output import format_option, rows, show
 from trninv.cli.places import PLACE
 from trninv.cli.progress import Progress
+from trninv.cli.prose import hint, say
+from trninv.cli.status import is_without
 from trninv.inventory.database import connect, writing
 from trninv.inventory.rules import SEVERITIES
 from trninv.live.drift import Drift
@@ -52,10 +54,14 @@ def drift(  # one parameter an option
     trninv drift rainier/d17 --fail-on high
     trninv drift --apply
     """
-    with connect(database) as engine, writing(engine) as connection, Progress("drift"):
-        made = compared(connection, stale_after=timedelta(minutes=stale_after), scope=scope, apply=is_applied)
+    with connect(database) as engine, writing(engine) as connection, Progress("drift") as progress:
+        stale = timedelta(minutes=stale_after)
+        made = compared(connection, stale_after=stale, scope=scope, apply=is_applied, progress=progress)
         listed = findings(connection, scope, cleared=with_cleared)
+        is_unseen = is_without(connection, "observation")
     show(style, listed, lambda: _tell(listed, made))
+    if is_unseen and style == "table":
+        hint("nothing was imported yet: trninv import --help")
     if fail_on and any(SEVERITIES.index(each.severity) >= SEVERITIES.index(fail_on) for each in made.findings):
         raise click.exceptions.Exit(1)
 
@@ -66,8 +72,8 @@ def _tell(listed: list[Finding], made: Drift) -> None:
         columns = ("severity", "rule", "address", "instance", "expected", "found", "first_seen")
         over = ["until"] if any(each.cleared_at for each in listed) else []
         wanted = (*columns, *(["cleared_at"] if over else []))
-        rows(headers + over, ((getattr(each, name) for name in wanted) for each in listed))
+        rows(headers + over, ((getattr(each, name) for name in wanted) for each in listed), spare=["since", "rule"])
         click.echo()
     for change in made.applied:
-        click.echo(f"{change.address}: {change.before} → {change.after}")
-    click.echo(f"{counted(len(made.findings), 'finding')}; {made.new} new, {made.cleared} over")
+        say(f"{change.address}: {change.before} → {change.after}")
+    say(f"{counted(len(made.findings), 'finding')}; {made.new} new, {made.cleared} over")

@@ -11,6 +11,8 @@ from sqlalchemy import Connection, Engine
 from trninv.characters import plain
 from trninv.cli.output import MOST, cut, rows, show
 from trninv.cli.places import PLACE
+from trninv.cli.progress import Progress
+from trninv.cli.prose import say
 from trninv.errors import LimitError, NotReachableError, UsageError
 from trninv.history.events import Event, last
 from trninv.history.events import events as listed
@@ -22,6 +24,7 @@ from trninv.inventory.schema import EVENT_SOURCES, PART_KINDS
 _SECONDS: Final = 0.5
 """Between two looks for new events."""
 _PAGE: Final = 1_000
+_NONE: Final = "no state was changed so: trninv set ADDRESS STATE --why TEXT changes one"
 
 
 @click.command()
@@ -62,7 +65,7 @@ def events(database: str, /, most: int, style: str, *, follow: bool, **tests: An
         if follow:
             _follow(engine, most, style, tests)
             return
-        with reading(engine) as connection:
+        with reading(engine) as connection, Progress("events"):
             found = _found(connection, most + (style == "table"), tests)
     if style == "ndjson":
         _lines(found, style)
@@ -80,11 +83,16 @@ def _found(connection: Connection, most: int, tests: dict[str, Any]) -> list[Eve
 
 def _table(found: list[Event], most: int) -> None:
     headers = ["event", "at", "who", "source", "address", "before", "after", "why"]
-    rows(headers, ([str(getattr(each, header) or "") for header in headers] for each in found[:most]))
+    rows(
+        headers,
+        ([str(getattr(each, header) or "") for header in headers] for each in found[:most]),
+        spare=["source", "who"],
+        none=_NONE,
+    )
     cut(found, most, "--last N")
     for each in found[:most]:
         if each.clock_went_back:
-            click.echo(f"the clock had gone back before event {each.event}: numbers keep the order")
+            say(f"the clock had gone back before event {each.event}: numbers keep the order")
 
 
 def _lines(found: list[Event], style: str) -> None:

@@ -1,24 +1,41 @@
 """topology: the fleet in the formats of schedulers, graph tools and simulators."""
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Final, TypeAlias
 
 import click
 
-from trninv.cli.moment import at_option, looking
+from trninv.cli.moment import at_option, connected
 from trninv.cli.places import PLACE
 from trninv.cli.progress import Progress
+from trninv.cli.prose import hint
 from trninv.errors import UsageError
 from trninv.exporters.format import Format
 from trninv.exporters.register import format_of, names
 from trninv.exporters.source import Source
 from trninv.files import whole
 from trninv.inventory.address import resolve
+from trninv.inventory.database import reading
 from trninv.inventory.hostnames import TEMPLATE
+
+Told: TypeAlias = Callable[[str, int], None]
+_STEP: Final = 1_000
+"""Lines between two tellings."""
 
 
 @click.command("topology")
 @click.argument("scope", type=PLACE)
-@click.option("--as", "name", required=True, type=click.Choice(names()), help="The format.")
+@click.option(
+    "--as",
+    "name",
+    required=True,
+    type=click.Choice(names()),
+    metavar="FORMAT",
+    help=f"The format: {', '.join(names())}.",
+)
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; - for stdout.  [default: -]")
 @click.option(
     "--check", is_flag=True, help="Read it back, and compare it with the inventory before FILE gets its name."
@@ -55,31 +72,44 @@ def topology_(  # one parameter an option
 
     \b
     trninv topology rainier --as slurm-block -o topology.conf --check
-    trninv topology u-trn2x64 --as kubernetes --hostname 'node-{domain:03}-{server}'
+    trninv topology u-trn2x64 --as kubernetes --hostname 'n{domain:03}-{server}'
     """
     form = format_of(name)
-    with looking(database, at, scope) as connection:
+    with connected(database, at, scope) as engine, reading(engine) as connection:
         place = resolve(connection, scope)
         source = Source(connection, place, template, include_down=include_down, coarse=coarse)
-        if output == "-":
-            _print(form, source, check=check)
-        else:
-            with Progress("topology"):
-                _save(form, source, Path(output), check=check)
+        is_read = output == "-" and sys.stdout.isatty()  # by a person, between whose lines no other belongs
+        with nullcontext(_untold) if is_read else Progress("topology") as progress:
+            if output == "-":
+                _print(form, source, progress, check=check)
+            else:
+                _save(form, source, progress, Path(output), check=check)
+    if output != "-":
+        hint(f"written: {output}")
 
 
-def _print(form: Format, source: Source, *, check: bool) -> None:
+def _untold(doing: str, done: int) -> None: ...
+
+
+def _lines(form: Format, source: Source, progress: Told) -> Iterator[str]:
+    for done, line in enumerate(form.lines(source)):
+        if done % _STEP == 0:
+            progress("lines", done)
+        yield line
+
+
+def _print(form: Format, source: Source, progress: Told, *, check: bool) -> None:
     if check:
-        form.check(source, form.lines(source))
-    for line in form.lines(source):
+        form.check(source, _lines(form, source, progress))
+    for line in _lines(form, source, progress):
         click.echo(line)
 
 
-def _save(form: Format, source: Source, file: Path, *, check: bool) -> None:
+def _save(form: Format, source: Source, progress: Told, file: Path, *, check: bool) -> None:
     try:
         with whole(file) as part:
             with part.open("w", encoding="utf-8", newline="\n") as out:
-                out.writelines(f"{line}\n" for line in form.lines(source))
+                out.writelines(f"{line}\n" for line in _lines(form, source, progress))
             if check:
                 with part.open(encoding="utf-8") as written:
                     form.check(source, (line.rstrip("\n") for line in written))

@@ -15,6 +15,7 @@ import click
 from trninv.characters import plain
 from trninv.cli.output import format_option, rows, show
 from trninv.cli.progress import Progress
+from trninv.cli.prose import say
 from trninv.errors import FileError, UsageError
 from trninv.importers.collect import collect as collected
 from trninv.importers.collect import sent
@@ -71,7 +72,7 @@ def import_(  # one parameter an option
     trninv import neuron-ls --trust-host-names node-*.json
     trninv import ec2 instances.json topology.json
     trninv import kubernetes nodes.json --dry-run
-    squeue --json | trninv import jobs slurm -            (trninv import jobs --help)
+    squeue --json | trninv import jobs slurm -    # trninv import jobs --help
     """
     if trust_host_names and "-" in files:
         raise UsageError("stdin has no name that could be a host's: give --trust-host-names a file NODE.json")
@@ -93,7 +94,7 @@ def import_(  # one parameter an option
                 read = stack.enter_context(reader)
         except FileError as error:
             for fault in error.faults:
-                click.echo(plain(fault), err=True)
+                say(plain(fault), err=True)
             raise
         connection = stack.enter_context(writing(engine))
         kept = connection.begin_nested()
@@ -157,7 +158,7 @@ def import_jobs(  # one parameter an option
             )
         except FileError as error:
             for fault in error.faults:
-                click.echo(plain(fault), err=True)
+                say(plain(fault), err=True)
             raise
         if dry_run:
             kept.rollback()
@@ -211,16 +212,16 @@ def _table(found: Sequence[Imported], *, dry_run: bool) -> None:
 
 def _tell(found: JobsImported, *, dry_run: bool) -> None:
     for each in found.left_out:
-        click.echo(f"left out: {plain(each)}", err=True)
+        say(f"left out: {plain(each)}", err=True)
     said = f"{found.system}: {found.held} held, {found.moved} moved, {found.unchanged} unchanged, {found.ended} ended"
-    click.echo(said + (" (dry run: nothing was kept)" if dry_run else ""))
+    say(said + (" (dry run: nothing was kept)" if dry_run else ""))
     if found.without:
-        click.echo(f"hold no chips by the listing: {counted(found.without, 'job')}")
+        say(f"hold no chips by the listing: {counted(found.without, 'job')}")
     if found.whole:
-        click.echo(f"held as whole servers, since their chips are not named: {counted(found.whole, 'job')}")
+        say(f"held as whole servers, since their chips are not named: {counted(found.whole, 'job')}")
     if found.later:
         says = "hold chips since others gave them back, which is later than they began"
-        click.echo(f"{says}: {counted(found.later, 'job')}")
+        say(f"{says}: {counted(found.later, 'job')}")
 
 
 def _time(given: str | None) -> datetime | None:

@@ -10,10 +10,16 @@ from trninv.cli.moment import at_option
 from trninv.cli.output import encode, format_option, rows, show
 from trninv.cli.places import PLACE
 from trninv.cli.progress import Progress
+from trninv.cli.prose import hint, say
+from trninv.cli.status import is_without
 from trninv.incidents.model import DomainImpact, Impact, Incident
+from trninv.jobs.fleet import Fleet
 from trninv.units import counted
 
 HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
+SPARE: Final = ("rule", "who", "severity")
+"""Columns that a narrow terminal does without."""
+_UNSEEDED: Final = "nothing is seeded yet: trninv seed"
 KINDS: Final = {"nic": "NIC", "network_node": "network node"}
 
 
@@ -40,22 +46,30 @@ def incidents(database: str, scope: str | None, with_impact: bool, at: str | Non
         fleet = present if at is None else present.at(at)
         with fleet.in_one_state() as one, Progress("incidents"):
             found = one.incidents(scope)
+            is_empty = not found and _is_unseeded(one)
             costs = [one.impact(each) for each in found] if with_impact else []
     value = [encode(each) for each in found]
     for each, cost in zip(value, costs, strict=False):
         each["impact"] = encode(cost)
-    show(style, value, lambda: _tell(found, costs, scope))
+    show(style, value, lambda: say(_UNSEEDED) if is_empty else _tell(found, costs, scope))
+
+
+def _is_unseeded(fleet: Fleet) -> bool:
+    with fleet.reading() as connection:
+        return is_without(connection, "cluster")
 
 
 def _tell(found: list[Incident], costs: list[Impact], scope: str | None) -> None:
     if not found:
-        click.echo("everything is up" if scope is None else f"{scope}: everything is up")
+        say("everything is up" if scope is None else f"{scope}: everything is up")
         return
-    rows(HEADERS, (cells(each) for each in found))
+    rows(HEADERS, (cells(each) for each in found), spare=SPARE)
+    if not costs:
+        hint(f"what each costs: trninv incidents{'' if scope is None else f' {scope}'} --impact")
     for each, cost in zip(found, costs, strict=False):
         click.echo()
         for line in _costs(each, cost):
-            click.echo(line)
+            say(line)
 
 
 def cells(of: Incident) -> list[object]:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import click
 
-from trninv.cli.moment import at_option, looking
+from trninv.cli.moment import at_option, changing, looking
 from trninv.cli.output import MOST, cut, format_option, rows, show
 from trninv.cli.places import PLACE
+from trninv.cli.prose import say
 from trninv.cli.state import you
 from trninv.errors import LimitError
-from trninv.inventory.database import connect, writing
 from trninv.jobs import holding
 from trninv.jobs.holding import Closing, Job
 from trninv.units import counted
@@ -43,13 +43,20 @@ def jobs(  # one parameter an option
         found = holding.closed(connection, limit) if closed else holding.jobs(connection, scope, limit, ended=ended)
 
     def table() -> None:
-        rows(_CLOSED if closed else _HEADERS, map(_line, found[:most]))
+        rows(
+            _CLOSED if closed else _HEADERS,
+            map(_line, found[:most]),
+            spare=["ended", "system", "began"],
+            none=_NO_CLOSED if closed else _NO_JOBS,
+        )
         cut(found, most, "--most N")
 
     show(style, found, table)
 
 
 _HEADERS = ["job", "system", "chips", "at", "wounded", "began", "ended", "who"]
+_NO_JOBS = "no job holds chips here: trninv hold JOB PLACE… holds some, trninv import jobs --help reads a scheduler's"
+_NO_CLOSED = "no server is closed: trninv close SERVER… closes one"
 _CLOSED = ["server", "since", "who", "why"]
 
 
@@ -87,9 +94,9 @@ def hold(  # an option each
     trninv hold train-7b u-trn2x64/d0/s0
     trninv hold eval u-trn2x64/d0/s1/c0 u-trn2x64/d0/s1/c1
     """
-    with connect(database) as engine, writing(engine) as connection:
+    with changing(database) as connection:
         made = holding.hold(connection, job, places, who=who, spares=spares, pinned=pinned, revision=revision)
-    show(style, made, lambda: click.echo(f"{made.name}: holds {counted(made.chips, 'chip')}, {_at(made)}"))
+    show(style, made, lambda: say(f"{made.name}: holds {counted(made.chips, 'chip')}, {_at(made)}"))
 
 
 @click.command()
@@ -102,9 +109,9 @@ def release(database: str, job: str, style: str) -> None:
     \b
     trninv release train-7b
     """
-    with connect(database) as engine, writing(engine) as connection:
+    with changing(database) as connection:
         done = holding.release(connection, job)
-    show(style, done, lambda: click.echo(f"{done.name}: released {counted(done.chips, 'chip')}"))
+    show(style, done, lambda: say(f"{done.name}: released {counted(done.chips, 'chip')}"))
 
 
 @click.command()
@@ -119,7 +126,7 @@ def close(database: str, servers: tuple[str, ...], why: str, who: str, style: st
     \b
     trninv close u-trn2x64/d0/s3 --why "new firmware"
     """
-    with connect(database) as engine, writing(engine) as connection:
+    with changing(database) as connection:
         made = holding.close(connection, servers, who=who, why=why)
     show(style, made, lambda: _tell(made, "takes no new jobs", "they are closed already"))
 
@@ -134,7 +141,7 @@ def open_(database: str, servers: tuple[str, ...], style: str) -> None:
     \b
     trninv open u-trn2x64/d0/s3
     """
-    with connect(database) as engine, writing(engine) as connection:
+    with changing(database) as connection:
         done = holding.open_(connection, servers)
     show(style, done, lambda: _tell(done, "takes new jobs", "they take new jobs already"))
 
@@ -155,6 +162,6 @@ def _at(job: Job) -> str:
 
 def _tell(found: Sequence[Closing], became: str, none: str) -> None:
     for each in found:
-        click.echo(f"{each.server}: {became}")
+        say(f"{each.server}: {became}")
     if not found:
-        click.echo(none)
+        say(none)

@@ -21,6 +21,17 @@ def questions(first: str = "") -> Iterator[tuple[str, Path, str]]:
             yield name, file, says
 
 
+def brief(says: str, most: int) -> str:
+    """The first sentence in so many characters: whole, or up to a mark that ends a clause, or else as it is."""
+    first = says.partition("\n\n")[0].partition(". ")[0].strip().rstrip(".")
+    if len(first) <= most:
+        return first
+    for marks in (";", ":"), (",",):
+        if (at := max(first.rfind(mark, 0, most + 1) for mark in marks)) > 0:
+            return first[:at]
+    return first
+
+
 def _declared(file: Path) -> Iterator[tuple[str, str]]:
     for node in ast.parse(file.read_bytes()).body:
         if not isinstance(node, ast.FunctionDef):

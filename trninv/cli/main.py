@@ -78,6 +78,7 @@ _GROUPS = {
 """What people want, and the commands for it with the module of `trninv.cli` that has each."""
 _QUESTIONS = {"routing": "Ask", "jobs": "Jobs"}
 """The group of a question's command, which is made from its declaration, by the room that declares it."""
+_BRIEF = 60
 _COMMANDS = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
 
@@ -122,10 +123,9 @@ class _Lazy(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         listed = _listed()
-        limit = formatter.width - 6 - max(map(len, listed.commands))
         for group, names in listed.groups.items():
             with formatter.section(group):
-                formatter.write_dl([(name, listed.commands[name].get_short_help_str(limit)) for name in names])
+                formatter.write_dl([(name, brief(listed.says[name])) for name in names])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         listed = _listed()
@@ -138,12 +138,17 @@ class _Listed(click.Group):
     """The commands as help and completion show them: their names by group, in that order."""
 
     def __init__(self, groups: Mapping[str, Sequence[str]], says: Mapping[str, str]) -> None:
-        self.groups = groups
+        self.groups, self.says = groups, says
         names = [name for group in groups.values() for name in group]
-        super().__init__(commands=[click.Command(name, help=says[name]) for name in names])
+        super().__init__(commands=[click.Command(name, short_help=brief(says[name])) for name in names])
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 # click's signature
         return list(self.commands)
+
+
+def brief(says: str) -> str:
+    """What help and completion say of a command: it fits beside the longest name on 80 columns."""
+    return listing.brief(says, _BRIEF)
 
 
 def _listed() -> _Listed:
@@ -163,11 +168,15 @@ def _listed() -> _Listed:
 @click.version_option(__version__)
 @click.pass_context
 def trninv(context: click.Context, database: str | None, debug: bool) -> None:  # noqa: ARG001 # main reads --debug
-    """Ask what AWS Trainium hardware is and how it is wired.
+    """What an AWS Trainium fleet is made of, how it is wired, what is not up.
 
     \b
-    trninv migrate && trninv seed
+    trninv migrate && trninv seed         # first: the documented systems
+    trninv incidents                      # what is not up, since when, why
+    trninv show u-trn2x64/d0/s0/c0
     trninv path u-trn2x64/d0/s0/c0 u-trn2x64/d0/s2/c10
+    trninv path --help                    # every command shows examples
+    source <(trninv completion bash)      # the Tab key completes addresses
     """
     context.obj = Settings.load().database_url if database is None else database
 
@@ -176,6 +185,24 @@ def _say_no_more() -> None:
     """Let what is still to be printed go nowhere, rather than fail once more when Python ends."""
     with contextlib.suppress(OSError, ValueError):  # a stream in memory has no number
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refuse(error: click.ClickException) -> None:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError) or not isinstance(error, click.UsageError):
+        error.show()
+        return
+    from trninv.cli.refusal import refusal  # noqa: PLC0415 # only what is wrongly written needs it
+
+    first, *more = refusal(error, lambda: _listed().says)
+    _tell(first)
+    for line in more:  # to be copied, so not folded
+        click.echo(plain(line), err=True)
+
+
+def _tell(line: str) -> None:
+    from trninv.cli.prose import say  # noqa: PLC0415 # only what fails needs it
+
+    say(plain(line), err=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -191,12 +218,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo("interrupted: nothing was left half done", err=True)
         status = 130
     except click.ClickException as error:
-        error.show()
+        _refuse(error)
         status = 2
     except TrninvError as error:
         if "--debug" in words:
             raise
-        click.echo(plain(f"trninv: {error}"), err=True)
+        _tell(f"trninv: {error}")
         status = error.exit_status
     except _ReaderLeftError:
         _say_no_more()
@@ -205,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if "--debug" in words:
             raise
         _say_no_more()
-        click.echo(plain(f"trninv: {error.filename or 'the output'}: {error.strerror or error}"), err=True)
+        _tell(f"trninv: {error.filename or 'the output'}: {error.strerror or error}")
         status = 1
     gc.freeze()  # a last look at every module for what to collect would take a tenth of a short command's time
     sys.exit(status if isinstance(status, int) else 0)

@@ -8,8 +8,10 @@ import click
 from sqlalchemy import Connection, Engine
 
 from trninv.characters import plain
+from trninv.cli.progress import Progress
+from trninv.cli.prose import say
 from trninv.history.moment import at as as_it_was
-from trninv.inventory.database import connect, reading
+from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.past import unknown
 
 AT: Final[dict[str, Any]] = {
@@ -25,12 +27,26 @@ def connected(database: str, at: str | None, of: str | None = None) -> Iterator[
     with connect(database) as engine:
         seen = as_it_was(engine, at)
         for each in () if of else unknown(seen):
-            click.echo(f"left out: {plain(str(each))}", err=True)
+            say(f"left out: {plain(str(each))}", err=True)
         yield seen
 
 
 @contextmanager
 def looking(database: str, at: str | None, of: str | None = None) -> Iterator[Connection]:
-    """A connection that sees one state of the database, now or at a time; as `connected`."""
-    with connected(database, at, of) as engine, reading(engine) as connection:
+    """A connection that sees one state of the database, now or at a time; as `connected`. What takes long is shown."""
+    with connected(database, at, of) as engine, reading(engine) as connection, Progress(_command()):
         yield connection
+
+
+@contextmanager
+def changing(database: str) -> Iterator[Connection]:
+    """A connection that changes the database; where it has to wait for others, that is shown."""
+    with Progress(_command()) as progress, connect(database) as engine:
+        progress("waiting for whoever writes now")
+        with writing(engine) as connection:
+            progress("")
+            yield connection
+
+
+def _command() -> str:
+    return click.get_current_context().info_name or ""

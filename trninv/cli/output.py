@@ -11,6 +11,7 @@ import click
 from trninv.characters import plain
 from trninv.choice import Choice
 from trninv.cli.importing import importing
+from trninv.cli.prose import say
 from trninv.errors import UsageError
 from trninv.inventory.pinned import AsOf
 from trninv.routing.answer import Answer, Basis, CitedFact, Form, LinkRef, Table, size_of
@@ -60,14 +61,28 @@ def json_text(value: Any) -> str:
     return plain(json.dumps(value, indent=2, ensure_ascii=False), but="\n")
 
 
-def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
-    """Print a table; cells are printed as `str` gives them, without what a terminal would obey."""
+def rows(
+    headers: Sequence[str], lines: Iterable[Iterable[object]], *, spare: Sequence[str] = (), none: str = ""
+) -> None:
+    """Print a table; cells are printed as `str` gives them, without what a terminal would obey.
+
+    Parameters
+    ----------
+    spare
+        Columns that a terminal does without where the table would not fit, the first of them first.
+    none
+        What a terminal shows instead of a table without lines: what that means, and which command comes next.
+
+    """
     shown = [cells_of(line) for line in lines]
     named = [plain(header) for header in headers]
+    if sys.stdout.isatty() and not shown and none:
+        say(none)
+        return
     if sys.stdout.isatty():
         with importing():
             from trninv.cli import terminal  # noqa: PLC0415 # a pipe does without
-        terminal.table(named, shown)
+        terminal.table(named, shown, spare)
         return
     widths = [max([len(header) + 2, *map(len, cells)]) for header, *cells in zip(named, *shown, strict=True)]
     for line in (named, ["-" * width for width in widths], *shown):
@@ -77,7 +92,7 @@ def rows(headers: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
 def cut(found: Sequence[object], most: int, option: str) -> None:
     """Say of a list that has more than is shown how to see the rest."""
     if len(found) > most:
-        click.echo(f"there are more than these {most:,}: {option} shows them", err=True)
+        say(f"there are more than these {most:,}: {option} shows them", err=True)
 
 
 def cells_of(line: Iterable[object]) -> list[str]:
@@ -101,7 +116,7 @@ def tell(
     """
     for part in answer.told():
         if not isinstance(part, Table):
-            click.echo(part)
+            say(part)
             continue
         headers, listed = part.headers, [list(line) for line in part.rows]
         if standing and _ADDRESS in headers:
@@ -112,7 +127,7 @@ def tell(
         if len(listed) > len(listed[:rows_at_most]):
             click.echo(f"… {len(listed) - len(listed[:rows_at_most]):,} more (--top, --format json)")
     for line in (*answer.compared(), *more):
-        click.echo(line)
+        say(str(line))
     _footnotes(answer)
 
 
@@ -135,16 +150,16 @@ def tell_state(found: AsOf | None) -> None:
 
 
 def _footnotes(answer: Answer) -> None:
-    click.echo(f"\nmeaning: {answer.definition}")
+    say(f"\nmeaning: {answer.definition}")
     if answer.basis is not Basis.DESIGN:
-        click.echo("rests on: design as observed (wiring as the driver's table says, not measured)")
+        say("rests on: design as observed (wiring as the driver's table says, not measured)")
     for fact in answer.facts:
-        click.echo(f"rests on: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")
+        say(f"rests on: {fact.subject} {fact.attribute} {fact.value}, from {fact.source}: {fact.quote}")
     for note in dict.fromkeys(fact.note for fact in answer.facts if fact.disputed and fact.note):
-        click.echo(f"disputed: {note}")
+        say(f"disputed: {note}")
     for fact in answer.facts:
         if fact.assumed:
-            click.echo(f"assumed: {fact.subject} {fact.attribute}")
+            say(f"assumed: {fact.subject} {fact.attribute}")
 
 
 @singledispatch

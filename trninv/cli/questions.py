@@ -15,6 +15,9 @@ from trninv.routing.question import Parameter, Question
 from trninv.routing.servers import servers_of
 from trninv.units import Capacity
 
+_WIDE = 76
+"""Columns of an example on a help page, which sets it in by two."""
+
 
 def command_of(file: str) -> click.Command:
     """The command that asks the question of a file, of the fleet as it is or as it would be."""
@@ -40,7 +43,7 @@ def command_of(file: str) -> click.Command:
 
 def made(question: Question, run: Callable[..., None], *more: click.Parameter) -> click.Command:
     """A command that takes what a question asks, and more."""
-    examples = "".join(f"trninv {example}\n" for example in question.examples)
+    examples = "".join(f"{_folded(f'trninv {example}')}\n" for example in question.examples)
     found = click.Command(
         question.command,
         params=[*(option for each in question.parameters for option in _options(each)), *more],
@@ -48,6 +51,14 @@ def made(question: Question, run: Callable[..., None], *more: click.Parameter) -
         help=f"{question.says}\n\n\b\n{examples}",
     )
     return supposing(format_option(found), jobs=question.name in of_jobs.NAMES)
+
+
+def _folded(example: str) -> str:
+    """An example as the shell takes it on lines of a help page."""
+    if len(example) <= _WIDE:
+        return example
+    at = example.rfind(" --", 0, _WIDE)
+    return f"{example[:at]} \\\n    {example[at + 1 :]}"
 
 
 def jobs_in(given: dict[str, Any]) -> tuple[Sequence[str], Sequence[str]]:

@@ -27,6 +27,8 @@ from trninv.reports.reader import MOST_ROWS, Found, Stream, find
 from trninv.settings import Settings
 
 T = TypeVar("T")
+_SPARE = ("answers", "parameters")
+"""Columns of the list of reports that a narrow terminal does without."""
 
 _format = click.option(
     "--format",
@@ -113,9 +115,11 @@ def _pair(text: str) -> tuple[str, str, str]:
 
 
 def _list(folder: Path | None, style: str) -> None:
+    with Progress("report"):
+        found = reports(folder).values()
     listed = [
         (each.name, each.title, each.answers, ", ".join(f"{p.name}={p.default!r}" for p in each.parameters))
-        for each in reports(folder).values()
+        for each in found
     ]
     _print(Found(("name", "title", "answers", "parameters"), listed, truncated=False), style)
 
@@ -131,7 +135,7 @@ def sql(database: str, query: str, at: str | None, style: str, limit: int, secon
     """Run one SELECT over the tables and the v_ views, guaranteed read only; - reads it from stdin.
 
     \b
-    trninv sql "SELECT cluster, count(*) AS chips FROM v_chip WHERE state <> 'up' GROUP BY cluster"
+    trninv sql "SELECT address, state FROM v_chip WHERE state <> 'up'"
     """
     text = text_of(query)
     with connected(database, at) as engine:
@@ -146,7 +150,7 @@ def _print(found: Found, style: str) -> None:
             raise UsageError("Parquet is for a file: add > FILE.parquet")
         parquet(Stream(found.columns, iter(found.rows)), kinds_of(found), sys.stdout.buffer)
     elif style == "table":
-        rows(found.columns, found.rows)
+        rows(found.columns, found.rows, spare=_SPARE, none="no rows")
     else:
         text = as_text(found, style)
         click.echo(plain(text, but="\n") if style != "csv" or sys.stdout.isatty() else text)

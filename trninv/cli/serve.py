@@ -18,6 +18,7 @@ import trninv
 from trninv.cli.importing import importing
 from trninv.cli.moment import at_option
 from trninv.cli.output import json_text, text_of
+from trninv.cli.progress import Progress
 from trninv.errors import UsageError
 from trninv.graphql.api import Api, Request
 from trninv.graphql.schema import schema as api
@@ -139,7 +140,7 @@ def query(database: str, document: str, variables: str, at: str | None) -> None:
     """Run a GraphQL document against the database, no server needed; - reads it from stdin.
 
     \b
-    trninv query '{ bisection(of: "u-trn2x64") { upper { gigabytesPerSecond } exact } }'
+    trninv query '{ clusters { nodes { slug } } }'
     """
     try:
         values = json.loads(variables)
@@ -154,7 +155,8 @@ def query(database: str, document: str, variables: str, at: str | None) -> None:
         with reading(fleet.engine):
             pass
         settings = replace(Settings.load(), database_url=database)
-        answer = asyncio.run(Api(fleet, settings).run(Request(source, values, at=at)))
+        with Progress("query"):
+            answer = asyncio.run(Api(fleet, settings).run(Request(source, values, at=at)))
     for failure in answer.failures:
         raise failure
     result = json.loads(answer.body)

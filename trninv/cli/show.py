@@ -13,6 +13,7 @@ from trninv.cli.moment import at_option, looking
 from trninv.cli.output import format_option, rows
 from trninv.cli.output import show as put
 from trninv.cli.places import PLACE
+from trninv.cli.prose import say
 from trninv.errors import UnknownFactError, nearest
 from trninv.inventory.address import locate
 from trninv.inventory.describe import Description, describe
@@ -70,12 +71,13 @@ def facts(subject: str | None, conflicts: bool, style: str) -> None:
         rows(
             _with(headers, "differ in") if conflicts else headers,
             (_line(fact, is_conflict=conflicts) for fact in wanted),
+            spare=["counts", "read as", "as written", "words", "source"],
         )
         about: dict[str, list[str]] = {}
         for key in dict.fromkeys(fact.key for fact in wanted if fact.key in known.notes):
             about.setdefault(known.notes[key], []).append(" ".join(key))
         for note, keys in about.items():
-            click.echo(f"\n{', '.join(keys)}: {note}")
+            say(f"\n{', '.join(keys)}: {note}")
 
     put(style, [_fact(fact) for fact in wanted], table)
 
@@ -105,6 +107,7 @@ def audit(style: str) -> None:
                 ]
                 for f in found
             ),
+            spare=["read as", "in", "derivation"],
         )
 
     put(
@@ -180,13 +183,13 @@ def _spans(parts: Sequence[str]) -> Iterator[str]:
 
 
 def _print(found: Description) -> None:
-    click.echo(f"{found.address} ({found.level})")
+    say(f"{found.address} ({found.level})")
     rows(["", ""], found.attributes.items())
     if found.parts:
-        click.echo(f"\nparts: {', '.join(_spans(found.parts))}")
+        say(f"\nparts: {', '.join(_spans(found.parts))}")
     if found.not_up:
         more = " and others: trninv report not-up lists all" if found.has_more_not_up else ""
-        click.echo(f"\nnot up: {', '.join(found.not_up)}{more}")
+        say(f"\nnot up: {', '.join(found.not_up)}{more}")
     if found.links:
         click.echo()
         rows(
@@ -199,9 +202,10 @@ def _print(found: Description) -> None:
         rows(
             ["fact", "value", "as written", "read as", "source", ""],
             ([" ".join(f.key), f, _as_written(f), _read_as(f), f.source.title, _mark(f)] for f in found.facts),
+            spare=["as written", "read as"],
         )
         for note in dict.fromkeys(filter(None, map(known.note, found.facts))):
-            click.echo(f"disputed: {note}")
+            say(f"disputed: {note}")
 
 
 def _mark(fact: Fact) -> str:

@@ -4,10 +4,11 @@ import getpass
 
 import click
 
+from trninv.cli.moment import changing
 from trninv.cli.output import format_option, show
 from trninv.cli.places import PLACE
+from trninv.cli.prose import say
 from trninv.errors import UsageError
-from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import STATES
 from trninv.inventory.state import Condition, kept_by_server, set_state
 
@@ -45,20 +46,21 @@ def set_(  # one parameter an option
 
     \b
     trninv set u-trn2x64/d0/s1/c5 down --why "HBM errors, ticket 4711"
-    trninv set u-trn2x64/d0/s0/c0--u-trn2x64/d0/s1/c0 degraded --factor 0.5 --why "half of its lanes"
+    trninv set u-trn2x64/d0/s0/c0--u-trn2x64/d0/s1/c0 degraded \\
+        --factor 0.5 --why "half of its lanes"
     trninv set u-trn2x64/d0/s1/c5 up --why "replaced"
     """
     condition = Condition.of(state, factor)
-    with connect(database) as engine, writing(engine) as connection:
+    with changing(database) as connection:
         made = set_state(connection, addresses, condition, why=why, who=who)
         kept = dict(kept_by_server(connection, addresses))
 
     def table() -> None:
         for change in made:
-            click.echo(f"{change.address}: {change.before} → {change.after}")
+            say(f"{change.address}: {change.before} → {change.after}")
         if not made:
-            click.echo(f"{'it is' if len(addresses) == 1 else 'all are'} {condition} already")
+            say(f"{'it is' if len(addresses) == 1 else 'all are'} {condition} already")
         for address, stays in kept.items():
-            click.echo(f"{address} stays {stays} as long as its server is")
+            say(f"{address} stays {stays} as long as its server is")
 
     show(style, [{"address": c.address, "before": str(c.before), "after": str(c.after)} for c in made], table)

@@ -6,6 +6,7 @@ import click
 from sqlalchemy import Connection, func, select
 
 from trninv.cli.output import format_option, rows, show
+from trninv.cli.progress import Progress
 from trninv.inventory.database import connect, display, newest_revision, reading
 from trninv.inventory.schema import ORDER, TABLES
 
@@ -19,19 +20,28 @@ def status(database: str, style: str) -> None:
     \b
     trninv status --format json
     """
-    with connect(database) as engine, reading(engine) as connection:
+    with connect(database) as engine, reading(engine) as connection, Progress("status"):
         revision = newest_revision()  # any other can't be read
         clusters = clusters_in(connection)
         sizes = {name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *ORDER)}
 
     def table() -> None:
         click.echo(f"database: {display(database)}\nrevision: {revision}")
-        rows(["cluster", "system", "domains", "chips"], (cluster.values() for cluster in clusters))
+        rows(["cluster", "system", "domains", "chips"], map(_line, clusters), none="nothing is seeded yet: trninv seed")
         click.echo()
         rows(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
 
     revisions = {"revision": revision, "newest": revision}
     show(style, {"database": display(database), **revisions, "clusters": clusters, "rows": sizes}, table)
+
+
+def is_without(connection: Connection, table: str) -> bool:
+    """Whether a table has no row yet."""
+    return connection.scalar(select(TABLES[table]).limit(1)) is None
+
+
+def _line(of: dict[str, object]) -> list[object]:
+    return [f"{each:,}" if isinstance(each, int) else each for each in of.values()]
 
 
 def clusters_in(connection: Connection) -> Sequence[dict[str, object]]:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import click
 
 import trninv
-from trninv.cli.incidents import HEADERS, KINDS, cells
+from trninv.cli.incidents import HEADERS, KINDS, SPARE, cells
 from trninv.cli.output import rows
 from trninv.cli.places import PLACE
 from trninv.errors import NotReachableError
@@ -81,7 +81,7 @@ def _shown() -> Iterator[Draw]:
     if sys.stdout.isatty():
         from trninv.cli.terminal import screen  # noqa: PLC0415 # a pipe does without
 
-        with screen() as draw:
+        with screen(SPARE) as draw:
             yield draw
     else:
         yield _printed

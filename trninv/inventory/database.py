@@ -153,7 +153,12 @@ def failing(engine: Engine) -> Iterator[None]:
         check()
         if getattr(error.orig, "sqlstate", None) == _CANCELED:
             raise TimeLimitError("the database stopped a statement that took too long: ask for less") from error
+        if getattr(error.orig, "sqlite_errorname", "") == "SQLITE_INTERRUPT":  # by Ctrl-C, since the time is not over
+            raise KeyboardInterrupt from error
         where = display(engine.url)
+        if sqlite.is_busy(error):
+            seconds = sqlite.WAIT // 1000
+            raise DatabaseError(f"{where} is locked: another has been writing for {seconds} s: try again") from error
         kind = kind_of(error.orig)
         if kind is ReadOnlyError:
             raise ReadOnlyError(f"{where} can only be read here ({_reason(error)}): change its primary") from error

@@ -1,7 +1,8 @@
 """Applies the schema's revisions to a database, with Alembic underneath."""
 
 import io
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 
 from alembic import command
@@ -13,6 +14,7 @@ from sqlalchemy import Connection, Engine, Select, column, func, inspect, select
 
 from trninv.errors import DatabaseError, NotMigratedError, UsageError
 from trninv.inventory.database import connect, exists, failing, file_of, make_directory, newest_revision, reaching
+from trninv.inventory.stamp import Progress, quiet
 from trninv.settings import bundle
 from trninv.units import counted
 
@@ -26,10 +28,15 @@ def current(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def migrate(engine: Engine, to: str = "head") -> None:
+def migrate(engine: Engine, to: str = "head", progress: Progress = quiet) -> None:
     """Upgrade or downgrade the schema to a revision ("head", "base" or an identifier) in one transaction.
 
     Where that leads to the newest revision, the facts of a database that has some are brought up to date as well.
+
+    Parameters
+    ----------
+    progress
+        Told how many revisions there were, and of how many, on the way to the newest.
 
     Raises
     ------
@@ -54,6 +61,8 @@ def migrate(engine: Engine, to: str = "head") -> None:
             raise NotMigratedError(f"the database is at revision {now}, made by a newer trninv: upgrade trninv")
         with _foreign_keys_off(connection):
             try:
+                if to == "head":
+                    config.attributes["reached"] = _counting(config, now, progress)
                 (command.downgrade if _is_older(config, now, to) else command.upgrade)(config, to)
             except CommandError as error:
                 raise UsageError(f"{error}: {_REVISIONS}") from None
@@ -160,6 +169,13 @@ def _config(connection: Connection | None = None) -> Config:
     if connection is not None:
         config.attributes["connection"] = connection
     return config
+
+
+def _counting(config: Config, now: str | None, progress: Progress) -> Callable[[], None]:
+    """What is called after each revision, up to the newest."""
+    total = len(list(ScriptDirectory.from_config(config).iterate_revisions("head", now or "base")))
+    done = itertools.count(1)
+    return lambda: progress("revisions", next(done), total)
 
 
 def _is_older(config: Config, now: str | None, to: str) -> bool:

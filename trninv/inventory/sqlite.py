@@ -6,6 +6,7 @@ place is read only or its file system shares no memory, keeps its rollback journ
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.deadline import is_over
@@ -21,6 +22,8 @@ from trninv.inventory.past import enter
 
 WAIT = 60_000
 """Milliseconds that a writer waits for another."""
+_AT_ONCE = 200
+"""Milliseconds of that between two looks whether to go on waiting."""
 
 _TRUNCATE_WITHIN = 100
 """Milliseconds that a writer waits for readers of its log; who comes later writes on from its end."""
@@ -90,8 +93,29 @@ def _begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("writes", False)
     if writes:
         keep_log(_driver(connection))
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        _lock(connection)
+    else:
+        connection.exec_driver_sql("BEGIN")
     enter(connection)
+
+
+def _lock(connection: Connection) -> None:
+    """Begin to write, after whoever writes now; SQLite's own wait would not notice Ctrl-C."""
+    end = time.monotonic() + WAIT / 1000
+    with _waiting(_driver(connection), _AT_ONCE):
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            except OperationalError as error:
+                if not is_busy(error) or time.monotonic() > end:
+                    raise
+            else:
+                return
+
+
+def is_busy(error: DBAPIError) -> bool:
+    """Whether somebody else writes to the file."""
+    return getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
 def keep_log(driver: Any) -> None:

@@ -11,6 +11,7 @@ from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.rules import RULES
 from trninv.inventory.schema import TABLES
+from trninv.inventory.stamp import Progress, quiet
 from trninv.inventory.state import MAX_WHY, Change, Condition, set_state
 from trninv.live.chips import Counted, chips
 from trninv.live.design import domains
@@ -55,6 +56,7 @@ def drift(
     now: datetime | None = None,
     stale_after: timedelta = STALE_AFTER,
     apply: bool = False,
+    progress: Progress = quiet,
 ) -> Drift:
     """Compare all that was seen with the design, and record it, within the caller's transaction.
 
@@ -64,6 +66,8 @@ def drift(
         An address, at and below which findings are given and applied.
     apply
         Whether to set the states of what does not work by what was found.
+    progress
+        Told what is compared, how many are, and of how many.
 
     Raises
     ------
@@ -71,7 +75,7 @@ def drift(
 
     """
     at = (now or datetime.now(UTC)).astimezone(UTC)
-    found = _by_key(compare(connection, at, stale_after))
+    found = _by_key(compare(connection, at, stale_after, progress))
     ids, new, cleared = _record(connection, found, at.isoformat(timespec="seconds"))
     within = findings(connection, scope)
     here = {each.id for each in within}
@@ -130,12 +134,15 @@ def _apply(connection: Connection, broken: Mapping[int, Difference], found: list
             )
 
 
-def compare(connection: Connection, now: datetime, stale_after: timedelta = STALE_AFTER) -> list[Found]:
+def compare(
+    connection: Connection, now: datetime, stale_after: timedelta = STALE_AFTER, progress: Progress = quiet
+) -> list[Found]:
     """All that differs, by rule, in one state of the database."""
     seen = picture(connection, now, stale_after)
     counted: Counted = {}
     found = list(chips(connection, seen, counted))
-    for slot in seen.slots:
+    for done, slot in enumerate(seen.slots):
+        progress("servers", done, len(seen.slots))
         found += ((rule, each) for rule, asked in SERVER.rules.items() for each in asked(slot, seen))
     for members in domains(seen.slots):
         found += ((rule, each) for rule, asked in DOMAIN.rules.items() for each in asked(members, seen))
