@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import networkx as nx
+from networkx.algorithms.isomorphism import GraphMatcher
 from sqlalchemy import Connection, Engine, and_, delete, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
@@ -18,13 +20,16 @@ from trninv.inventory.bulk import load
 from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import TABLES
 from trninv.jobs.fleet import Fleet
-from trninv.jobs.model import model_of
+from trninv.jobs.model import legal_of, model_of
+from trninv.jobs.room import largest as largest_of
 from trninv.jobs.stock import Stock, stock
 from trninv.solvers.blocks import whole
 
 _DOMAIN, _SERVER, _ROW = 64, 16, 4
-_MARK_FITS, _MARK_KNOWN, _MARK_LARGEST, _MARK_HOLD = 0.05, 0.015, 0.05, 0.005
+_MARK_FITS, _MARK_KNOWN, _MARK_LARGEST, _MARK_ROOM, _MARK_HOLD = 0.05, 0.015, 0.05, 0.01, 0.005
 """Seconds, of Project Rainier."""
+_FEW = 20
+"""Domains that networkx is asked of."""
 _RACES, _RACED = 10_000, 64
 """Transactions, and the chips that they want four of each."""
 
@@ -95,16 +100,36 @@ def _placed(fleet: Fleet, name: str, note: str, domains: int) -> Iterator[Row]:
 
     known = fleet._wirings._known[0]  # noqa: SLF001
     whole_answer, in_hand, room = seconds(anew), seconds(fits), seconds(lambda: fleet.free(NAME))
+    with fleet.reading() as connection:
+        legal = legal_of(connection, there.model)
+    blocks = seconds(lambda: largest_of(there, legal))
     loop = "a Python loop over ready masks, without SQL"
     rows = (
         ("best 2×2×4 of the fleet, SQL included", whole_answer, by_hand, _MARK_FITS),
         ("best 2×2×4 of the fleet, sets in hand", in_hand, by_hand, _MARK_KNOWN),
         ("largest free block of every domain", room, largest, _MARK_LARGEST),
+        ("largest free block of every domain, sets in hand", blocks, largest, _MARK_ROOM),
     )
     for what, ours, theirs, mark in rows:
         yield Row(f"{what}, {name}", ours, theirs, loop, note=note)
         if domains >= RAINIER:
             yield Row(f"{what}, {name}", ours, mark, "the mark", 1.0)
+    matched = f"networkx: whether a domain has one, of {_FEW}"
+    yield Row(
+        f"best 2×2×4, of one domain, sets in hand, {name}", in_hand / len(free), _matched(free), matched, note=note
+    )
+
+
+def _matched(free: list[int]) -> float:
+    """Seconds a domain in which networkx finds a box in the free chips of a torus, or none."""
+    box = nx.cartesian_product(nx.grid_graph((2, 2)), nx.cycle_graph(4))
+    torus = nx.convert_node_labels_to_integers(nx.grid_graph((4, 4, 4), periodic=True), ordering="sorted")
+    few = [torus.subgraph([at for at in torus if each >> at & 1]) for each in free[:: max(1, len(free) // _FEW)][:_FEW]]
+
+    def match() -> list[bool]:
+        return [bool(GraphMatcher(each, box).subgraph_is_monomorphic()) for each in few]  # type: ignore[no-untyped-call]
+
+    return seconds(match, 1) / len(few)
 
 
 def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
