@@ -5,6 +5,7 @@ import { below } from "../words";
 import { isSupposed, type Scenario, suppose } from "./scenario";
 
 const PARTS = [0.75, 0.5, 0.25];
+const percent = (part: number) => `${Number((100 * part).toPrecision(3))} %`;
 
 export function WhatIf({ domain, scenario }: { domain: string; scenario: Scenario }) {
   if (!isSupposed(scenario)) return null;
@@ -58,10 +59,11 @@ function Piece({ domain, scenario, address, factor }: Props) {
           <option value="0">down</option>
           {parts.map((part) => (
             <option key={part} value={String(part)}>
-              at {Number((100 * part).toPrecision(3))} %
+              at {percent(part)}
             </option>
           ))}
         </select>
+        <span class="paper">{factor ? `at ${percent(factor)}` : "down"}</span>
       </label>
     </li>
   );
@@ -88,7 +90,7 @@ function ForReal({ scenario: { down, derate } }: { scenario: Scenario }) {
     <>
       {groups.map((group) => (
         <button key={group.factor} type="button" onClick={() => proposeChange(group)}>
-          Set {groups.length > 1 && `${group.factor ? `at ${100 * group.factor} %` : "down"} `}for real…
+          Set {groups.length > 1 && `${group.factor ? `at ${percent(group.factor)}` : "down"} `}for real…
         </button>
       ))}
     </>
