@@ -92,7 +92,7 @@ function End({ name, of, chips, choose }: EndProps) {
   return (
     <label class={of ? "end chosen" : "end"}>
       <span>{name}</span>
-      <select value={of} onChange={(event) => choose(event.currentTarget.value || undefined)}>
+      <select aria-label={name} value={of} onChange={(event) => choose(event.currentTarget.value || undefined)}>
         <option value="">choose a chip</option>
         {of && !chips.includes(of) && <option value={of}>{of}</option>}
         {chips.map((chip) => (

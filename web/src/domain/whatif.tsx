@@ -53,6 +53,7 @@ function Piece({ domain, scenario, address, factor }: Props) {
       <label>
         {name.replace("--", " – ")}{" "}
         <select
+          aria-label={`${name.replace("--", " – ")} is supposed`}
           value={String(factor)}
           onChange={(event) => suppose(domain, scenario, address, Number(event.currentTarget.value))}
         >
