@@ -1,7 +1,8 @@
 """What is asked of a domain and what is supposed of it: by mouse, by keyboard, by address; read, heard and seen."""
 
 import re
-from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -22,11 +23,13 @@ ENDS = "from=s0/c0&to=s2/c10"
 
 
 @pytest.fixture(scope="module")
-def service_database(databases: Databases) -> Iterator[str]:
-    """An UltraServer with a chip down and a job on a server."""
+def service_database(databases: Databases) -> str:
+    """An UltraServer that is known for two hours, with a job on a server, and a chip that is down since."""
     url = databases.migrated("sqlite")
-    with connect(url) as engine, writing(engine) as connection:
+    with connect(url) as engine, writing(engine) as connection, patch("trninv.inventory.stamp.datetime") as clock:
+        clock.now.return_value = datetime.now(UTC) - timedelta(hours=2)
         stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
+    with connect(url) as engine, writing(engine) as connection:
         hold(connection, "train-7b", ["u-trn2x64/d0/s2"], who="tests")
         set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.of("down", None), why="test", who="tests")
     return url
@@ -139,8 +142,8 @@ def test_set_for_real_proposes_what_is_supposed_but_not_in_the_past(opened: Open
     expect(page.get_by_role("button", name="Set at 50 % for real…")).to_be_visible()
     page.get_by_role("button", name="Set down for real…").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("u-trn2x64/d0/s0/c1")
-    expect(dialog).to_contain_text("down")
+    for place in ("s0/c1", "s0/c2"):
+        expect(dialog).to_contain_text(place)
     page = opened(f"{U}?down=s0/c1&asof=1")
     expect(page.get_by_role("region", name="What if")).to_be_visible()
     expect(page.get_by_role("button", name="for real")).to_have_count(0)
@@ -162,6 +165,21 @@ def test_a_link_that_carries_nothing_says_whose_fault_that_is(opened: Open) -> N
     assert len(titles) == 12
     assert sum("0 GB/s" in each and "carries nothing: s1/c5 is down" in each for each in titles) == 6
     assert sum("carries nothing: s0/c0 is supposed down" in each for each in titles) == 6
+    page = opened(f"{U}?sel=s1/c5--s1/c6")
+    panel = page.get_by_role("complementary")
+    expect(panel.locator("dl > div", has_text="Because")).to_contain_text("u-trn2x64/d0/s1/c5 is down")
+
+
+def test_what_an_incident_costs_two_chips_is_told(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?from=s0/c5&to=s2/c5")
+    card = page.get_by_role("region", name="Since the worst incident")
+    expect(card.get_by_role("heading")).to_contain_text("Since s1/c5 is not up")
+    rows = card.locator("dl > div")
+    expect(rows.filter(has_text="Equally short paths")).to_contain_text(re.compile("before 2\\s*→\\s*1\\s*−1"))
+    card.get_by_role("link", name="incident 1").click()
+    page.wait_for_url(re.compile(r"#/incidents\?sel=1$"))
+    page = opened(f"{U}?from=s0/c5&to=s2/c5&down=s0/c1")
+    expect(card).to_have_count(0)
 
 
 def test_who_holds_which_chips_is_told_by_letters(opened: Open) -> None:  # noqa: F811

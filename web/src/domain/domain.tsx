@@ -19,6 +19,7 @@ import { marksOf } from "./marks";
 import { ANSWER, Ends, FlatOrSolid, type Mode, Modes, More, modeOf, tabOf } from "./modes";
 import { Picture } from "./picture";
 import { type Scenario, scenarioOf } from "./scenario";
+import { Since } from "./since";
 import { told } from "./told";
 import { WhatIf } from "./whatif";
 import { type Domain, type Placed, useNarrow, wiringOf } from "./wired";
@@ -136,6 +137,9 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
         />
       ) : (
         <Choose what={from ? "another chip" : "two chips"} />
+      )}
+      {from && to && !supposing && [...wiring.parts, ...wiring.wires].some(({ state }) => state !== "up") && (
+        <Since domain={domain} ends={{ from, to }} shortest={shortest} flow={flow} />
       )}
       <Whole supposing={from && to ? "" : supposing} halves={halves} pool={pool} />
       {mode === "cut" && flow.data && (

@@ -70,6 +70,7 @@ export function Ends({ wiring, from, to }: { wiring: Wiring; from: string; to: s
         type="button"
         class="square plain"
         aria-label="Swap From and To"
+        aria-keyshortcuts="X"
         title="Swap (X)"
         disabled={!from && !to}
         onClick={() => change({ from: short(to) || undefined, to: short(from) || undefined })}

@@ -90,7 +90,13 @@ function ForReal({ scenario: { down, derate } }: { scenario: Scenario }) {
   return (
     <>
       {groups.map((group) => (
-        <button key={group.factor} type="button" onClick={() => proposeChange(group)}>
+        <button
+          key={group.factor}
+          type="button"
+          data-writes
+          aria-haspopup="dialog"
+          onClick={() => proposeChange(group)}
+        >
           Set {groups.length > 1 && `${group.factor ? `at ${percent(group.factor)}` : "down"} `}for real…
         </button>
       ))}
