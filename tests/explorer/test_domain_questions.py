@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
@@ -119,6 +119,27 @@ def test_what_is_supposed_is_taken_back_changed_and_cleared(opened: Open) -> Non
     expect(bar).to_have_count(0)
     page.go_back()
     expect(bar.get_by_role("listitem")).to_have_count(1)
+
+
+def test_old_numbers_are_pale_until_the_new_ones_are_there(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?{ENDS}")
+    held = list[Route]()
+
+    def hold_back(route: Route) -> None:
+        held.append(route)
+
+    page.context.route("**/graphql", hold_back)
+    page.locator('.wiring [data-at="u-trn2x64/d0/s0/c1"]').click(modifiers=["Shift"])
+    hops = page.get_by_role("region", name="Path, link by link")
+    expect(hops).to_have_class(re.compile("stale"))
+    expect(page.locator(".answers .stale dl")).to_have_count(4)
+    assert page.locator(".wire.path").count() == 0
+    page.context.unroute("**/graphql", hold_back)
+    for route in held:
+        route.continue_()
+    expect(page.locator(".answers .stale")).to_have_count(0)
+    expect(page.locator(".wire.path")).to_have_count(6)
+    expect(hops.locator("tbody tr").first).to_contain_text("s0/c0 – s0/c3")
 
 
 def test_the_keyboard_supposes_and_escape_lets_go_one_by_one(opened: Open) -> None:  # noqa: F811

@@ -8,6 +8,9 @@ import { Copy, Download, drawn, Shown } from "../parts";
 import { href, type Route } from "../route";
 import { type Count, Counts } from "../state";
 import "../style/questions.css";
+import "../style/pictured.css";
+import "../style/answers.css";
+import "../style/domain-media.css";
 import { below, counted, within } from "../words";
 import { Between, Bisection, MemoryPool, Domain as Whole } from "./answers";
 import { type Answers, useAnswers } from "./asked";
@@ -116,7 +119,9 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
     return (
       <>
         <Bisection title={`Bisection of ${domain}`} supposing={supposing} halves={halves} />
-        {halves.data && <Links title="Links cut" hops={cutOf(halves.data.cut.nodes)} taking={taking} />}
+        {halves.data && (
+          <Links title="Links cut" hops={cutOf(halves.data.cut.nodes)} taking={taking} stale={halves.loading} />
+        )}
       </>
     );
   if (mode === "pool")
@@ -143,10 +148,21 @@ function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerPro
       )}
       <Whole supposing={from && to ? "" : supposing} halves={halves} pool={pool} />
       {mode === "cut" && flow.data && (
-        <Links title="Minimum cut, link by link" hops={cutOf(flow.data.minimumCut.nodes)} taking={taking} />
+        <Links
+          title="Minimum cut, link by link"
+          hops={cutOf(flow.data.minimumCut.nodes)}
+          taking={taking}
+          stale={flow.loading}
+        />
       )}
       {mode !== "cut" && ways.data?.reachable && (
-        <Links title="Path, link by link" hops={hopsOf(ways.data)} standing={ways.data.standing} taking={taking} />
+        <Links
+          title="Path, link by link"
+          hops={hopsOf(ways.data)}
+          standing={ways.data.standing}
+          taking={taking}
+          stale={ways.loading}
+        />
       )}
     </>
   );

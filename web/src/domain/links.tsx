@@ -40,14 +40,16 @@ interface Props {
   hops: Hop[];
   standing?: Ways["standing"];
   taking: Taking;
+  /** Whether these are of what was asked before. */
+  stale: boolean;
 }
 
-export function Links({ title, hops, standing = [], taking }: Props) {
+export function Links({ title, hops, standing = [], taking, stale }: Props) {
   const { domain, scenario, widest } = taking;
   const named = new Map(standing.map(({ server, host, instance }) => [server, host ?? instance]));
   const there = (end: string) => named.get(end.slice(0, end.lastIndexOf("/")));
   return (
-    <section class="card flush" aria-label={title}>
+    <section class={stale ? "card flush stale" : "card flush"} aria-label={title} aria-busy={stale}>
       <h2>{title}</h2>
       <table class="hops">
         <thead>

@@ -23,7 +23,7 @@ export function Since({ domain, ends, shortest, flow }: Props) {
   const before = useAsked(then(asking(SHORTEST, ends))).data?.answer;
   const flowed = useAsked(then(asking(BETWEEN, ends))).data?.answer;
   const [ways, most] = [shortest.data, flow.data];
-  if (!incident || !ways || !most || !before || !flowed) return null;
+  if (!incident || !ways || !most || !before || !flowed || shortest.loading || flow.loading) return null;
   if (before.source !== ends.from || before.target !== ends.to || flowed.target !== ends.to) return null;
   const metrics = [
     { name: "Shortest path", of: [before, ways].map(({ paths }) => paths[0]?.hops ?? null), unit: "hop", less: true },
