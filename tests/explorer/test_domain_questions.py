@@ -46,6 +46,7 @@ def at(page: Page) -> str:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "name", "marked"),
     [
@@ -80,6 +81,7 @@ def test_questions_are_tabs_that_arrows_go_through_and_back_returns(opened: Open
     expect(page.get_by_role("tab", selected=True)).to_have_text("Path")
 
 
+@pytest.mark.slow
 def test_ends_are_chosen_and_swapped_by_mouse_and_keys(opened: Open) -> None:  # noqa: F811
     page = opened(U)
     page.get_by_label("From", exact=True).select_option("s0/c0")
@@ -121,6 +123,7 @@ def test_what_is_supposed_is_taken_back_changed_and_cleared(opened: Open) -> Non
     expect(bar.get_by_role("listitem")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_old_numbers_are_pale_until_the_new_ones_are_there(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?{ENDS}")
     held = list[Route]()
@@ -170,6 +173,7 @@ def test_set_for_real_proposes_what_is_supposed_but_not_in_the_past(opened: Open
     expect(page.get_by_role("button", name="for real")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_bisection_that_rises_since_its_halves_shrink_is_not_compared(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?show=bisection&down=s1")
     assert figure(page, "Bisection bandwidth") == "before 1,984 → 2,048 GB/s not comparable"
@@ -180,6 +184,7 @@ def test_a_bisection_that_rises_since_its_halves_shrink_is_not_compared(opened: 
     assert re.fullmatch(r"before 1,984 → 1,9\d\d GB/s −\d %", figure(page, "Bisection bandwidth"))
 
 
+@pytest.mark.slow
 def test_a_link_that_carries_nothing_says_whose_fault_that_is(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?down=s0/c0")
     titles = page.locator(".wire.off title").all_text_contents()
@@ -191,6 +196,7 @@ def test_a_link_that_carries_nothing_says_whose_fault_that_is(opened: Open) -> N
     expect(panel.locator("dl > div", has_text="Because")).to_contain_text("u-trn2x64/d0/s1/c5 is down")
 
 
+@pytest.mark.slow
 def test_what_an_incident_costs_two_chips_is_told(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?from=s0/c5&to=s2/c5")
     card = page.get_by_role("region", name="Since the worst incident")
@@ -203,6 +209,7 @@ def test_what_an_incident_costs_two_chips_is_told(opened: Open) -> None:  # noqa
     expect(card).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_who_holds_which_chips_is_told_by_letters(opened: Open) -> None:  # noqa: F811
     page = opened(f"{U}?show=jobs")
     expect(page.locator(".wiring .chip.held")).to_have_count(16)
