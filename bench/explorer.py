@@ -1,4 +1,4 @@
-"""The explorer in a real browser: the first picture of a fleet, and frames while panning."""
+"""The explorer in a real browser: the first picture of a fleet, frames while panning, a path after a click."""
 
 import shutil
 import statistics
@@ -25,6 +25,20 @@ _MOVE = """(() => {
     canvas.dispatchEvent(new PointerEvent('pointermove', {
         pointerId: 1, clientX: 400 + way % 50 * 4, clientY: 300 + way % 40 * 3, bubbles: true }));
 })()"""
+
+
+_CLICKS = 20
+_AT_ONCE = 0.2
+"""Seconds in which an answer to a click seems to be there at once."""
+_ANSWERED = """to => new Promise(done => {
+    const start = performance.now();
+    const look = () => document.querySelector('.wire.path') && document.querySelector('.answers .hops')
+        && [...document.querySelectorAll('.answers dt')].some(name => name.textContent === 'Maximum flow')
+        ? done((performance.now() - start) / 1000) : requestAnimationFrame(look);
+    document.querySelector(`.wiring [data-at$="/${to}"]`).dispatchEvent(new MouseEvent('click', { bubbles: true }));
+    look();
+})"""
+"""Seconds from a click on the second chip to the path in the picture, its links and what flows."""
 
 
 def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -56,7 +70,21 @@ def explorer_rows(directory: Path, domains: int) -> Iterator[Row]:
         at_rest = "a frame of the page at rest"
         yield Row("frame while panning", statistics.median(moved), statistics.median(still), at_rest, 1.1, "ms")
         yield Row("frame while panning, p95", _late(moved), _late(still), at_rest, None, "ms")
+        for what, options in (("", ""), (", a chip supposed down", "&down=s0/c1")):
+            taken = sorted(_clicked(page, f"#/domain/{NAME}/d0?from=s0/c0{options}"))
+            for name, seconds in (("", statistics.median(taken)), (f", the slowest of {_CLICKS}", taken[-1])):
+                yield Row(f"a path after a click{what}{name}", seconds, _AT_ONCE, "what seems at once", 1.0)
         browser.close()
+
+
+def _clicked(page: Page, at: str) -> Iterator[float]:
+    """Seconds until the path to one after another chip is there."""
+    for click in range(_CLICKS):
+        page.evaluate("at => { location.hash = at }", at)
+        page.wait_for_selector(".wiring")
+        for left in (".wire.path", "main [aria-busy=true]"):
+            page.locator(left).first.wait_for(state="detached")
+        yield float(page.evaluate(_ANSWERED, f"s{1 + click % 3}/c{click % 16}"))
 
 
 def _late(frames: list[float]) -> float:

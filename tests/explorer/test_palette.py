@@ -40,7 +40,7 @@ def test_from_a_few_letters_to_a_chip_a_path_and_what_if_by_keys(opened: Open) -
     page.keyboard.press("ArrowUp")
     expect(chosen).to_have_text("Suppose s0/c3 down")
     page.keyboard.press("Enter")
-    expect(page.locator(".card.down")).to_contain_text("s0/c3")
+    expect(page.locator(".whatif")).to_contain_text("s0/c3")
     expect(page).to_have_url(re.compile("sel=s1/c5"))
     page.keyboard.press("f")
     found(page, "s0/c0")
@@ -51,11 +51,11 @@ def test_from_a_few_letters_to_a_chip_a_path_and_what_if_by_keys(opened: Open) -
         page.keyboard.press(key)
     expect(page.get_by_role("heading", name="s0/c0 to s1/c5")).to_be_visible()
     page.keyboard.press("d")
-    expect(page.locator(".card.down li")).to_have_count(2)
+    expect(page.locator(".whatif li")).to_have_count(2)
     page.keyboard.press("d")
-    expect(page.locator(".card.down li")).to_have_count(1)
+    expect(page.locator(".whatif li")).to_have_count(1)
     settled(page)
-    expect(page.get_by_title("before").first).to_be_visible()
+    expect(page.locator(".answers s").first).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

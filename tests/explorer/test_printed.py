@@ -68,7 +68,7 @@ def test_a_sheet_says_where_it_is_from_and_of_when(opened: Open) -> None:  # noq
     )
     picture = page.locator("#wiring").bounding_box()
     legend = page.locator("ul.legend").first.bounding_box()
-    card = page.locator(".below .card").first.bounding_box()
+    card = page.locator(".answers .card:not(.hint)").first.bounding_box()
     assert picture
     assert legend
     assert card

@@ -103,7 +103,7 @@ def how_two_chips_are_linked(hand: Hand) -> None:
 def what_if_a_chip_fails(hand: Hand) -> None:
     hand.click(hand.link("u-trn2x64"))
     hand.click(hand.chip("s0/c1"), modifiers=["Shift"])
-    hand.reads(re.compile(r"Bisection bandwidth[\d, GB/s]*→"))
+    hand.reads(re.compile(r"Bisection bandwidth\s*before [\d, ]*→"))
 
 
 def what_a_domain_bisects_at(hand: Hand) -> None:

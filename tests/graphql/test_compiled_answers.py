@@ -7,7 +7,8 @@ import graphql
 import pytest
 from graphql import GraphQLObjectType, get_named_type, is_leaf_type
 
-from conftest import Ask
+import trninv
+from conftest import Ask, both_ways
 from trninv.graphql import api as apis
 from trninv.graphql.schema import schema
 from trninv.routing.questions import every
@@ -85,6 +86,20 @@ def test_an_answer_is_written_as_the_executor_writes_it(
     document = f"{{ some: {name}{given} {{ ...All }} }} fragment All on {answer.name} {{ {' '.join(_held(answer))} }}"
     found = ask(document)
     assert (found["errors"], len(executed)) == ([], 1)
+
+
+def test_what_stands_there_is_read_anew_for_each_answer(seeded: str, executed: list[object]) -> None:
+    document = f'query ($b: Address!) {{ path(from: "{CHIP}", to: $b) {{ standing {{ server instance host }} }} }}'
+    with trninv.open(seeded) as fleet:
+        ask = both_ways(fleet)
+        found = []
+        for server, instance in ((0, "i-0a"), (2, "i-0b"), (0, "i-0c")):
+            fleet.bind(f"{DOMAIN}/s{server}", instance, who="tests")
+            for _ in range(5):
+                told = ask(document, b=OTHER)["data"]["path"]["standing"]
+            found.append([each["instance"] for each in told])
+    assert found == [["i-0a"], ["i-0a", "i-0b"], ["i-0c", "i-0b"]]
+    assert len(executed) == 3 * 5
 
 
 @pytest.mark.parametrize("document", WRONG)

@@ -46,6 +46,7 @@ def object_type(of: type) -> Any:
             resolver=_standing,
             description=f"Instances and hosts in the servers that are named, the first {servers.MOST_STANDING}.",
             graphql_type=list_of(object_type(servers.StandingThere)),
+            metadata={"held": "standing", "stands": True},
         )
     made_type = strawberry.type(description=_first(of.__doc__))(type(of.__name__, (), namespace))
     globals()[of.__name__] = made_type  # a type that leads to itself is looked up here

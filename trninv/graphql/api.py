@@ -52,6 +52,7 @@ from trninv.inventory.pinned import AsOf
 from trninv.inventory.schema import TOKEN_SCOPES_ALLOWED
 from trninv.routing.fleet import Fleet
 from trninv.routing.readers import Readers
+from trninv.routing.servers import StandingThere, servers_of
 from trninv.settings import Settings
 
 _LARGE = 250
@@ -302,7 +303,7 @@ class Api:
     def _known(self, asked: "_Asked", request: Request, reference: str) -> Response | None:
         """The answer to a question of which all that it takes is remembered; nothing is waited for."""
         asks = self._asks(asked, request)
-        if asks is None or asked.cost.objects > _SHOWN:
+        if asks is None or asks.stands or asked.cost.objects > _SHOWN:
             return None
         try:
             known = self.fleet.known(asks.question, at_hand=True, **asks.values(asked.variables))
@@ -317,11 +318,13 @@ class Api:
         def tell() -> Response:
             nonlocal as_of
             values = asks.values(asked.variables)
-            if known := self.fleet.known(asks.question, **values):
+            if not asks.stands and (known := self.fleet.known(asks.question, **values)):
                 return _shown(asks, *known)
             with self.fleet.in_one_state() as one:
                 try:
-                    return _shown(asks, one.ask(asks.question, **values), one.as_of())
+                    answer = one.ask(asks.question, **values)
+                    standing = one.standing(servers_of(answer)) if asks.stands else ()
+                    return _shown(asks, answer, one.as_of(), standing)
                 finally:
                     as_of = one.as_of()
 
@@ -433,9 +436,9 @@ def _in_one_state(plan: Plan, parameters: Mapping[str, Any], fleet: Fleet) -> tu
         return dict(zip(plan.keys, found, strict=True)), fleet.as_of()
 
 
-def _shown(asks: Asked, answer: object, as_of: AsOf | None) -> Response:
+def _shown(asks: Asked, answer: Any, as_of: AsOf | None, standing: tuple[StandingThere, ...] = ()) -> Response:
     """What a document shows of the answer to its only field."""
-    return Response(b'{"data":{' + orjson.dumps(asks.key) + b":" + asks.json(answer) + b"}}", as_of=as_of)
+    return Response(b'{"data":{' + orjson.dumps(asks.key) + b":" + asks.json(answer, standing) + b"}}", as_of=as_of)
 
 
 def _below(key: str, error: GraphQLError) -> GraphQLError:

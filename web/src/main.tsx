@@ -1,7 +1,6 @@
 // The explorer: a view for each address, within its frame.
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
-import { DomainView } from "./domain/view";
 import { later } from "./later";
 import { Panel } from "./panel/panel";
 import { Unshown } from "./parts";
@@ -19,6 +18,7 @@ import { Incidents } from "./views/incidents";
 import { RackView } from "./views/rack";
 import { Sources } from "./views/sources";
 
+const DomainView = later(async () => (await import("./domain/domain")).DomainView);
 const Compare = later(async () => (await import("./compare/compare")).Compare);
 const Jobs = later(async () => (await import("./jobs/jobs")).Jobs);
 const Reports = later(async () => (await import("./views/reports")).Reports);

@@ -2,7 +2,8 @@
 
 Answers are frozen values, so what a selection shows of one are attributes of attributes: read by functions that are put
 together once, it takes a tenth of the time that the executor takes field by field. What goes wrong is left to the
-executor, and so is what an answer does not hold itself, such as the rows of links and facts.
+executor, and so is what an answer does not hold itself, such as the rows of links and facts. What stands in the servers
+that it names changes while the answer does not: it is read for each request, and put beside the answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,6 +35,7 @@ from trninv.graphql.compile.builder import Variables
 from trninv.graphql.compile.selections import Nodes, Selections
 from trninv.graphql.questions import values
 from trninv.routing.question import Question
+from trninv.routing.servers import StandingThere
 
 _STRAWBERRY: Final = "strawberry-definition"
 Read = Callable[[Any], Any]
@@ -44,13 +46,31 @@ class _NotHeldError(Exception):
     """A field shows what the answer does not hold."""
 
 
+class _Beside:
+    """An answer, and what stands in the servers that it names."""
+
+    def __init__(self, answer: object, standing: tuple[StandingThere, ...]) -> None:
+        self._answer, self.standing = answer, standing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._answer, name)
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The only field of a query, a question, and what it shows of the answer."""
+    """The only field of a query, a question, and what it shows of the answer.
+
+    Attributes
+    ----------
+    stands
+        Whether it shows what stands in the servers that the answer names.
+
+    """
 
     question: Question
     key: str
     nodes: Nodes
+    stands: bool
     _given: "_Given"
     _read: Read
 
@@ -64,19 +84,20 @@ class Asked:
         question = definition and _declared(definition).metadata.get("question")
         if definition is None or question is None:
             return None
+        plan = _Plan(selections)
         try:
-            read = _Plan(selections).value(definition.type, nodes)
+            read = plan.value(definition.type, nodes)
         except _NotHeldError:
             return None
-        return cls(question, key, nodes, _Given(schema, definition, nodes[0]), read)
+        return cls(question, key, nodes, plan.stands, _Given(schema, definition, nodes[0]), read)
 
     def values(self, variables: Variables) -> dict[str, Any]:
         """What is asked."""
         return self._given.values(variables)
 
-    def json(self, answer: object) -> bytes:
-        """What is shown of an answer."""
-        return orjson.dumps(self._read(answer))
+    def json(self, answer: object, standing: tuple[StandingThere, ...] = ()) -> bytes:
+        """What is shown of an answer, and of what stands in the servers that it names."""
+        return orjson.dumps(self._read(_Beside(answer, standing) if self.stands else answer))
 
 
 class _Given:
@@ -122,6 +143,7 @@ class _Plan:
 
     def __init__(self, selections: Selections) -> None:
         self._selections = selections
+        self.stands = False
 
     def value(self, of: GraphQLOutputType, nodes: Nodes) -> Read:
         """Reads a value of a type."""
@@ -162,6 +184,7 @@ class _Plan:
         held = declared.metadata.get("held", None if declared.base_resolver else declared.python_name)
         if held is None:
             raise _NotHeldError
+        self.stands |= "stands" in declared.metadata
         return attrgetter(held), self.value(definition.type, nodes)
 
 

@@ -1,212 +1,267 @@
 // The answers beside the picture, each before and after what is supposed.
 import type { ComponentChildren } from "preact";
+import type { Loaded } from "../api";
 import { type Ring, Rings } from "../drawing/rings";
-import { Change } from "../parts";
-import { below, counted, gibibytes, gigabytes, grounds, number } from "../words";
-import type { Flow, Halves, Pair, Pool, Rests, Supposed, Ways } from "./documents";
+import { Shown } from "../parts";
+import { counted, gibibytes, gigabytes, grounds } from "../words";
+import type { Answers } from "./asked";
+import type { Flow, Halves, Pool, Rests, Supposed, Ways } from "./documents";
+import { Metric } from "./metric";
+import type { Mode } from "./modes";
 
-export interface Taking {
-  domain: string;
-  toggle: (address: string) => void;
-  down: Set<string>;
+interface CardProps {
+  title: string;
+  /** What is supposed, in few words. */
+  supposing: string;
+  children: ComponentChildren;
 }
 
-export function TakeDown({ address, taking }: { address: string; taking: Taking }) {
-  const gone = taking.down.has(address);
+function Card({ title, supposing, children }: CardProps) {
   return (
-    <button type="button" class="small" aria-pressed={gone} onClick={() => taking.toggle(address)}>
-      {gone ? "Bring back" : "Take down"}
-      <span class="unseen"> {below(taking.domain, address)}</span>
-    </button>
+    <section class="card flush" aria-label={title}>
+      <h2>
+        {title} {supposing && <span class="pill">{supposing}</span>}
+      </h2>
+      {children}
+    </section>
   );
 }
 
-export function Between({ pair, taking }: { pair: Pair; taking: Taking }) {
-  const { shortest, widest, bandwidth } = pair;
+const hops = (of: Ways) => of.paths[0]?.hops ?? null;
+const narrowest = (of: Ways) => of.paths[0]?.bandwidth?.gigabytesPerSecond ?? null;
+const before = <T, N>(of: Supposed<T>, read: (of: T) => N) => (of.baseline ? read(of.baseline) : undefined);
+
+interface BetweenProps {
+  title: string;
+  supposing: string;
+  mode: Mode;
+  answers: Answers;
+}
+
+/** What lies between two chips. */
+export function Between({ title, supposing, mode, answers: { shortest, widest, flow } }: BetweenProps) {
+  return (
+    <Card title={title} supposing={supposing}>
+      <Shown of={mode === "widest" ? widest : shortest}>
+        {(ways) => (
+          <>
+            <dl class="figures inner">
+              <Metric
+                name={mode === "widest" ? "Widest path" : "Shortest path"}
+                now={hops(ways)}
+                before={before(ways, hops)}
+                unit="hop"
+                less
+              />
+              <Metric
+                name={`Equally ${mode === "widest" ? "good" : "short"} paths`}
+                now={ways.equallyGood}
+                before={before(ways, (of) => of.equallyGood)}
+              />
+              <Metric name="Its narrowest link" now={narrowest(ways)} before={before(ways, narrowest)} unit="GB/s" />
+            </dl>
+            {!ways.reachable && <p class="failure inner">No path: {ways.reason}</p>}
+          </>
+        )}
+      </Shown>
+      <Shown of={flow}>
+        {(of) => (
+          <>
+            <dl class="figures inner">
+              <Metric name="Maximum flow" now={most(of)} before={before(of, most)} unit="GB/s" />
+              <Metric
+                name="Minimum cut"
+                now={of.minimumCut.totalCount}
+                before={before(of, (each) => each.minimumCut.totalCount)}
+                unit="link"
+              />
+            </dl>
+            <Grounds of={of} />
+          </>
+        )}
+      </Shown>
+    </Card>
+  );
+}
+
+const most = (of: Flow) => of.maximumFlow.gigabytesPerSecond;
+
+interface DomainProps {
+  supposing: string;
+  halves: Loaded<Supposed<Halves>>;
+  pool: Loaded<Supposed<Pool>>;
+}
+
+/** What the domain as a whole comes to. */
+export function Domain({ supposing, halves, pool }: DomainProps) {
+  return (
+    <Card title="Domain" supposing={supposing}>
+      <Shown of={halves}>
+        {(of) => (
+          <dl class="figures inner">
+            <Bounds halves={of} />
+          </dl>
+        )}
+      </Shown>
+      <Shown of={pool}>
+        {(of) => (
+          <dl class="figures inner">
+            <Reach pool={of} />
+          </dl>
+        )}
+      </Shown>
+    </Card>
+  );
+}
+
+const upper = (of: Halves) => of.upper.gigabytesPerSecond;
+const sizes = ({ sideA, sideB }: Halves) => `${sideA} and ${sideB} chips`;
+
+/** A bisection that rises because its halves became smaller says nothing of the wiring. */
+export const comparable = ({ baseline, ...now }: Supposed<Halves>) =>
+  !baseline || sizes(baseline) === sizes(now) || upper(now) <= upper(baseline);
+
+function Bounds({ halves }: { halves: Supposed<Halves> }) {
+  const compares = comparable(halves);
   return (
     <>
-      <dl class="figures">
-        <Figure name="Shortest path" of={shortest} show={hops} />
-        <Figure name="Its narrowest link" of={shortest} show={narrowest} />
-        <Figure
-          name="Widest path"
-          of={widest}
-          show={(of) => (of.reachable ? `${narrowest(of)}, ${hops(of)}` : "none")}
+      <Metric
+        name="Bisection bandwidth"
+        now={upper(halves)}
+        before={before(halves, upper)}
+        unit="GB/s"
+        note={compares ? undefined : "not comparable"}
+      />
+      {!halves.exact && (
+        <Metric
+          name="at least"
+          now={halves.lower.gigabytesPerSecond}
+          before={before(halves, (of) => of.lower.gigabytesPerSecond)}
+          unit="GB/s"
         />
-        <Figure name="Maximum flow, all paths" of={bandwidth} show={(of) => gigabytes(of.maximumFlow)} />
-        <Figure name="Minimum cut" of={bandwidth} show={(of) => counted(of.minimumCut.totalCount, "link")} />
-      </dl>
-      <p class="quiet">Bandwidths are of one direction.</p>
-      {shortest.reachable ? (
-        <Steps ways={shortest} taking={taking} />
-      ) : (
-        <p class="failure">No path: {shortest.reason}</p>
       )}
-      <Cut name="The links of the minimum cut" links={bandwidth.minimumCut.nodes} taking={taking} />
-      <Grounds of={[shortest, bandwidth]} />
+      {!compares && halves.baseline && (
+        <div>
+          <dt>Halves</dt>
+          <dd class="quiet">
+            {sizes(halves.baseline)} before, {sizes(halves)} now
+          </dd>
+        </div>
+      )}
     </>
   );
 }
 
-const hops = (of: Ways) => (of.reachable ? counted(of.paths[0]?.hops ?? 0, "hop") : "none");
-const narrowest = (of: Ways) => {
-  const path = of.paths[0];
-  return path?.bandwidth ? gigabytes(path.bandwidth) : "none";
-};
-
-function Figure<T>({ name, of, show }: { name: string; of: Supposed<T>; show: (of: T) => string }) {
+function Reach({ pool }: { pool: Supposed<Pool> }) {
   return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <Change now={show(of)} before={of.baseline ? show(of.baseline) : undefined} />
-      </dd>
-    </div>
+    <Metric
+      name="Memory within reach"
+      now={pool.memory.gibibytes}
+      before={before(pool, (of) => of.memory.gibibytes)}
+      unit="GiB"
+    />
   );
 }
 
-function Steps({ ways, taking }: { ways: Ways; taking: Taking }) {
-  const links = ways.paths[0]?.steps.filter((step) => step.kind === "link") ?? [];
+interface BisectionProps {
+  title: string;
+  supposing: string;
+  halves: Loaded<Supposed<Halves>>;
+}
+
+export function Bisection({ title, supposing, halves }: BisectionProps) {
   return (
-    <details open>
-      <summary>
-        The links of the shortest path{ways.equallyGood > 1 ? ` (one of ${number(ways.equallyGood)} as short)` : ""}
-      </summary>
-      <LinkTable
-        links={links.map((step) => ({ address: step.address, says: step.bandwidth ? gigabytes(step.bandwidth) : "" }))}
-        standing={ways.standing}
-        taking={taking}
-      />
-    </details>
+    <Card title={title} supposing={supposing}>
+      <Shown of={halves}>
+        {(of) => (
+          <>
+            <dl class="figures inner">
+              <Bounds halves={of} />
+              <Metric name="Links cut" now={of.cut.totalCount} before={before(of, (each) => each.cut.totalCount)} />
+              {comparable(of) && (
+                <div>
+                  <dt>Halves</dt>
+                  <dd>{sizes(of)}</dd>
+                </div>
+              )}
+            </dl>
+            <p class="quiet inner">
+              {of.exact ? "Exact" : "Between these bounds"}, one direction; by {of.method}.
+            </p>
+            <Grounds of={of} />
+          </>
+        )}
+      </Shown>
+    </Card>
   );
 }
 
-function Cut({ name, links, taking }: { name: string; links: Carrying[]; taking: Taking }) {
+interface PoolProps {
+  title: string;
+  supposing: string;
+  pool: Loaded<Supposed<Pool>>;
+  from: string;
+}
+
+export function MemoryPool({ title, supposing, pool, from }: PoolProps) {
   return (
-    <details>
-      <summary>{name}</summary>
-      <LinkTable
-        links={links.map((link) => ({ address: link.address, says: gigabytes(link.bandwidth) }))}
-        taking={taking}
-      />
-    </details>
+    <Card title={title} supposing={supposing}>
+      <Shown of={pool}>
+        {(of) => (
+          <>
+            <dl class="figures inner">
+              <Reach pool={of} />
+              <Metric name="On" now={of.chips} before={before(of, (each) => each.chips)} unit="chip" />
+            </dl>
+            <Hops pool={of} from={from} />
+            <Grounds of={of} />
+          </>
+        )}
+      </Shown>
+    </Card>
   );
 }
 
-interface Carrying {
-  address: string;
-  bandwidth: { gigabytesPerSecond: number };
-}
-
-interface LinkTableProps {
-  links: { address: string; says: string }[];
-  standing?: { server: string; instance: string | null; host: string | null }[];
-  taking: Taking;
-}
-
-export function LinkTable({ links, standing = [], taking }: LinkTableProps) {
-  const there = (link: string) =>
-    standing.filter(({ server }) => link.split("--").some((end) => end.startsWith(`${server}/`)));
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th>Link</th>
-          <th>One direction</th>
-          {standing.length > 0 && <th>Stands there</th>}
-          <th>
-            <span class="unseen">Change</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {links.map((link) => (
-          <tr key={link.address}>
-            <td>{below(taking.domain, link.address).replace("--", " – ")}</td>
-            <td>{link.says}</td>
-            {standing.length > 0 && (
-              <td>
-                {there(link.address)
-                  .map((each) => each.host ?? each.instance)
-                  .join(" – ")}
-              </td>
-            )}
-            <td>
-              <TakeDown address={link.address} taking={taking} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
-export function Bisection({ halves, taking }: { halves: Supposed<Halves>; taking: Taking }) {
-  const bounds = (of: Halves) =>
-    of.exact ? gigabytes(of.upper) : `${number(of.lower.gigabytesPerSecond)} to ${gigabytes(of.upper)}`;
-  return (
-    <>
-      <dl class="figures">
-        <Figure name="Bisection bandwidth" of={halves} show={bounds} />
-        <Figure name="Links cut" of={halves} show={(of) => number(of.cut.totalCount)} />
-        <Figure name="Halves" of={halves} show={(of) => `${of.sideA} and ${of.sideB} chips`} />
-      </dl>
-      <p class="quiet">
-        {halves.exact ? "Exact" : "Between these bounds"}, one direction; by {halves.method}.
-      </p>
-      <Cut name="The links cut" links={halves.cut.nodes} taking={taking} />
-      <Grounds of={[halves]} />
-    </>
-  );
-}
-
-export function MemoryPool({ pool, from, id }: { pool: Supposed<Pool>; from: string; id: string }) {
+function Hops({ pool, from }: { pool: Pool; from: string }) {
   const rings: Ring[] = pool.byHops.map((ring) => ({
     hops: ring.hops,
     chips: ring.reached.map((chip) => chip.address),
     says: `${counted(ring.hops, "hop")}: ${counted(ring.chips, "chip")}, ${gibibytes(ring.memory)}`,
   }));
   return (
-    <>
-      <dl class="figures">
-        <Figure name="Memory within reach" of={pool} show={(of) => gibibytes(of.memory)} />
-        <Figure name="On" of={pool} show={(of) => counted(of.chips, "chip")} />
-      </dl>
-      <div class="pool">
-        <Rings id={id} own={from} rings={rings} />
-        <table>
-          <thead>
-            <tr>
-              <th>Hops</th>
-              <th>Chips</th>
-              <th>Memory</th>
-              <th>Delivers</th>
-            </tr>
-          </thead>
-          <tbody>
-            <tr>
+    <div class="pool inner">
+      <Rings id="rings" own={from} rings={rings} />
+      <table>
+        <thead>
+          <tr>
+            <th>Hops</th>
+            <th>Chips</th>
+            <th>Memory</th>
+            <th>Delivers</th>
+          </tr>
+        </thead>
+        <tbody>
+          <tr>
+            <td>
+              <span class="swatch hop h0" /> 0
+            </td>
+            <td>own</td>
+            <td>{gibibytes(pool.own)}</td>
+            <td />
+          </tr>
+          {pool.byHops.map((ring) => (
+            <tr key={ring.hops}>
               <td>
-                <span class="swatch hop h0" /> 0
+                <span class={`swatch hop h${Math.min(ring.hops, 6)}`} /> {ring.hops}
               </td>
-              <td>own</td>
-              <td>{gibibytes(pool.own)}</td>
-              <td />
+              <td>{ring.chips}</td>
+              <td>{gibibytes(ring.memory)}</td>
+              <td>{gigabytes(ring.delivery)}</td>
             </tr>
-            {pool.byHops.map((ring) => (
-              <tr key={ring.hops}>
-                <td>
-                  <span class={`swatch hop h${Math.min(ring.hops, 6)}`} /> {ring.hops}
-                </td>
-                <td>{ring.chips}</td>
-                <td>{gibibytes(ring.memory)}</td>
-                <td>{gigabytes(ring.delivery)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      <Grounds of={[pool]} />
-    </>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
@@ -217,18 +272,12 @@ interface Grounded {
 }
 
 /** What an answer means and rests on. */
-function Grounds({ of }: { of: (Supposed<Flow> | Supposed<Ways> | Supposed<Halves> | Supposed<Pool> | Grounded)[] }) {
-  const facts = new Map(
-    of.flatMap((answer) => answer.facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact])),
-  );
+function Grounds({ of }: { of: Grounded }) {
+  const facts = new Map(of.facts.map((fact) => [`${fact.subject} ${fact.attribute}`, fact]));
   return (
-    <details>
-      <summary>
-        What this means and rests on{of.some((answer) => answer.disputed) && <Mark> sources disagree</Mark>}
-      </summary>
-      {of.map((answer) => (
-        <p key={answer.definition}>{answer.definition}.</p>
-      ))}
+    <details class="inner">
+      <summary>What this means and rests on{of.disputed && <span class="mark"> ⚠ sources disagree</span>}</summary>
+      <p>{of.definition}.</p>
       <ul>
         {[...facts].map(([name, fact]) => (
           <li key={name}>
@@ -239,8 +288,4 @@ function Grounds({ of }: { of: (Supposed<Flow> | Supposed<Ways> | Supposed<Halve
       </ul>
     </details>
   );
-}
-
-function Mark({ children }: { children: ComponentChildren }) {
-  return <span class="mark"> ⚠{children}</span>;
 }

@@ -5,47 +5,55 @@ import {
   BETWEEN_IF,
   BISECTION,
   BISECTION_IF,
+  type Flow,
   type Halves,
   MEMORY,
   MEMORY_IF,
-  type Pair,
   type Pool,
+  SHORTEST,
+  SHORTEST_IF,
   type Supposed,
+  type Ways,
+  WIDEST,
+  WIDEST_IF,
 } from "./documents";
+import type { Scenario } from "./scenario";
 
 export interface Answers {
-  pair: Loaded<Pair>;
+  shortest: Loaded<Supposed<Ways>>;
+  widest: Loaded<Supposed<Ways>>;
+  flow: Loaded<Supposed<Flow>>;
   halves: Loaded<Supposed<Halves>>;
   pool: Loaded<Supposed<Pool>>;
   /** What was asked for all that is there. */
   asked: Asked[];
 }
 
-export function useAnswers(domain: string, from: string, to: string, down: string[]): Answers {
-  const ends = { from, to };
-  const broken = down.length > 0;
-  const between = from && to ? (broken ? asking(BETWEEN_IF, { ...ends, down }) : asking(BETWEEN, ends)) : null;
-  const bisection = broken ? asking(BISECTION_IF, { of: domain, down }) : asking(BISECTION, { of: domain });
-  const memory = from ? (broken ? asking(MEMORY_IF, { of: from, down }) : asking(MEMORY, { of: from })) : null;
-  const pair = useAnswer<Pair>(between);
-  const halves = useAnswer<{ bisection: Supposed<Halves> }>(bisection);
-  const pool = useAnswer<{ memoryPool: Supposed<Pool> }>(memory);
+export function useAnswers(domain: string, from: string, to: string, scenario: Scenario): Answers {
+  const ends = from && to ? { from, to } : null;
+  const supposed = scenario.down.length + scenario.derate.length > 0;
+  const asked = {
+    shortest: ends && (supposed ? asking(SHORTEST_IF, { ...ends, ...scenario }) : asking(SHORTEST, ends)),
+    widest: ends && (supposed ? asking(WIDEST_IF, { ...ends, ...scenario }) : asking(WIDEST, ends)),
+    flow: ends && (supposed ? asking(BETWEEN_IF, { ...ends, ...scenario }) : asking(BETWEEN, ends)),
+    halves: supposed ? asking(BISECTION_IF, { of: domain, ...scenario }) : asking(BISECTION, { of: domain }),
+    pool: from ? (supposed ? asking(MEMORY_IF, { of: from, ...scenario }) : asking(MEMORY, { of: from })) : null,
+  };
+  const between = (of: { source: string; target: string }) => of.source === from && of.target === to;
   return {
-    pair: only(pair, pair.data, (of) => of.shortest.source === from && of.shortest.target === to),
-    halves: only(halves, halves.data?.bisection, (of) => Boolean(of)),
-    pool: only(pool, pool.data?.memoryPool, (of) => of.of === from),
-    asked: [between, bisection, memory].filter((each) => each !== null),
+    shortest: useAnswer<Ways>(asked.shortest, between),
+    widest: useAnswer<Ways>(asked.widest, between),
+    flow: useAnswer<Flow>(asked.flow, between),
+    halves: useAnswer<Halves>(asked.halves, () => true),
+    pool: useAnswer<Pool>(asked.pool, (pool) => pool.of === from),
+    asked: Object.values(asked).filter((each) => each !== null),
   };
 }
 
-/** The answers in a scenario stand where those of the query do. */
-function useAnswer<T>(asked: Asked | null): Loaded<T> {
+/** The answer, in a scenario or not, unless it is to what was asked before of other places. */
+function useAnswer<T>(asked: Asked | null, fits: (data: T) => boolean): Loaded<Supposed<T>> {
   const loaded = useAsked<unknown>(asked);
-  const data = loaded.data as { whatIf?: T } | undefined;
-  return { ...loaded, data: data && (data.whatIf ?? (data as T)) };
-}
-
-/** Not the answer to what was asked before of other places. */
-function only<T>(of: Loaded<unknown>, data: T | undefined, fits: (data: T) => boolean): Loaded<T> {
-  return { ...of, data: data !== undefined && fits(data) ? data : undefined };
+  const data = loaded.data as { answer?: Supposed<T>; whatIf?: { answer: Supposed<T> } } | undefined;
+  const answer = data?.whatIf?.answer ?? data?.answer;
+  return { ...loaded, data: answer && fits(answer) ? answer : undefined };
 }

@@ -20,13 +20,13 @@ export const WIRING = graphql(`
           nodes {
             address ordinal state
             rack { address ordinal }
-            chips(first: 64) { nodes { address ordinal state lastChange { why } } }
+            chips(first: 64) { nodes { address ordinal state job lastChange { why } } }
           }
         }
         switches(first: 100) { nodes { address ordinal state lastChange { why } server { ordinal } rack { ordinal } } }
         links(filter: { scope: { in: [SERVER, RACK, DOMAIN] } }, first: 1000) {
           nodes {
-            address state technology
+            address state technology scope
             nominal { gigabytesPerSecond }
             bandwidth { gigabytesPerSecond }
             a { address }
@@ -42,11 +42,10 @@ const RESTS = graphql(`
   fragment Rests on Fact { subject attribute value quote formula disputed assumed note source { title } }
 `);
 
-const WAYS = graphql(
-  `
+// Without facts, an answer with what stands there is written by a plan: those of FLOW are the same links'.
+const WAYS = graphql(`
   fragment Ways on PathAnswer {
-    definition source target reachable reason equallyGood disputed
-    facts { ...Rests }
+    definition source target reachable reason equallyGood
     paths {
       hops
       bandwidth { gigabytesPerSecond }
@@ -54,14 +53,12 @@ const WAYS = graphql(
     }
     standing { server instance host }
   }
-`,
-  [RESTS],
-);
+`);
 
 const FLOW = graphql(
   `
   fragment Flow on BandwidthAnswer {
-    definition disputed
+    definition source target disputed
     facts { ...Rests }
     maximumFlow { gigabytesPerSecond }
     minimumCut(first: 1000) { totalCount nodes { address bandwidth { gigabytesPerSecond } } }
@@ -70,28 +67,54 @@ const FLOW = graphql(
   [RESTS],
 );
 
-export const BETWEEN = graphql(
+export const SHORTEST = graphql(
   `
-  query Between($from: Address!, $to: Address!) {
-    shortest: path(from: $from, to: $to) { ...Ways }
-    widest: path(from: $from, to: $to, by: BANDWIDTH) { ...Ways }
-    bandwidth(from: $from, to: $to) { ...Flow }
+  query Shortest($from: Address!, $to: Address!) { answer: path(from: $from, to: $to) { ...Ways } }
+`,
+  [WAYS],
+);
+
+export const SHORTEST_IF = graphql(
+  `
+  query ShortestIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+    whatIf(down: $down, derate: $derate) { answer: path(from: $from, to: $to) { ...Ways baseline { ...Ways } } }
   }
 `,
-  [WAYS, FLOW],
+  [WAYS],
+);
+
+export const WIDEST = graphql(
+  `
+  query Widest($from: Address!, $to: Address!) { answer: path(from: $from, to: $to, by: BANDWIDTH) { ...Ways } }
+`,
+  [WAYS],
+);
+
+export const WIDEST_IF = graphql(
+  `
+  query WidestIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+    whatIf(down: $down, derate: $derate) {
+      answer: path(from: $from, to: $to, by: BANDWIDTH) { ...Ways baseline { ...Ways } }
+    }
+  }
+`,
+  [WAYS],
+);
+
+export const BETWEEN = graphql(
+  `
+  query Between($from: Address!, $to: Address!) { answer: bandwidth(from: $from, to: $to) { ...Flow } }
+`,
+  [FLOW],
 );
 
 export const BETWEEN_IF = graphql(
   `
-  query BetweenIf($from: Address!, $to: Address!, $down: [Address!]!) {
-    whatIf(down: $down) {
-      shortest: path(from: $from, to: $to) { ...Ways baseline { ...Ways } }
-      widest: path(from: $from, to: $to, by: BANDWIDTH) { ...Ways baseline { ...Ways } }
-      bandwidth(from: $from, to: $to) { ...Flow baseline { ...Flow } }
-    }
+  query BetweenIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+    whatIf(down: $down, derate: $derate) { answer: bandwidth(from: $from, to: $to) { ...Flow baseline { ...Flow } } }
   }
 `,
-  [WAYS, FLOW],
+  [FLOW],
 );
 
 const HALVES = graphql(
@@ -109,15 +132,15 @@ const HALVES = graphql(
 
 export const BISECTION = graphql(
   `
-  query Bisection($of: Address!) { bisection(of: $of) { ...Halves } }
+  query Bisection($of: Address!) { answer: bisection(of: $of) { ...Halves } }
 `,
   [HALVES],
 );
 
 export const BISECTION_IF = graphql(
   `
-  query BisectionIf($of: Address!, $down: [Address!]!) {
-    whatIf(down: $down) { bisection(of: $of) { ...Halves baseline { ...Halves } } }
+  query BisectionIf($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+    whatIf(down: $down, derate: $derate) { answer: bisection(of: $of) { ...Halves baseline { ...Halves } } }
   }
 `,
   [HALVES],
@@ -138,15 +161,15 @@ const POOL = graphql(
 
 export const MEMORY = graphql(
   `
-  query Memory($of: Address!) { memoryPool(of: $of) { ...Pool } }
+  query Memory($of: Address!) { answer: memoryPool(of: $of) { ...Pool } }
 `,
   [POOL],
 );
 
 export const MEMORY_IF = graphql(
   `
-  query MemoryIf($of: Address!, $down: [Address!]!) {
-    whatIf(down: $down) { memoryPool(of: $of) { ...Pool baseline { ...Pool } } }
+  query MemoryIf($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+    whatIf(down: $down, derate: $derate) { answer: memoryPool(of: $of) { ...Pool baseline { ...Pool } } }
   }
 `,
   [POOL],
@@ -158,11 +181,5 @@ export type Halves = Result<typeof HALVES>;
 export type Pool = Result<typeof POOL>;
 export type Rests = Result<typeof RESTS>;
 
-/** An answer, and the unchanged wiring's where something is supposed. */
+/** An answer, and that of the wiring as it is where something is supposed. */
 export type Supposed<T> = T & { baseline?: T | null };
-
-export interface Pair {
-  shortest: Supposed<Ways>;
-  widest: Supposed<Ways>;
-  bandwidth: Supposed<Flow>;
-}

@@ -1,9 +1,11 @@
-// Keys of the domain view: what is chosen becomes From (F) or To (T), or is supposed down (D); X swaps the ends.
+// Keys of the domain view: what is chosen becomes From (F) or To (T), or is supposed down (D); X swaps the ends; Escape
+// lets go of what is chosen, then of what is supposed, then of the ends.
 import { useEffect } from "preact/hooks";
 import { change, chosen, type Route } from "../route";
 import { below } from "../words";
+import { isSupposed, partOf, type Scenario, suppose } from "./scenario";
 
-export function useKeys(route: Route, from: string, to: string, toggle: (address: string) => void): void {
+export function useKeys(route: Route, from: string, to: string, scenario: Scenario): void {
   useEffect(() => {
     const short = (address: string) => below(route.of, address) || undefined;
     const press = (event: KeyboardEvent) => {
@@ -14,9 +16,12 @@ export function useKeys(route: Route, from: string, to: string, toggle: (address
       if (event.key === "f" && chip) change({ from: short(sel) });
       else if (event.key === "t" && chip) change({ to: short(sel) });
       else if (event.key === "x" && (from || to)) change({ from: short(to), to: short(from) });
-      else if (event.key === "d" && sel) toggle(sel);
+      else if (event.key === "d" && sel) suppose(route.of, scenario, sel, partOf(scenario, sel) === 0 ? 1 : 0);
+      else if (event.key === "Escape" && sel) change({ sel: undefined });
+      else if (event.key === "Escape" && isSupposed(scenario)) change({ down: undefined, derate: undefined });
+      else if (event.key === "Escape" && (from || to)) change({ from: undefined, to: undefined });
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
-  }, [route, from, to, toggle]);
+  }, [route, from, to, scenario]);
 }

@@ -9,6 +9,8 @@ export interface Part {
   state: string;
   /** Why it is not up. */
   why: string | undefined;
+  /** The job that holds it. */
+  job?: string | null;
 }
 
 export interface Wire {
@@ -19,6 +21,8 @@ export interface Wire {
   nominal: number;
   now: number;
   technology: string;
+  /** SERVER: between parts of one; RACK, DOMAIN. */
+  scope: string;
   state: string;
 }
 

@@ -4,6 +4,8 @@ import { fixed, Sign } from "./marks";
 
 interface Props {
   part: Part;
+  /** Instead of its number. */
+  text: string | undefined;
   at: Place;
   font: number;
   /** As drawn: what is supposed down is. */
@@ -18,7 +20,7 @@ interface Props {
   near: (address: string | undefined) => void;
 }
 
-export function Node({ part, at, font, state, classes, pressed, tab, says, press, open, type, near }: Props) {
+export function Node({ part, text, at, font, state, classes, pressed, tab, says, press, open, type, near }: Props) {
   const round = at.width === at.height;
   const upright = at.height > at.width;
   return (
@@ -55,7 +57,7 @@ export function Node({ part, at, font, state, classes, pressed, tab, says, press
         y={fixed(at.y + 0.35 * font)}
         transform={upright ? `rotate(-90 ${fixed(at.x)} ${fixed(at.y)})` : undefined}
       >
-        {at.text}
+        {text ?? at.text}
       </text>
       {state !== "up" && <Sign at={at.sign} state={state} around={round || part.kind === "switch"} />}
     </g>

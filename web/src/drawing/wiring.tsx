@@ -7,6 +7,12 @@ import { Node } from "./node";
 import { reached } from "./roam";
 import { useZoom } from "./zoom";
 
+/** What stands in a chip instead of its number, and in which of four tones. */
+export interface Letter {
+  text: string;
+  tone: number;
+}
+
 export interface Marks {
   /** Links in the way that the chosen answer goes or cuts. */
   links: Set<string>;
@@ -16,10 +22,21 @@ export interface Marks {
   side: Set<string>;
   /** Hops from the chosen chip. */
   hops: Map<string, number>;
+  /** Links of the way that was the best before what is supposed. */
+  before: Set<string>;
+  letters: Map<string, Letter>;
   cut: boolean;
 }
 
-export const NOTHING: Marks = { links: new Set(), nodes: new Set(), side: new Set(), hops: new Map(), cut: false };
+export const NOTHING: Marks = {
+  links: new Set(),
+  nodes: new Set(),
+  side: new Set(),
+  hops: new Map(),
+  before: new Set(),
+  letters: new Map(),
+  cut: false,
+};
 
 interface Props {
   id: string;
@@ -32,6 +49,10 @@ interface Props {
   selected: string;
   /** What carries nothing. */
   lost: Set<string>;
+  /** Whose fault that is, of each link. */
+  faults: Map<string, string>;
+  /** What is supposed to carry a part. */
+  worn: Set<string>;
   /** Make it an end of what is asked for. */
   pick: (address: string) => void;
   /** Show its panel. */
@@ -49,7 +70,7 @@ const TURN: Record<string, number> = { q: -15, e: 15 };
 const LEGIBLE = 11;
 
 export function WiringPicture(props: Props) {
-  const { id, wiring, layout, marks, chosen, lost, pick, open, toggle, breaking, turn } = props;
+  const { id, wiring, layout, marks, chosen, lost, faults, worn, pick, open, toggle, breaking, turn } = props;
   const [focus, setFocus] = useState(wiring.parts[0]?.address);
   const [told, setTold] = useState("");
   const [near, setNear] = useState<string>();
@@ -72,7 +93,7 @@ export function WiringPicture(props: Props) {
     const next = reached(wiring.parts, layout, part, event);
     if (next) {
       setFocus(next);
-      setTold(spoken(wiring.parts.find((each) => each.address === next) as Part, lost, degrees));
+      setTold(spoken(wiring.parts.find((each) => each.address === next) as Part, props, degrees));
       root.current?.querySelector<SVGElement>(`[data-at="${next}"]`)?.focus();
     } else if (key === "enter" || key === " ") {
       if (event.shiftKey || breaking) toggle(part.address);
@@ -94,28 +115,38 @@ export function WiringPicture(props: Props) {
     const [a, b] = [layout.places.get(wire.a), layout.places.get(wire.b)];
     return (a?.depth ?? 0) + (b?.depth ?? 0);
   };
-  const line = (wire: Wire) => (
-    <Line
-      key={wire.address}
-      wire={wire}
-      route={layout.routes.get(wire.address) as Route}
-      wide={wide(wire)}
-      name={`w${classes.indexOf(wire.nominal) % 3}`}
-      marked={marks.links.has(wire.address) ? (marks.cut ? "cut" : "path") : ""}
-      lost={lost.has(wire.address)}
-      near={near !== undefined && (wire.a === near || wire.b === near)}
-      depth={turn && far(wire) / 2}
-      press={(event) => {
-        if (!zoom.dragged()) (event.shiftKey || breaking ? toggle : open)(wire.address);
-      }}
-    />
-  );
-  const rank = (wire: Wire) =>
-    (lost.has(wire.address) ? 0 : wire.state === "degraded" ? 20 : 10) + (turn ? far(wire) : 0);
+  /** One that looks otherwise is another element: Chromium keeps the old looks of what is moved among others at once. */
+  const line = (wire: Wire) => {
+    const marked = marks.before.has(wire.address)
+      ? "before"
+      : marks.links.has(wire.address)
+        ? marks.cut
+          ? "cut"
+          : "path"
+        : "";
+    const state = lost.has(wire.address) ? "off" : worn.has(wire.address) ? "degraded" : wire.state;
+    return (
+      <Line
+        key={`${wire.address} ${marked} ${state}`}
+        wire={wire}
+        route={layout.routes.get(wire.address) as Route}
+        wide={wide(wire)}
+        name={`w${classes.indexOf(wire.nominal) % 3}`}
+        marked={marked}
+        state={state}
+        why={faults.get(wire.address)}
+        near={near !== undefined && (wire.a === near || wire.b === near)}
+        depth={turn && far(wire) / 2}
+        press={(event) => {
+          if (!zoom.dragged()) (event.shiftKey || breaking ? toggle : open)(wire.address);
+        }}
+      />
+    );
+  };
+  const degraded = (wire: Wire) => wire.state === "degraded" || worn.has(wire.address);
+  const rank = (wire: Wire) => (lost.has(wire.address) ? 0 : degraded(wire) ? 20 : 10) + (turn ? far(wire) : 0);
   const sorted = [...wiring.wires].sort((a, b) => rank(a) - rank(b));
-  const raised = ({ address }: Part) =>
-    (layout.places.get(address)?.depth ?? 0) + (chosen.includes(address) ? 2 : marks.nodes.has(address) ? 1 : 0);
-  const nearer = (a: Part, b: Part) => raised(a) - raised(b);
+  const depth = ({ address }: Part) => layout.places.get(address)?.depth ?? 0;
   const { box } = layout;
   const least = LEGIBLE / layout.font;
 
@@ -136,30 +167,36 @@ export function WiringPicture(props: Props) {
         {layout.panels.map((panel) => (
           <rect key={`${panel.x} ${panel.y}`} class="panel" {...sized(panel)} rx="10" />
         ))}
-        <g class={asked ? "quiet" : ""}>{sorted.filter((wire) => !marks.links.has(wire.address)).map(line)}</g>
+        <g class={asked ? "quiet" : ""}>
+          {sorted.filter(({ address }) => !marks.links.has(address) && !marks.before.has(address)).map(line)}
+        </g>
+        {sorted.filter((wire) => marks.before.has(wire.address)).map(line)}
         {sorted.filter((wire) => marks.links.has(wire.address)).map(line)}
         {wiring.wires
-          .filter((wire) => wire.state === "degraded" && !lost.has(wire.address))
+          .filter((wire) => degraded(wire) && !lost.has(wire.address))
           .map((wire) => (
             <Sign key={wire.address} at={(layout.routes.get(wire.address) as Route).sign} state="degraded" around />
           ))}
-        {[...wiring.parts].sort(nearer).map((part) => (
-          <Node
-            key={part.address}
-            part={part}
-            at={layout.places.get(part.address) as Place}
-            font={layout.font}
-            state={stateOf(part, lost)}
-            classes={named(part, props)}
-            pressed={chosen.includes(part.address)}
-            tab={part.address === focus}
-            press={press(part)}
-            open={() => open(part.address)}
-            type={type(part)}
-            near={setNear}
-            says={spoken(part, lost, degrees)}
-          />
-        ))}
+        {[...wiring.parts]
+          .sort((a, b) => depth(a) - depth(b))
+          .map((part) => (
+            <Node
+              key={part.address}
+              part={part}
+              text={marks.letters.get(part.address)?.text}
+              at={layout.places.get(part.address) as Place}
+              font={layout.font}
+              state={stateOf(part, props)}
+              classes={named(part, props)}
+              pressed={chosen.includes(part.address)}
+              tab={part.address === focus}
+              press={press(part)}
+              open={() => open(part.address)}
+              type={type(part)}
+              near={setNear}
+              says={spoken(part, props, degrees)}
+            />
+          ))}
         {layout.labels.map((label) => (
           <text
             key={`${label.x} ${label.y}`}
@@ -199,24 +236,26 @@ interface LineProps {
   wide: number;
   name: string;
   marked: string;
-  lost: boolean;
+  /** off: carries nothing. */
+  state: string;
+  why: string | undefined;
   near: boolean;
   depth: number | undefined;
   press: (event: MouseEvent) => void;
 }
 
-function Line({ wire, route, wide, name, marked, lost, near, depth, press }: LineProps) {
-  const state = lost ? "off" : wire.state === "degraded" ? "degraded" : "";
-  const thick = marked === "path" ? 4.5 : marked === "cut" ? 1.4 * wide : lost ? 1.4 : near ? wide + 1 : wide;
+function Line({ wire, route, wide, name, marked, state, why, near, depth, press }: LineProps) {
+  const off = state === "off";
+  const thick = { path: 4.5, cut: 1.4 * wide, before: 2.4 }[marked] ?? (off ? 1.4 : near ? wide + 1 : wide);
   const shapes = route.strokes.map((stroke) => stroke.map(({ x, y }) => `${fixed(x)},${fixed(y)}`).join(" "));
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the tables of links do the same
     <g
-      class={["wire", name, marked, state, near ? "near" : ""].filter(Boolean).join(" ")}
+      class={["wire", name, marked, state === "up" ? "" : state, near ? "near" : ""].filter(Boolean).join(" ")}
       style={depth === undefined ? undefined : `--near: ${depth.toFixed(2)}`}
       onClick={press}
     >
-      <title>{`${wire.address}: ${number(wire.now)} GB/s one direction, ${wire.technology}${lost ? ", carries nothing" : wire.state === "up" ? "" : `, ${wire.state}`}`}</title>
+      <title>{`${wire.address}: ${number(off ? 0 : wire.now)} GB/s one direction, ${wire.technology}${why ? `, carries nothing: ${why}` : state === "up" ? "" : `, ${state}`}`}</title>
       {marked === "path" &&
         shapes.map((points) => <polyline key={points} class="casing" points={points} stroke-width="8.5" />)}
       {shapes.map((points) => (
@@ -246,14 +285,21 @@ function useWheel(
   });
 }
 
-/** What is supposed down is drawn as down. */
-const stateOf = ({ address, state }: Part, lost: Set<string>) =>
-  lost.has(address) && CARRYING.has(state) ? "down" : state;
+type Now = Pick<Props, "lost" | "worn">;
 
-function named(part: Part, { marks, chosen, selected, lost }: Props): string {
+/** What is only supposed of it: that it is down, or degraded. */
+const supposedOf = ({ address, state }: Part, { lost, worn }: Now) =>
+  CARRYING.has(state) && lost.has(address) ? "down" : state === "up" && worn.has(address) ? "degraded" : "";
+
+/** What is supposed is drawn as if it were so. */
+const stateOf = (part: Part, now: Now) => supposedOf(part, now) || part.state;
+
+function named(part: Part, props: Props): string {
+  const { marks, chosen, selected, lost } = props;
   const { address, kind, state } = part;
   const hops = marks.hops.get(address);
-  const supposed = lost.has(address) && CARRYING.has(state);
+  const letter = marks.letters.get(address);
+  const supposed = supposedOf(part, props);
   return [
     chosen.includes(address) && "chosen",
     selected === address && "selected",
@@ -261,7 +307,8 @@ function named(part: Part, { marks, chosen, selected, lost }: Props): string {
     marks.side.has(address) ? "side" : marks.side.size > 0 && kind === "chip" && "other",
     hops !== undefined && `hop h${Math.min(hops, 6)}`,
     lost.has(address) && "off",
-    supposed && "supposed down",
+    letter && `held j${letter.tone}`,
+    supposed && `supposed ${supposed}`,
     !supposed && state !== "up" && state,
   ]
     .filter(Boolean)
@@ -269,13 +316,15 @@ function named(part: Part, { marks, chosen, selected, lost }: Props): string {
 }
 
 /** A chip or switch in words: s1, chip 5, down, HBM errors, 6 links. */
-function spoken({ address, kind, ordinal, server, state, why }: Part, lost: Set<string>, links: Map<string, number>) {
-  const supposed = lost.has(address) && CARRYING.has(state);
+function spoken(part: Part, now: Now, links: Map<string, number>) {
+  const { address, kind, ordinal, server, state, why, job } = part;
+  const supposed = supposedOf(part, now);
   return [
     server !== null && `s${server}`,
     `${kind} ${ordinal}`,
-    supposed ? "supposed down" : state,
+    supposed ? `supposed ${supposed}` : state,
     why,
+    job && `held by ${job}`,
     counted(links.get(address) ?? 0, "link"),
   ]
     .filter(Boolean)

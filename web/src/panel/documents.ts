@@ -15,6 +15,16 @@ const WIRE = graphql(`
   }
 `);
 
+const END = graphql(`
+  fragment End on Located {
+    address
+    ... on Chip { state }
+    ... on Switch { state }
+    ... on Nic { state }
+    ... on NetworkNode { state }
+  }
+`);
+
 export const PANEL = graphql(
   `
   query Panel($at: Address!) {
@@ -73,15 +83,15 @@ export const PANEL = graphql(
         state factor technology cables scope
         bandwidth { gigabytesPerSecond }
         nominal { gigabytesPerSecond }
-        a { address }
-        b { address }
+        a { ...End }
+        b { ...End }
         lastChange { ...Changed }
         events(last: 5) { totalCount nodes { ...Changed } }
       }
     }
   }
 `,
-  [CHANGED, WIRE],
+  [CHANGED, WIRE, END],
 );
 
 export type Found = Result<typeof PANEL>["resolve"];

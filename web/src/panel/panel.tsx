@@ -3,7 +3,7 @@ import { asking, type Result, useAsked } from "../api";
 import { useTurn } from "../live";
 import { Change, Copy, Shown } from "../parts";
 import { href } from "../route";
-import { dated, Glyph, lasted, now } from "../state";
+import { dated, Glyph, lasted, now, worded } from "../state";
 import { below, counted, gibibytes, gigabytes, number, shortened } from "../words";
 import { Actions } from "./actions";
 import { type Changed, PANEL, type Thing, type Wire } from "./documents";
@@ -113,7 +113,7 @@ function Reason({ of, incidents }: { of: Thing; incidents: Incidents }) {
 }
 
 function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {
-  return children === null || children === undefined || children === "" ? null : (
+  return children === null || children === undefined || children === "" || children === false ? null : (
     <div>
       <dt>{name}</dt>
       <dd>{children}</dd>
@@ -130,6 +130,12 @@ function Standing({ of }: { of: { address: string; instance: string | null; host
       <Fact name="Host">{of.host}</Fact>
     </>
   );
+}
+
+/** Which of a link's ends let it carry nothing. */
+function faults({ a, b }: Extract<Thing, { __typename: "Link" }>): string {
+  const off = [a, b].filter((end) => "state" in end && (end.state === "down" || end.state === "maintenance"));
+  return off.map((end) => `${end.address} is ${"state" in end ? worded(end.state) : ""}`).join(", ");
 }
 
 function Facts({ of }: { of: Thing }) {
@@ -174,6 +180,7 @@ function Facts({ of }: { of: Thing }) {
           <Fact name="Carries">
             <Change now={gigabytes(of.bandwidth)} before={gigabytes(of.nominal)} />
           </Fact>
+          <Fact name="Because">{of.bandwidth.gigabytesPerSecond === 0 && faults(of)}</Fact>
           <Fact name="Technology">{of.technology}</Fact>
           <Fact name="From">{place(of.a.address)}</Fact>
           <Fact name="To">{place(of.b.address)}</Fact>

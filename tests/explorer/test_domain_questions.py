@@ -1,0 +1,243 @@
+"""What is asked of a domain and what is supposed of it: by mouse, by keyboard, by address; read, heard and seen."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, Route, expect
+
+from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from conftest import Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import stamp
+from trninv.inventory.database import connect, writing
+from trninv.inventory.state import Condition, set_state
+from trninv.jobs.holding import hold
+
+U = "#/domain/u-trn2x64/d0"
+MODES = {"path": "Path", "widest": "Widest", "cut": "Cut", "bisection": "Bisection", "pool": "Memory", "jobs": "Jobs"}
+ENDS = "from=s0/c0&to=s2/c10"
+
+
+@pytest.fixture(scope="module")
+def service_database(databases: Databases) -> str:
+    """An UltraServer that is known for two hours, with a job on a server, and a chip that is down since."""
+    url = databases.migrated("sqlite")
+    with connect(url) as engine, writing(engine) as connection, patch("trninv.inventory.stamp.datetime") as clock:
+        clock.now.return_value = datetime.now(UTC) - timedelta(hours=2)
+        stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
+    with connect(url) as engine, writing(engine) as connection:
+        hold(connection, "train-7b", ["u-trn2x64/d0/s2"], who="tests")
+        set_state(connection, ["u-trn2x64/d0/s1/c5"], Condition.of("down", None), why="test", who="tests")
+    return url
+
+
+def figure(page: Page, name: str) -> str:
+    return " ".join(
+        page.locator(".figures div", has=page.get_by_text(name, exact=True)).locator("dd").inner_text().split()
+    )
+
+
+def at(page: Page) -> str:
+    found: str = page.evaluate("location.hash")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "name", "marked"),
+    [
+        ("show=shortest&", "Path", ".wire.path"),
+        ("", "Path", ".wire.path"),
+        ("show=nothing&", "Path", ".wire.path"),
+        ("show=widest&", "Widest", ".wire.path"),
+        ("show=cut&", "Cut", ".wire.cut"),
+        ("show=bisection&", "Bisection", ".wiring .chip.side"),
+        ("show=pool&", "Memory", ".wiring .chip.hop"),
+        ("show=jobs&", "Jobs", ".wiring .chip.held"),
+    ],
+)
+def test_every_address_asks_its_question(opened: Open, options: str, name: str, marked: str) -> None:  # noqa: F811
+    page = opened(f"{U}?{options}{ENDS}")
+    expect(page.get_by_role("tab", selected=True)).to_have_text(name)
+    expect(page.get_by_role("tabpanel", name=name)).to_be_visible()
+    expect(page.locator(marked).first).to_be_attached()
+
+
+def test_questions_are_tabs_that_arrows_go_through_and_back_returns(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?{ENDS}")
+    page.get_by_role("tab", name="Path").focus()
+    seen = list[str]()
+    for key in ["ArrowRight"] * 6 + ["ArrowLeft", "Home", "End"]:
+        page.keyboard.press(key)
+        expect(page.locator("[role=tab]:focus")).to_have_attribute("aria-selected", "true")
+        seen.append(re.findall(r"show=(\w+)", at(page))[0])
+    assert seen == ["widest", "cut", "bisection", "pool", "jobs", "path", "jobs", "path", "jobs"]
+    assert page.locator("[role=tab][tabindex='0']").count() == 1
+    page.go_back()
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Path")
+
+
+@pytest.mark.slow
+def test_ends_are_chosen_and_swapped_by_mouse_and_keys(opened: Open) -> None:  # noqa: F811
+    page = opened(U)
+    page.get_by_label("From", exact=True).select_option("s0/c0")
+    page.get_by_label("To", exact=True).select_option("s2/c10")
+    page.get_by_role("button", name="Swap From and To").click()
+    expect(page.get_by_role("heading", name="s2/c10 to s0/c0")).to_be_visible()
+    page.locator("main").focus()
+    page.keyboard.press("x")
+    expect(page.get_by_role("heading", name="s0/c0 to s2/c10")).to_be_visible()
+    assert at(page) == f"{U}?{ENDS}"
+    expect(page.locator("article > [role=status]")).to_have_text("s0/c0 to s2/c10: 6 hops, maximum flow 640 GB/s")
+    page.keyboard.press("Escape")
+    assert at(page) == U
+
+
+def test_what_is_supposed_is_taken_back_changed_and_cleared(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?{ENDS}")
+    page.locator('.wiring [data-at="u-trn2x64/d0/s0/c1"]').click(modifiers=["Shift"])
+    bar = page.get_by_role("region", name="What if")
+    expect(bar).to_contain_text("s0/c1")
+    expect(page.locator(".answers .pill").first).to_have_text("supposing 1 down")
+    settled(page)
+    assert figure(page, "Maximum flow") == "before 640 → 512 GB/s −20 %"
+    assert figure(page, "Minimum cut") == "before 6 → 5 links −1"
+    expect(page.locator(".wire.before")).to_have_count(2)
+    expect(page.locator("article > [role=status]")).to_contain_text("maximum flow 640 GB/s, then 512 GB/s")
+    page.get_by_role("button", name="Take down s0/c6 – s0/c10").click()
+    expect(bar.get_by_role("listitem")).to_have_count(2)
+    bar.get_by_label("s0/c6 – s0/c10 is supposed").select_option("0.5")
+    page.wait_for_url(re.compile(r"down=s0/c1&derate=s0/c6--s0/c10%3D0.5$"))
+    expect(page.locator(".wire.degraded")).to_have_count(1)
+    page.reload()
+    expect(bar.get_by_label("s0/c6 – s0/c10 is supposed")).to_have_value("0.5")
+    bar.get_by_role("button", name="Bring back s0/c1").click()
+    expect(bar.get_by_role("listitem")).to_have_count(1)
+    bar.get_by_role("button", name="Clear").click()
+    expect(bar).to_have_count(0)
+    page.go_back()
+    expect(bar.get_by_role("listitem")).to_have_count(1)
+
+
+@pytest.mark.slow
+def test_old_numbers_are_pale_until_the_new_ones_are_there(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?{ENDS}")
+    held = list[Route]()
+
+    def hold_back(route: Route) -> None:
+        held.append(route)
+
+    page.context.route("**/graphql", hold_back)
+    page.locator('.wiring [data-at="u-trn2x64/d0/s0/c1"]').click(modifiers=["Shift"])
+    hops = page.get_by_role("region", name="Path, link by link")
+    expect(hops).to_have_class(re.compile("stale"))
+    expect(page.locator(".answers .stale dl")).to_have_count(4)
+    assert page.locator(".wire.path").count() == 0
+    page.context.unroute("**/graphql", hold_back)
+    for route in held:
+        route.continue_()
+    expect(page.locator(".answers .stale")).to_have_count(0)
+    expect(page.locator(".wire.path")).to_have_count(6)
+    expect(hops.locator("tbody tr").first).to_contain_text("s0/c0 – s0/c3")
+
+
+def test_the_keyboard_supposes_and_escape_lets_go_one_by_one(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?{ENDS}&sel=s0/c1")
+    page.locator("main").focus()
+    page.keyboard.press("d")
+    page.wait_for_url(re.compile("down=s0/c1$"))
+    button = page.get_by_role("button", name="Bring back s0/c1")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="What if")).to_have_count(0)
+    page.locator("main").focus()
+    page.keyboard.press("d")
+    for left in (f"{U}?{ENDS}&down=s0/c1", f"{U}?{ENDS}", U):
+        page.keyboard.press("Escape")
+        assert at(page) == left
+
+
+def test_set_for_real_proposes_what_is_supposed_but_not_in_the_past(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?down=s0/c1,s0/c2&derate=s0/c6--s0/c10=0.5")
+    expect(page.get_by_role("button", name="Set at 50 % for real…")).to_be_visible()
+    page.get_by_role("button", name="Set down for real…").click()
+    dialog = page.get_by_role("dialog")
+    for place in ("s0/c1", "s0/c2"):
+        expect(dialog).to_contain_text(place)
+    page = opened(f"{U}?down=s0/c1&asof=1")
+    expect(page.get_by_role("region", name="What if")).to_be_visible()
+    expect(page.get_by_role("button", name="for real")).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_a_bisection_that_rises_since_its_halves_shrink_is_not_compared(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?show=bisection&down=s1")
+    assert figure(page, "Bisection bandwidth") == "before 1,984 → 2,048 GB/s not comparable"
+    assert figure(page, "Halves") == "31 and 32 chips before, 24 and 24 chips now"
+    page.evaluate("to => { location.hash = to }", f"{U}?show=bisection&down=s0/c1")
+    expect(page.get_by_text("not comparable")).to_have_count(0)
+    settled(page)
+    assert re.fullmatch(r"before 1,984 → 1,9\d\d GB/s −\d %", figure(page, "Bisection bandwidth"))
+
+
+@pytest.mark.slow
+def test_a_link_that_carries_nothing_says_whose_fault_that_is(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?down=s0/c0")
+    titles = page.locator(".wire.off title").all_text_contents()
+    assert len(titles) == 12
+    assert sum("0 GB/s" in each and "carries nothing: s1/c5 is down" in each for each in titles) == 6
+    assert sum("carries nothing: s0/c0 is supposed down" in each for each in titles) == 6
+    page = opened(f"{U}?sel=s1/c5--s1/c6")
+    panel = page.get_by_role("complementary")
+    expect(panel.locator("dl > div", has_text="Because")).to_contain_text("u-trn2x64/d0/s1/c5 is down")
+
+
+@pytest.mark.slow
+def test_what_an_incident_costs_two_chips_is_told(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?from=s0/c5&to=s2/c5")
+    card = page.get_by_role("region", name="Since the worst incident")
+    expect(card.get_by_role("heading")).to_contain_text("Since s1/c5 is not up")
+    rows = card.locator("dl > div")
+    expect(rows.filter(has_text="Equally short paths")).to_contain_text(re.compile("before 2\\s*→\\s*1\\s*−1"))
+    card.get_by_role("link", name="incident 1").click()
+    page.wait_for_url(re.compile(r"#/incidents\?sel=1$"))
+    page = opened(f"{U}?from=s0/c5&to=s2/c5&down=s0/c1")
+    expect(card).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_who_holds_which_chips_is_told_by_letters(opened: Open) -> None:  # noqa: F811
+    page = opened(f"{U}?show=jobs")
+    expect(page.locator(".wiring .chip.held")).to_have_count(16)
+    expect(page.locator(".wiring .chip.held text").first).to_have_text("A")
+    expect(page.get_by_role("region", name="Jobs")).to_contain_text("47 chips free")
+    page.get_by_role("tabpanel").get_by_role("link", name="train-7b").click()
+    page.wait_for_url(re.compile("#/jobs"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_question_is_accessible_legible_and_within_the_screen(
+    opened: Open,  # noqa: F811
+    scheme: str,
+    width: int,
+) -> None:
+    page = opened(U, scheme=scheme, width=width, height=720)
+    for mode in MODES:
+        page.evaluate("to => { location.hash = to }", f"{U}?{ENDS}&down=s0/c1&derate=s0/c4=0.5&show={mode}")
+        settled(page)
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(SMALL) == []
+
+
+SMALL = """() => [...document.querySelectorAll('article *')].filter(each =>
+    [...each.childNodes].some(node => node.nodeType === 3 && node.data.trim()) && !each.closest('svg') &&
+    each.checkVisibility() && parseFloat(getComputedStyle(each).fontSize) < 11).map(each => each.textContent)"""
+"""Texts of less than 11 pixels."""

@@ -1,0 +1,46 @@
+// From where a domain in space is looked at.
+import { useEffect, useState } from "preact/hooks";
+import { change, numberIn } from "../route";
+
+/** From where no two chips of an UltraServer hide each other. */
+const ANGLES: [number, number] = [-14, 26];
+
+/** Yaw and pitch in degrees, and how to turn further; the view's address follows when the turning rests. */
+export function useAngles(
+  options: Record<string, string>,
+  solid: boolean,
+): [[number, number], (dx: number, dy: number) => void] {
+  const given = (): [number, number] => [
+    numberIn(options.yaw, [-1e6, 1e6], ANGLES[0]),
+    numberIn(options.pitch, [-90, 90], ANGLES[1]),
+  ];
+  const [angles, setAngles] = useState(given);
+  useEffect(() => setAngles(given()), [options.yaw, options.pitch]);
+  const [yaw, pitch] = angles;
+  useEffect(() => {
+    if (!solid || String(angles) === String(given())) return;
+    const rest = setTimeout(() => change({ yaw: yaw.toFixed(0), pitch: pitch.toFixed(0) }, true), 300);
+    return () => clearTimeout(rest);
+  }, [solid, yaw, pitch]);
+  return [angles, (dx, dy) => setAngles([yaw + dx, Math.max(-90, Math.min(90, pitch + dy))])];
+}
+
+export function Turning({ turn }: { turn: (dx: number, dy: number) => void }) {
+  return (
+    <fieldset class="choice">
+      <legend>Turn</legend>
+      {(
+        [
+          ["left", "←", -15, 0],
+          ["right", "→", 15, 0],
+          ["up", "↑", 0, 15],
+          ["down", "↓", 0, -15],
+        ] as const
+      ).map(([name, sign, dy, dp]) => (
+        <button key={name} type="button" class="small" aria-label={`Turn ${name}`} onClick={() => turn(dy, dp)}>
+          {sign}
+        </button>
+      ))}
+    </fieldset>
+  );
+}

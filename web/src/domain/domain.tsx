@@ -1,0 +1,230 @@
+// One domain: its wiring, what is asked of it, what is supposed, and the answer.
+import { useMemo, useState } from "preact/hooks";
+import { type Asked, asking, useAsked } from "../api";
+import type { Wiring } from "../drawing/layout";
+import { bandwidths } from "../drawing/wiring";
+import { later } from "../later";
+import { Copy, Download, drawn, Shown } from "../parts";
+import { href, type Route } from "../route";
+import { type Count, Counts } from "../state";
+import "../style/questions.css";
+import "../style/pictured.css";
+import "../style/answers.css";
+import "../style/domain-media.css";
+import { below, counted, within } from "../words";
+import { Between, Bisection, MemoryPool, Domain as Whole } from "./answers";
+import { type Answers, useAnswers } from "./asked";
+import { WIRING } from "./documents";
+import { Jobs } from "./jobs";
+import { useKeys } from "./keys";
+import { cutOf, hopsOf, Links } from "./links";
+import { marksOf } from "./marks";
+import { ANSWER, Ends, FlatOrSolid, type Mode, Modes, More, modeOf, tabOf } from "./modes";
+import { Picture } from "./picture";
+import { type Scenario, scenarioOf } from "./scenario";
+import { Since } from "./since";
+import { told } from "./told";
+import { WhatIf } from "./whatif";
+import { type Domain, type Placed, useNarrow, wiringOf } from "./wired";
+
+const Timeline = later(async () => (await import("../timeline/timeline")).Timeline);
+
+export function DomainView({ route }: { route: Route }) {
+  const narrow = useNarrow();
+  const asked = asking(WIRING, { at: route.of, narrow });
+  return (
+    <Shown of={useAsked(asked)} page={route.of}>
+      {(data) => {
+        const domain = data.resolve;
+        if (!("wiring" in domain)) return <p class="failure">{route.of} is no domain.</p>;
+        return <Opened domain={domain} placed={data.layout} route={route} asked={asked} narrow={narrow} />;
+      }}
+    </Shown>
+  );
+}
+
+interface OpenedProps {
+  domain: Domain;
+  placed: Placed;
+  route: Route;
+  asked: Asked;
+  narrow: boolean;
+}
+
+function Opened({ domain, placed, route, asked, narrow }: OpenedProps) {
+  const place = domain.address;
+  const { options } = route;
+  const [breaking, setBreaking] = useState(false);
+  const wiring = useMemo(() => wiringOf(domain, placed), [domain, placed]);
+  const from = options.from ? within(place, options.from.toLowerCase()) : "";
+  const to = options.to ? within(place, options.to.toLowerCase()) : "";
+  const scenario = useMemo(() => scenarioOf(wiring, options), [wiring, options.down, options.derate]);
+  const answers = useAnswers(place, from, to, scenario);
+  const mode = modeOf(options.show);
+  const solid = wiring.solid.size > 0 && options.view === "3d";
+  useKeys(route, from, to, scenario);
+  return (
+    <article class="domain">
+      <Heading domain={domain} wiring={wiring} asked={[...answers.asked, asked]} />
+      <div class="questions">
+        <Modes mode={mode} />
+        <Ends wiring={wiring} from={from} to={to} />
+        <div class="drawn">
+          {wiring.solid.size > 0 && <FlatOrSolid solid={solid} />}
+          <More breaking={breaking} setBreaking={setBreaking} />
+        </div>
+      </div>
+      <WhatIf domain={place} scenario={scenario} />
+      <div class="split">
+        <section aria-label="Wiring">
+          <Picture
+            wiring={wiring}
+            mode={mode}
+            marks={marksOf(mode, wiring, answers, from)}
+            ends={[from, to]}
+            scenario={scenario}
+            options={options}
+            narrow={narrow}
+            solid={solid}
+            breaking={breaking}
+          />
+          <Timeline of={place} span={options.span} />
+        </section>
+        <section class="answers" id={ANSWER} role="tabpanel" aria-labelledby={tabOf(mode)}>
+          <Answer mode={mode} wiring={wiring} ends={[from, to]} scenario={scenario} answers={answers} />
+        </section>
+      </div>
+      <p class="unseen" role="status">
+        {told(mode, below(place, from), below(place, to), answers)}
+      </p>
+    </article>
+  );
+}
+
+interface AnswerProps {
+  mode: Mode;
+  wiring: Wiring;
+  ends: [string, string];
+  scenario: Scenario;
+  answers: Answers;
+}
+
+function Answer({ mode, wiring, ends: [from, to], scenario, answers }: AnswerProps) {
+  const { domain } = wiring;
+  const supposing = supposed(scenario);
+  const taking = { domain, scenario, widest: bandwidths(wiring)[0] ?? 1 };
+  const { shortest, widest, flow, halves, pool } = answers;
+  if (mode === "jobs") return <Jobs wiring={wiring} />;
+  if (mode === "bisection")
+    return (
+      <>
+        <Bisection title={`Bisection of ${domain}`} supposing={supposing} halves={halves} />
+        {halves.data && (
+          <Links title="Links cut" hops={cutOf(halves.data.cut.nodes)} taking={taking} stale={halves.loading} />
+        )}
+      </>
+    );
+  if (mode === "pool")
+    return from ? (
+      <MemoryPool title={`Memory pool of ${below(domain, from)}`} supposing={supposing} pool={pool} from={from} />
+    ) : (
+      <Choose what="a chip" />
+    );
+  const ways = mode === "widest" ? widest : shortest;
+  return (
+    <>
+      {from && to ? (
+        <Between
+          title={`${below(domain, from)} to ${below(domain, to)}`}
+          supposing={supposing}
+          mode={mode}
+          answers={answers}
+        />
+      ) : (
+        <Choose what={from ? "another chip" : "two chips"} />
+      )}
+      {from && to && !supposing && [...wiring.parts, ...wiring.wires].some(({ state }) => state !== "up") && (
+        <Since domain={domain} ends={{ from, to }} shortest={shortest} flow={flow} />
+      )}
+      <Whole supposing={from && to ? "" : supposing} halves={halves} pool={pool} />
+      {mode === "cut" && flow.data && (
+        <Links
+          title="Minimum cut, link by link"
+          hops={cutOf(flow.data.minimumCut.nodes)}
+          taking={taking}
+          stale={flow.loading}
+        />
+      )}
+      {mode !== "cut" && ways.data?.reachable && (
+        <Links
+          title="Path, link by link"
+          hops={hopsOf(ways.data)}
+          standing={ways.data.standing}
+          taking={taking}
+          stale={ways.loading}
+        />
+      )}
+    </>
+  );
+}
+
+/** What is supposed, in few words. */
+function supposed({ down, derate }: Scenario): string {
+  const parts = [down.length && `${down.length} down`, derate.length && `${derate.length} degraded`].filter(Boolean);
+  return parts.length ? `supposing ${parts.join(", ")}` : "";
+}
+
+function Choose({ what }: { what: string }) {
+  return (
+    <p class="card hint">
+      Choose {what}: click, or press <kbd>F</kbd> and <kbd>T</kbd> on a chosen one.
+    </p>
+  );
+}
+
+function Heading({ domain, wiring, asked }: { domain: Domain; wiring: Wiring; asked: Asked[] }) {
+  const { parts, wires } = wiring;
+  const servers = domain.servers.nodes;
+  const racks = [...new Set(servers.map((server) => server.rack.address))];
+  const chips = parts.filter((part) => part.kind === "chip").length;
+  const switches = parts.length - chips;
+  return (
+    <header class="title">
+      <h1>{domain.address}</h1>
+      <div class="states">
+        <Counts of={notUp([...parts, ...kinds("server", servers), ...kinds("link", wires)])} />
+      </div>
+      <p>
+        {[
+          domain.model,
+          switches ? "" : domain.wiring,
+          `${counted(chips, "chip")}, ${counted(servers.length, "server")}${switches ? `, ${counted(switches, "switch")}` : ""}`,
+        ]
+          .filter(Boolean)
+          .join(" · ")}{" "}
+        ·{" "}
+        {racks.map((rack, at) => (
+          <span key={rack}>
+            {at > 0 && ", "}
+            <a href={href("rack", rack)}>rack {rack.split("/r")[1]}</a>
+          </span>
+        ))}
+      </p>
+      <div class="tools">
+        <Copy asked={asked} />
+        <Download name={domain.address} picture={drawn("wiring")} />
+      </div>
+    </header>
+  );
+}
+
+const kinds = (kind: string, of: { state: string }[]) => of.map(({ state }) => ({ kind, state }));
+
+function notUp(of: { kind: string; state: string }[]): Count[] {
+  const found = new Map<string, Count>();
+  for (const { kind, state } of of) {
+    const key = `${kind} ${state}`;
+    if (state !== "up") found.set(key, { kind, state, count: (found.get(key)?.count ?? 0) + 1 });
+  }
+  return [...found.values()];
+}

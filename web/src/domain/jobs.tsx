@@ -1,0 +1,62 @@
+// Who holds which chips: a letter for each job, the largest first.
+
+import type { Wiring } from "../drawing/layout";
+import type { Letter } from "../drawing/wiring";
+import { href } from "../route";
+import { counted, number } from "../words";
+
+/** A job, its letter, and how many chips it holds. */
+interface Held extends Letter {
+  job: string;
+  chips: number;
+}
+
+function letter(at: number): Letter {
+  const text = at < 26 ? String.fromCharCode(65 + at) : `${String.fromCharCode(64 + at / 26)}${at % 26}`;
+  return { text, tone: at % 4 };
+}
+
+function held({ parts }: Wiring): Held[] {
+  const counts = new Map<string, number>();
+  for (const { job } of parts) if (job) counts.set(job, (counts.get(job) ?? 0) + 1);
+  const sorted = [...counts].sort((a, b) => b[1] - a[1]);
+  return sorted.map(([job, chips], at) => ({ job, chips, ...letter(at) }));
+}
+
+/** The letter of each chip that a job holds. */
+export function lettersOf(wiring: Wiring): Map<string, Letter> {
+  const known = new Map(held(wiring).map((each) => [each.job, each]));
+  return new Map(
+    wiring.parts.flatMap(({ address, job }) => {
+      const found = job && known.get(job);
+      return found ? [[address, found]] : [];
+    }),
+  );
+}
+
+export function Jobs({ wiring }: { wiring: Wiring }) {
+  const jobs = held(wiring);
+  const chips = wiring.parts.filter((part) => part.kind === "chip");
+  const free = chips.filter(({ job, state }) => !job && (state === "up" || state === "degraded")).length;
+  return (
+    <section class="card flush" aria-label="Jobs">
+      <h2>
+        {jobs.length ? counted(jobs.length, "job") : "No job"} <span class="quiet">{number(free)} chips free</span>
+      </h2>
+      <ul class="rows tight">
+        {jobs.map(({ job, chips: holds, text, tone }) => (
+          <li key={job}>
+            <a href={href("jobs", "", { in: wiring.domain, sel: job })}>
+              <span class={`letter j${tone}`}>{text}</span>
+              <span>{job}</span>
+              <span class="quiet">{counted(holds, "chip")}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      <p class="inner">
+        <a href={href("jobs", "", { in: wiring.domain })}>Where does another one fit?</a>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,101 @@
+// What lines, colours and signs of the picture mean: only those that are in it.
+import type { Wire, Wiring } from "../drawing/layout";
+import { bandwidths, type Marks } from "../drawing/wiring";
+import { STATES, Told, worded } from "../state";
+import { number } from "../words";
+import type { Mode } from "./modes";
+
+const PATH: [string, string] = ["line path", "path"];
+const CUT: [string, string] = ["line cut dashed", "links cut"];
+const MEANS: Record<Mode, [string, string][]> = {
+  path: [PATH],
+  widest: [PATH],
+  cut: [CUT],
+  bisection: [CUT, ["side", "one half"], ["other", "the other"]],
+  pool: [
+    ["hop h0", "the chip"],
+    ["hop h1", "one hop"],
+    ["hop h3", "three"],
+    ["hop h6", "six or more"],
+  ],
+  jobs: [],
+};
+
+interface Props {
+  wiring: Wiring;
+  mode: Mode;
+  marks: Marks;
+  lost: Set<string>;
+  worn: Set<string>;
+}
+
+export function Legend({ wiring, mode, marks, lost, worn }: Props) {
+  const { parts, wires } = wiring;
+  const has = (state: string) =>
+    parts.some((part) => part.state === state) || wires.some((wire) => wire.state === state);
+  const supposed = parts.some(({ state, address }) => state === "up" && (lost.has(address) || worn.has(address)));
+  const asked = marks.links.size + marks.side.size + marks.hops.size > 0;
+  return (
+    <ul class="legend">
+      {bandwidths(wiring).map((bandwidth, at) => (
+        <li key={bandwidth}>
+          <span class={`swatch line w${at % 3}`} />
+          {joins(wiring, bandwidth)}, {number(bandwidth)} GB/s
+        </li>
+      ))}
+      {asked &&
+        MEANS[mode].map(([swatch, says]) => (
+          <li key={says}>
+            <span class={`swatch ${swatch}`} />
+            {says}
+          </li>
+        ))}
+      {marks.before.size > 0 && (
+        <li>
+          <span class="swatch line before" />
+          path before
+        </li>
+      )}
+      {wires.some((wire) => wire.state === "degraded" || worn.has(wire.address)) && (
+        <li>
+          <span class="swatch line degraded dashed" />
+          degraded link
+        </li>
+      )}
+      {wires.some((wire) => lost.has(wire.address)) && (
+        <li>
+          <span class="swatch line idle" />
+          carries nothing
+        </li>
+      )}
+      {STATES.filter((state) => state !== "up" && has(state)).map((state) => (
+        <li key={state}>
+          <Told state={state}>{worded(state)}</Told>
+        </li>
+      ))}
+      {supposed && (
+        <li>
+          <span class="swatch supposed" />
+          supposed
+        </li>
+      )}
+      {wiring.wrapping.size > 0 && wiring.solid.size > 16 && <li>short ends: wraps around</li>}
+    </ul>
+  );
+}
+
+/** What links of a bandwidth join. */
+function joins({ parts, wires }: Wiring, bandwidth: number): string {
+  const known = new Map(parts.map((part) => [part.address, part]));
+  const between = ({ a, b, scope }: Wire) => {
+    const ends = [known.get(a), known.get(b)];
+    const through = ends.find((end) => end?.kind === "switch");
+    if (through) return through.server === null ? "rack switch" : "server switch";
+    if (scope === "SERVER") return "in a server";
+    return ends[0]?.rack === ends[1]?.rack || !parts.some((part) => part.kind === "switch")
+      ? "between servers"
+      : "between racks";
+  };
+  const of = wires.filter((wire) => wire.nominal === bandwidth);
+  return [...new Set(of.map(between))].join(" or ");
+}

@@ -1,0 +1,108 @@
+// Links one by one: those of a path in order of travel, those of a cut; what each carries, as a bar too.
+import { href } from "../route";
+import { below, number } from "../words";
+import type { Ways } from "./documents";
+import { partOf, type Scenario, suppose } from "./scenario";
+
+export interface Taking {
+  domain: string;
+  scenario: Scenario;
+  /** The widest of the domain, which a full bar stands for. */
+  widest: number;
+}
+
+export interface Hop {
+  address: string;
+  /** In order of travel. */
+  ends: [string, string];
+  gigabytesPerSecond: number;
+}
+
+/** The links of a path, each from the end where it is entered. */
+export function hopsOf({ paths: [path] }: Pick<Ways, "paths">): Hop[] {
+  const steps = path?.steps ?? [];
+  return steps.flatMap(({ kind, address, bandwidth }, at) => {
+    const [source, target] = [steps[at - 1]?.address, steps[at + 1]?.address];
+    if (kind !== "link" || !source || !target) return [];
+    return [{ address, ends: [source, target], gigabytesPerSecond: bandwidth?.gigabytesPerSecond ?? 0 }];
+  });
+}
+
+export const cutOf = (links: { address: string; bandwidth: { gigabytesPerSecond: number } }[]): Hop[] =>
+  links.map(({ address, bandwidth }) => ({
+    address,
+    ends: address.split("--") as [string, string],
+    gigabytesPerSecond: bandwidth.gigabytesPerSecond,
+  }));
+
+interface Props {
+  title: string;
+  hops: Hop[];
+  standing?: Ways["standing"];
+  taking: Taking;
+  /** Whether these are of what was asked before. */
+  stale: boolean;
+}
+
+export function Links({ title, hops, standing = [], taking, stale }: Props) {
+  const { domain, scenario, widest } = taking;
+  const named = new Map(standing.map(({ server, host, instance }) => [server, host ?? instance]));
+  const there = (end: string) => named.get(end.slice(0, end.lastIndexOf("/")));
+  return (
+    <section class={stale ? "card flush stale" : "card flush"} aria-label={title} aria-busy={stale}>
+      <h2>{title}</h2>
+      <table class="hops">
+        <thead>
+          <tr>
+            <th>#</th>
+            <th>Link{standing.length > 0 && ", and what stands there"}</th>
+            <th colSpan={2}>One direction</th>
+            <th>Change</th>
+          </tr>
+        </thead>
+        <tbody>
+          {hops.map(({ address, ends, gigabytesPerSecond }, at) => {
+            const gone = partOf(scenario, address) === 0;
+            const stands = [...new Set(ends.map(there))].filter(Boolean).join(" – ");
+            return (
+              <tr key={address}>
+                <td>
+                  <i>{at + 1}</i>
+                </td>
+                <td>
+                  <a
+                    href={href("domain", domain, { ...asWritten(), sel: below(domain, address) })}
+                    title="What is known of it"
+                  >
+                    {ends.map((end) => below(domain, end)).join(" – ")}
+                  </a>
+                  {stands && <small>{stands}</small>}
+                </td>
+                <td aria-hidden="true">
+                  <span class="track">
+                    <span style={{ width: `${(100 * gigabytesPerSecond) / widest}%` }} />
+                  </span>
+                </td>
+                <td>{number(gigabytesPerSecond)} GB/s</td>
+                <td>
+                  <button
+                    type="button"
+                    class="square"
+                    aria-label={`${gone ? "Bring back" : "Take down"} ${ends.map((end) => below(domain, end)).join(" – ")}`}
+                    title={gone ? "Bring back" : "Suppose it down"}
+                    onClick={() => suppose(domain, scenario, address, gone ? 1 : 0)}
+                  >
+                    <span aria-hidden="true">{gone ? "↺" : "✕"}</span>
+                  </button>
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** The options of the address as it is. */
+const asWritten = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));

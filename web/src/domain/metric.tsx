@@ -1,0 +1,64 @@
+// A number as it is, or before → after what is supposed, with the difference.
+import { number } from "../words";
+
+interface Props {
+  name: string;
+  now: number | null;
+  /** Undefined: nothing is supposed; null: there was none. */
+  before: number | null | undefined;
+  unit?: string;
+  /** Whether more of it is worse, as of hops. */
+  less?: boolean;
+  /** Instead of the difference: why there is none. */
+  note?: string | undefined;
+}
+
+/** Counts below this differ by their difference, other numbers by a part. */
+const FEW = 100;
+
+export function differs(before: number, now: number): string {
+  const sign = now < before ? "−" : "+";
+  const few = Number.isInteger(before) && Number.isInteger(now) && Math.max(before, now) < FEW;
+  if (few || before === 0) return `${sign}${number(Math.abs(now - before))}`;
+  const part = (100 * Math.abs(now - before)) / before;
+  return `${sign}${part < 10 ? Number(part.toPrecision(1)) : Math.round(part)} %`;
+}
+
+export function Metric({ name, now, before, unit = "", less = false, note }: Props) {
+  const shown = (value: number | null) => (value === null ? "none" : number(value));
+  const unitOf = (value: number | null) => (value === null || !unit ? "" : ` ${worded(unit, value)}`);
+  const changed = before !== undefined && before !== now;
+  const worse = changed && (now === null || (before !== null && (less ? now > before : now < before)));
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        {changed && (
+          <>
+            <s>
+              <span class="unseen">before </span>
+              {shown(before)}
+            </s>{" "}
+            <span aria-hidden="true">→</span>{" "}
+          </>
+        )}
+        <strong>
+          {shown(now)}
+          {unitOf(now)}
+        </strong>
+        {changed && (note || (before !== null && now !== null)) && (
+          <>
+            {" "}
+            <em class={note ? "quiet" : worse ? "worse" : "better"}>
+              {note ?? differs(before as number, now as number)}
+            </em>
+          </>
+        )}
+      </dd>
+    </div>
+  );
+}
+
+/** A unit, or a noun in its number. */
+const worded = (unit: string, value: number) =>
+  unit === "hop" || unit === "link" || unit === "chip" ? `${unit}${value === 1 ? "" : "s"}` : unit;

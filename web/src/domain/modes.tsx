@@ -1,0 +1,151 @@
+// What is asked of a domain: the question, the two chips, how it is drawn.
+import { useRef } from "preact/hooks";
+import type { Wiring } from "../drawing/layout";
+import { Choice } from "../parts";
+import { change, oneOf } from "../route";
+import { below } from "../words";
+
+export const MODES = {
+  path: "Path",
+  widest: "Widest",
+  cut: "Cut",
+  bisection: "Bisection",
+  pool: "Memory",
+  jobs: "Jobs",
+};
+export type Mode = keyof typeof MODES;
+const NAMES = Object.keys(MODES) as Mode[];
+
+/** The question that an address asks; `shortest` is what `path` was called. */
+export const modeOf = (show: string | undefined): Mode => oneOf(MODES, show, "path");
+
+/** What the answer is labelled by. */
+export const tabOf = (mode: Mode) => `tab-${mode}`;
+export const ANSWER = "answer";
+
+const KEYS: Record<string, (at: number) => number> = {
+  ArrowRight: (at) => at + 1,
+  ArrowLeft: (at) => at - 1,
+  Home: () => 0,
+  End: () => -1,
+};
+
+export function Modes({ mode }: { mode: Mode }) {
+  const list = useRef<HTMLDivElement>(null);
+  const type = (event: KeyboardEvent) => {
+    const to = KEYS[event.key];
+    if (!to || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const next = NAMES.at(to(NAMES.indexOf(mode)) % NAMES.length) as Mode;
+    list.current?.querySelector<HTMLElement>(`#${tabOf(next)}`)?.focus();
+    change({ show: next });
+  };
+  return (
+    <div class="seg" role="tablist" aria-label="Question" ref={list} onKeyDown={type}>
+      {NAMES.map((name) => (
+        <button
+          key={name}
+          type="button"
+          role="tab"
+          id={tabOf(name)}
+          aria-selected={name === mode}
+          aria-controls={ANSWER}
+          tabIndex={name === mode ? 0 : -1}
+          onClick={() => change({ show: name })}
+        >
+          {MODES[name]}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+export function Ends({ wiring, from, to }: { wiring: Wiring; from: string; to: string }) {
+  const short = (address: string) => address && below(wiring.domain, address);
+  const chips = wiring.parts.flatMap((part) => (part.kind === "chip" ? [short(part.address)] : []));
+  return (
+    <div class="ends">
+      <End name="From" of={short(from)} chips={chips} choose={(chip) => change({ from: chip })} />
+      <button
+        type="button"
+        class="square plain"
+        aria-label="Swap From and To"
+        aria-keyshortcuts="X"
+        title="Swap (X)"
+        disabled={!from && !to}
+        onClick={() => change({ from: short(to) || undefined, to: short(from) || undefined })}
+      >
+        <span aria-hidden="true">⇌</span>
+      </button>
+      <End name="To" of={short(to)} chips={chips} choose={(chip) => change({ to: chip })} />
+    </div>
+  );
+}
+
+interface EndProps {
+  name: string;
+  of: string;
+  chips: string[];
+  choose: (chip: string | undefined) => void;
+}
+
+function End({ name, of, chips, choose }: EndProps) {
+  return (
+    <label class={of ? "end chosen" : "end"}>
+      <span>{name}</span>
+      <select aria-label={name} value={of} onChange={(event) => choose(event.currentTarget.value || undefined)}>
+        <option value="">choose a chip</option>
+        {of && !chips.includes(of) && <option value={of}>{of}</option>}
+        {chips.map((chip) => (
+          <option key={chip} value={chip}>
+            {chip}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+export function FlatOrSolid({ solid }: { solid: boolean }) {
+  return (
+    <div class="seg">
+      <Choice
+        name="View"
+        of={{ "2d": "Flat", "3d": "3D" }}
+        chosen={solid ? "3d" : "2d"}
+        choose={(view) => change({ view: view === "3d" ? view : undefined, yaw: undefined, pitch: undefined })}
+      />
+    </div>
+  );
+}
+
+/** What is needed less often. */
+export function More({ breaking, setBreaking }: { breaking: boolean; setBreaking: (on: boolean) => void }) {
+  const box = useRef<HTMLDetailsElement>(null);
+  const type = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !box.current?.open) return;
+    event.stopPropagation();
+    box.current.open = false;
+    box.current.querySelector("summary")?.focus();
+  };
+  return (
+    <details class="more" ref={box} onKeyDown={type}>
+      <summary aria-label="More" title="More">
+        <span aria-hidden="true">…</span>
+      </summary>
+      <div class="card">
+        <label class="toggle">
+          <input type="checkbox" checked={breaking} onChange={() => setBreaking(!breaking)} />
+          <span>A click takes down</span>
+        </label>
+        <p class="quiet">
+          Click two chips to see what links them. Shift-click a chip, link or switch to suppose it down.
+        </p>
+        <p class="quiet">
+          <kbd>F</kbd> <kbd>T</kbd> make the chosen chip From or To, <kbd>X</kbd> swaps them, <kbd>D</kbd> supposes the
+          chosen down, <kbd>Esc</kbd> goes back.
+        </p>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,51 @@
+// What a domain's worst incident costs two chips: a second before it → now.
+import { type Asked, asking, graphql, type Loaded, useAsked } from "../api";
+import { href } from "../route";
+import { below } from "../words";
+import { BETWEEN, type Flow, SHORTEST, type Ways } from "./documents";
+import { Metric } from "./metric";
+
+const WORST = graphql(`
+  query Worst($of: Address!) { incidents(scope: $of, first: 1) { nodes { id place causes causeCount since } } }
+`);
+
+interface Props {
+  domain: string;
+  ends: { from: string; to: string };
+  shortest: Loaded<Ways>;
+  flow: Loaded<Flow>;
+}
+
+export function Since({ domain, ends, shortest, flow }: Props) {
+  const incident = useAsked(asking(WORST, { of: domain })).data?.incidents.nodes[0];
+  const at = incident?.since && new Date(Date.parse(incident.since) - 1000).toISOString();
+  const then = <D,>(asked: Asked<D>) => (at ? { ...asked, at } : null);
+  const before = useAsked(then(asking(SHORTEST, ends))).data?.answer;
+  const flowed = useAsked(then(asking(BETWEEN, ends))).data?.answer;
+  const [ways, most] = [shortest.data, flow.data];
+  if (!incident || !ways || !most || !before || !flowed || shortest.loading || flow.loading) return null;
+  if (before.source !== ends.from || before.target !== ends.to || flowed.target !== ends.to) return null;
+  const metrics = [
+    { name: "Shortest path", of: [before, ways].map(({ paths }) => paths[0]?.hops ?? null), unit: "hop", less: true },
+    { name: "Equally short paths", of: [before.equallyGood, ways.equallyGood] },
+    { name: "Maximum flow", of: [flowed, most].map((each) => each.maximumFlow.gigabytesPerSecond), unit: "GB/s" },
+    { name: "Minimum cut", of: [flowed, most].map((each) => each.minimumCut.totalCount), unit: "link" },
+  ].filter(({ of: [was, is] }) => was !== is);
+  if (!metrics.length) return null;
+  const { id, place, causes, causeCount } = incident;
+  return (
+    <section class="card flush" aria-label="Since the worst incident">
+      <h2>
+        Since {below(domain, (causeCount === 1 ? causes[0] : place) ?? domain)} is not up
+        <a class="more" href={href("incidents", "", { sel: id })}>
+          incident {id}
+        </a>
+      </h2>
+      <dl class="figures inner">
+        {metrics.map(({ name, of: [was, is], ...how }) => (
+          <Metric key={name} name={name} before={was} now={is ?? null} {...how} />
+        ))}
+      </dl>
+    </section>
+  );
+}
