@@ -1,5 +1,6 @@
 // Which moment the page shows: now, as long as nothing has changed unseen, or a time in the past.
 import { useEffect, useState } from "preact/hooks";
+import { listening } from "./changes/listen";
 
 /** live; behind: something changed since; gone: the service does not answer; past: as of another time. */
 export type Standing = "live" | "behind" | "gone" | "past";
@@ -22,7 +23,6 @@ interface Moment {
   revision: string | null;
 }
 
-const KINDS = ["chip", "server", "switch", "nic", "network_node", "link", "message"];
 const POLL = 4000;
 const PATCH = 1000;
 /** Pages that follow what changes; the others say so. */
@@ -32,8 +32,7 @@ let moment: Moment = { asof: "", epoch: 0, changed: 0, gone: false, reached: "",
 let view = "home";
 const unseen = new Set<string>();
 let timer = 0;
-let probe: (() => Promise<unknown>) | null = null;
-let stream: EventSource | null = null;
+let isFollowing = false;
 const followers = new Set<() => void>();
 
 function become(next: Partial<Moment>): void {
@@ -112,28 +111,19 @@ export const unreachable = () => moment.gone || become({ gone: true });
 
 /** Follow what changes: as it is told, or by asking again and again where that is not to be had. */
 export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): void {
-  if (probe) return;
-  probe = async () => {
+  if (isFollowing) return;
+  isFollowing = true;
+  const probe = async () => {
     const found = await ask().catch(() => undefined);
     if (found && moment.revision && found.revision !== moment.revision) changes("");
-    if (found && isTold && stream?.readyState === EventSource.CLOSED) listen();
+    return found;
   };
-  if (isTold) listen();
-  setInterval(() => {
-    const told = stream?.readyState === EventSource.OPEN;
-    if (!told && !document.hidden) probe?.();
+  const stream = isTold ? listening((heard) => ("address" in heard ? changes(heard.address) : probe())) : undefined;
+  stream?.hear(!document.hidden);
+  setInterval(async () => {
+    if (!stream?.open && !document.hidden && (await probe())) stream?.hear(true);
   }, POLL);
-  document.addEventListener("visibilitychange", () => {
-    if (!isTold) return;
-    if (document.hidden) stream?.close();
-    else probe?.().then(listen);
-  });
-}
-
-function listen(): void {
-  stream?.close();
-  stream = new EventSource("changes");
-  const hear = (event: MessageEvent) => changes(String(JSON.parse(event.data).address));
-  for (const kind of KINDS) stream.addEventListener(kind, hear);
-  stream.onerror = () => probe?.();
+  document.addEventListener("visibilitychange", () => stream?.hear(!document.hidden));
+  addEventListener("pagehide", () => stream?.hear(false));
+  addEventListener("pageshow", ({ persisted }) => persisted && stream?.hear(true));
 }
