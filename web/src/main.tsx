@@ -8,6 +8,7 @@ import { Unshown } from "./parts";
 import { change, chosen, href, type Route, useRoute } from "./route";
 import { Bar } from "./shell/bar";
 import { Notice } from "./shell/clock";
+import { useSingleKeys } from "./shell/keys";
 import { Printed } from "./shell/printed";
 import { Rail } from "./shell/rail";
 import "./style/index.css";
@@ -60,6 +61,7 @@ const HOLDING = new Set(["cluster", "domain", "rack"]);
 
 function App() {
   const route = useRoute();
+  useSingleKeys();
   useEffect(() => {
     document.title = route.of ? `${route.of} – trninv` : "trninv";
     scrollTo(0, 0);

@@ -96,7 +96,7 @@ export function Copy({ asked }: { asked: Asked[] }) {
     setTimeout(() => setTold(""), 2000);
   };
   return (
-    <button type="button" onClick={copy} title="The query behind this view, ready for GraphiQL">
+    <button type="button" aria-keyshortcuts="Y" onClick={copy} title="The query behind this view, ready for GraphiQL">
       <span aria-live="polite">{told || "Copy as GraphQL"}</span>
     </button>
   );

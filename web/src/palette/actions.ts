@@ -3,6 +3,7 @@ import { open, written } from "../api";
 import { domainOf } from "../panel/panel";
 import { chosen, href, type Route } from "../route";
 import type { IconName } from "../shell/icons";
+import { list } from "../shell/keys";
 import { THEMES, wear } from "../shell/theme";
 import { below } from "../words";
 import type { Hit } from "./documents";
@@ -46,6 +47,7 @@ const PLACES: [string, IconName, string][] = [
 const ALWAYS: Action[] = [
   ...PLACES.map(([place, icon, name]) => ({ name: `Go to ${name}`, icon, does: () => location.assign(href(place)) })),
   ...THEMES.map((theme) => ({ name: `Theme: ${theme}`, icon: theme, does: () => wear(theme) })),
+  { name: "Keys", icon: "reports", does: list },
   { name: "Open GraphiQL", icon: "reports", does: "graphql" },
   { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl()) },
 ];

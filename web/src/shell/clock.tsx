@@ -34,7 +34,7 @@ export function Clock({ route }: { route: Route }) {
   }[how];
   return (
     <details class={`clock ${how}`} ref={box} onKeyDown={(event) => event.key === "Escape" && shut()}>
-      <summary>
+      <summary aria-keyshortcuts="A">
         <span class="mark" aria-hidden="true" />
         <strong>{says[0]}</strong> <span class="when">{says[1]}</span>
       </summary>
