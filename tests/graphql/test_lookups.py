@@ -145,7 +145,10 @@ def test_links_between_further_narrowed(ask: Ask) -> None:
 
 
 def test_without_tokens_everybody_is_admin(ask: Ask) -> None:
-    assert ask("{ viewer { name scope } }")["data"] == {"viewer": {"name": None, "scope": "ADMIN"}}
+    everything = ["READ", "SQL", "OPERATE", "OBSERVE", "ADMIN"]
+    assert ask("{ viewer { name scope allows } }")["data"] == {
+        "viewer": {"name": None, "scope": "ADMIN", "allows": everything}
+    }
 
 
 def test_a_mutation_without_tokens_takes_who(databases: Databases) -> None:

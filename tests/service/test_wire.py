@@ -222,7 +222,7 @@ def test_tokens(databases: Any, serve: Serve) -> None:
         address before after factor thing { address ... on Chip { state } ... on Link { state } } } } }"""
     to = {"addresses": ["u-trn2x64/d0/s0/c0"], "state": "DOWN", "why": "x"}
     write = {"query": document, "variables": {"i": to}}
-    viewer = {"query": "{ viewer { name scope } }"}
+    viewer = {"query": "{ viewer { name scope allows } }"}
     with serve(url, auth="tokens", allowed_hosts=("127.0.0.1",)) as client:
         for headers in ({}, {"Authorization": "Bearer nope"}, {"Authorization": f"Basic {made['read']}"}):
             refused = post(client, ASK, **headers)
@@ -252,7 +252,10 @@ def test_tokens(databases: Any, serve: Serve) -> None:
             ],
         }
         assert post(client, write, **operate).json()["data"] == {"setState": {"clientMutationId": None, "changes": []}}
-        assert post(client, viewer, **read).json()["data"] == {"viewer": {"name": "read", "scope": "READ"}}
+        assert post(client, viewer, **read).json()["data"] == {
+            "viewer": {"name": "read", "scope": "READ", "allows": ["READ"]}
+        }
+        assert post(client, viewer, **operate).json()["data"]["viewer"]["allows"] == ["READ", "OPERATE"]
         with connect(url) as engine, writing(engine) as connection:
             (who,) = connection.execute(text("SELECT DISTINCT who FROM state_event")).one()
             assert who == "operate"

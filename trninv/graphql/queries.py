@@ -27,6 +27,7 @@ from trninv.graphql.sweeps import Key, SweepJob, jobs_of
 from trninv.graphql.systems import Conflict, System, conflicts_about
 from trninv.graphql.things import Located, Node, at_addresses, listed, made
 from trninv.inventory.kinds import KINDS
+from trninv.inventory.schema import TOKEN_SCOPES, TOKEN_SCOPES_ALLOWED
 from trninv.jobs import holding
 from trninv.live.findings import compared_at
 from trninv.reports import library
@@ -43,6 +44,10 @@ class Between:
 class Viewer:
     name: str | None = strawberry.field(description="Name of the token; null where the service asks for none.")
     scope: Any = strawberry.field(description="What they may do.", graphql_type=TokenScope)
+    allows: list[Any] = strawberry.field(
+        description="What it includes: whatever wants one of these scopes is allowed, as mutations want OPERATE.",
+        graphql_type=list[TokenScope],  # type: ignore[valid-type] # an enum made of a declaration
+    )
 
 
 Time = Annotated[
@@ -152,7 +157,9 @@ class Query(Questions):
 
     @strawberry.field(description="Who is asking, and what they may do.")
     def viewer(self, info: AppInfo) -> Viewer:
-        return Viewer(name=info.context.who or None, scope=TokenScope(info.context.scope))
+        scope = info.context.scope
+        allows = [TokenScope(each) for each in TOKEN_SCOPES if each in TOKEN_SCOPES_ALLOWED[scope]]
+        return Viewer(name=info.context.who or None, scope=TokenScope(scope), allows=allows)
 
     clusters, servers, chips, cores, racks, domains = map(
         _list, ("clusters", "servers", "chips", "cores", "racks", "domains")

@@ -1,0 +1,47 @@
+// What a reader wants to change for real, and whether they may.
+import { useEffect, useState } from "preact/hooks";
+import { ask, asking, graphql, type Result } from "../api";
+import { useTurn } from "../live";
+import type { State } from "../state";
+
+export interface Proposed {
+  /** Addresses of servers, chips, switches, NICs, network nodes and links. */
+  places: string[];
+  state: State;
+  /** Of what is degraded: the part that it still carries. */
+  factor?: number | undefined;
+}
+
+const VIEWER = graphql("query Viewer { viewer { name scope allows } }");
+
+export type Viewer = Result<typeof VIEWER>["viewer"];
+
+let known: Viewer | undefined;
+let asked: Promise<Viewer> | undefined;
+
+/** Who is asking, and what their token allows; undefined until that is known. */
+export function useViewer(): Viewer | undefined {
+  const [viewer, found] = useState(known);
+  useEffect(() => {
+    if (known) return found(known);
+    asked ??= ask({ ...asking(VIEWER, {}), at: "" }).then(({ viewer }) => {
+      known = viewer;
+      return viewer;
+    });
+    asked.then(found, () => {
+      asked = undefined;
+    });
+  }, []);
+  return viewer;
+}
+
+/** A hook: whether what writes is shown. Never in the past, and only to whom mutations are allowed. */
+export function mayChange(): boolean {
+  const viewer = useViewer();
+  return !useTurn().asof && Boolean(viewer?.allows.includes("OPERATE"));
+}
+
+/** Open the dialog that sets a state, filled in; nothing is set until it is confirmed there. */
+export function proposeChange(change: Proposed): void {
+  import("./dialog").then((dialog) => dialog.open(change));
+}
