@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
 import { DomainView } from "./domain/view";
+import { Incidents } from "./incidents/incidents";
 import { later } from "./later";
 import { Panel } from "./panel/panel";
 import { Unshown } from "./parts";
@@ -16,7 +17,6 @@ import { At } from "./views/at";
 import { ClusterView } from "./views/cluster";
 import { Disagreements } from "./views/disagreements";
 import { Home } from "./views/home";
-import { Incidents } from "./views/incidents";
 import { RackView } from "./views/rack";
 import { Sources } from "./views/sources";
 

@@ -4,6 +4,7 @@ import { type Asked, asking, useAsked } from "../api";
 import type { Wiring } from "../drawing/layout";
 import { Copy, Download, drawn, Shown } from "../parts";
 import { change, href, type Route } from "../route";
+import { Timeline } from "../timeline";
 import { below, counted, number, within } from "../words";
 import { Between, Bisection, LinkTable, MemoryPool, TakeDown, type Taking } from "./answers";
 import { useAnswers } from "./asked";
@@ -67,6 +68,7 @@ function Opened({ domain, placed, route, asked, narrow }: OpenedProps) {
             options={options}
             narrow={narrow}
           />
+          <Timeline of={place} span={options.span} />
           <div class="below">
             <div class="card">
               <h2>Bisection of {place}</h2>

@@ -1,11 +1,11 @@
 // The fleet: what is not up, whatever its kind, and why; clusters worst first.
 import { asking, graphql, type Result, useAsked } from "../api";
 import { Bar, type Health, healthOf, Seed, tally } from "../health";
-import { later } from "../later";
 import { useTurn } from "../live";
 import { Copy, Shown } from "../parts";
 import { href } from "../route";
 import { type Count, Counts, dated, Glyph, lasted, nounOf, now, Told, worded } from "../state";
+import { Timeline } from "../timeline";
 import { counted, number, shortened } from "../words";
 
 const HOME = graphql(`
@@ -46,8 +46,6 @@ const CLUSTERS = asking(HOME, {});
 const INCIDENTS = asking(OPEN, {});
 type Clusters = Result<typeof HOME>;
 type Open = Result<typeof OPEN>;
-
-const Timeline = later(async () => (await import("../timeline/timeline")).Timeline);
 
 export function Home({ span }: { span: string | undefined }) {
   const [clusters, open] = [useAsked(CLUSTERS), useAsked(INCIDENTS)];

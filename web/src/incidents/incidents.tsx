@@ -2,10 +2,11 @@
 import { asking, graphql, type Result, useAsked } from "../api";
 import { useTurn } from "../live";
 import { Copy, Shown } from "../parts";
-import { change, href, type Route } from "../route";
-import { Counts, clock, dated, Glyph, lasted, nounOf, now, worded } from "../state";
+import { href, type Route } from "../route";
+import { dated, Glyph, lasted, nounOf, now, worded } from "../state";
+import { Timeline } from "../timeline";
 import { counted, number, shortened } from "../words";
-import { Cost } from "./impact";
+import { Opened } from "./incident";
 
 const INCIDENTS = graphql(`
   query Incidents {
@@ -27,7 +28,7 @@ const INCIDENTS = graphql(`
 `);
 
 type Found = Result<typeof INCIDENTS>;
-type Incident = Found["incidents"]["edges"][number]["node"];
+export type Incident = Found["incidents"]["edges"][number]["node"];
 
 const ASKED = asking(INCIDENTS, {});
 
@@ -42,6 +43,7 @@ export function Incidents({ route }: { route: Route }) {
           <Copy asked={[ASKED]} />
         </div>
       </header>
+      <Timeline span={route.options.span} />
       <Shown of={loaded}>{(data) => <Listed data={data} sel={route.options.sel ?? ""} />}</Shown>
     </article>
   );
@@ -52,17 +54,19 @@ function explained({ incidents: { totalCount, edges } }: Found): string {
   for (const { kind, count } of edges.flatMap(({ node }) => node.parts))
     counts.set(kind, (counts.get(kind) ?? 0) + count);
   const parts = [...counts].map(([kind, count]) => counted(count, nounOf(kind)));
-  return totalCount ? `${counted(totalCount, "root cause")} of ${parts.join(", ")} not up` : "";
+  return totalCount
+    ? `${counted(totalCount, "root cause")} ${totalCount === 1 ? "explains" : "explain"} ${parts.join(", ")} not up`
+    : "";
 }
 
 /** Why several causes are one incident. */
 const RULES: Record<string, string> = { rack: "in one rack within five minutes", change: "one change" };
 
 /** The state by which an incident is known. */
-const stateOf = ({ parts }: Incident) =>
+export const stateOf = ({ parts }: Incident) =>
   ["down", "degraded", "maintenance"].find((state) => parts.some((part) => part.state === state)) ?? "down";
 
-const placeOf = (of: Incident) => of.place ?? of.causes[0] ?? "";
+export const placeOf = (of: Incident) => of.place ?? of.causes[0] ?? "";
 
 function Listed({ data, sel }: { data: Found; sel: string }) {
   const { edges, totalCount } = data.incidents;
@@ -92,7 +96,7 @@ function Nothing({ data }: { data: Found }) {
       <p>Nothing is open: every part is up.</p>
       {last && (
         <p class="quiet">
-          Last came up: <a href={href("at", last.address)}>{last.address}</a>, {dated(last.at)}, {last.who}: {last.why}
+          Last closed: <a href={href("at", last.address)}>{last.address}</a>, {dated(last.at)}, {last.who}: {last.why}
         </p>
       )}
     </section>
@@ -154,74 +158,3 @@ function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
     </section>
   );
 }
-
-function Opened({ of, after }: { of: Incident; after: string | null }) {
-  const { asof } = useTurn();
-  const before = of.since && new Date(Date.parse(of.since) - 1000).toISOString();
-  return (
-    <aside class="card flush panel" aria-label={`Incident ${of.id}`}>
-      <h2>
-        <Glyph state={stateOf(of)} /> <span class="name">{shortened(placeOf(of))}</span>
-        <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
-          <span aria-hidden="true">×</span>
-        </button>
-      </h2>
-      <div class={`band ${stateOf(of)}`}>
-        <strong>{of.why ?? "No reason is known"}</strong>
-        <span>
-          {of.who}
-          {of.since && `, ${dated(of.since)}, ${lasted(of.since, now(asof))} ago`}
-          {of.source && `, by ${of.source}`}
-        </span>
-      </div>
-      <div class="inner row">
-        {of.place && (
-          <a class="button main" href={href("at", of.place)}>
-            Show it
-          </a>
-        )}
-        {before && (
-          <a class="button" href={href("at", placeOf(of), { asof: before })}>
-            Before it
-          </a>
-        )}
-      </div>
-      <div class="inner">
-        <h3>What follows from it</h3>
-        <ul class="tree">
-          {of.causes.slice(0, 8).map((cause) => (
-            <li key={cause}>
-              <a href={href("at", cause)}>{shortened(cause)}</a> <span class="quiet">root cause</span>
-            </li>
-          ))}
-          {of.causeCount > 8 && <li class="quiet">and {number(of.causeCount - 8)} more causes</li>}
-          <li class="states">
-            <Counts of={of.parts} />
-          </li>
-          {of.staying > 0 && (
-            <li>{counted(of.staying, "part")} not up by themselves: they stay so when the causes are back</li>
-          )}
-        </ul>
-        {of.standing.map(({ server, instance, host }) => (
-          <p key={server} class="quiet">
-            {below(server)} is {[instance, host].filter(Boolean).join(", ")}
-          </p>
-        ))}
-        {of.drift.map((each) => (
-          <p key={each.id}>
-            Drift: {each.rule.replaceAll("_", " ")} of <a href={href("at", each.address)}>{each.address}</a>
-            {each.found && `: ${each.found}`}
-          </p>
-        ))}
-      </div>
-      <Cost of={of.id} after={after} />
-      {of.lastChange && of.lastChange.at !== of.since && (
-        <p class="inner quiet">
-          Last change {clock(of.lastChange.at)} UTC, {of.lastChange.who}: {of.lastChange.why}
-        </p>
-      )}
-    </aside>
-  );
-}
-
-const below = (server: string) => server.split("/").slice(-1)[0];
