@@ -22,7 +22,7 @@ export function later<P extends object>(fetched: () => Promise<FunctionComponent
     if (failed) return <Failure error={gone()} />;
     if (View) return <View {...props} />;
     return (
-      <p class="quiet" aria-busy="true">
+      <p class="quiet loading" aria-busy="true">
         Loading…
       </p>
     );

@@ -1,6 +1,7 @@
 // Which moment the page shows: now, as long as nothing has changed unseen, or a time in the past.
 import { useEffect, useState } from "preact/hooks";
 import { listening } from "./changes/listen";
+import type { Heard } from "./changes/source";
 
 /** live; behind: something changed since; gone: the service does not answer; past: as of another time. */
 export type Standing = "live" | "behind" | "gone" | "past";
@@ -31,6 +32,8 @@ const FOLLOWING = new Set(["home", "incidents", "at", "jobs"]);
 let moment: Moment = { asof: "", epoch: 0, changed: 0, gone: false, reached: "", revision: null };
 let view = "home";
 const unseen = new Set<string>();
+/** The newest event that this page has made itself. */
+let own = 0;
 let timer = 0;
 let isFollowing = false;
 const followers = new Set<() => void>();
@@ -77,6 +80,12 @@ export function refresh(): void {
   become({ epoch: moment.epoch + 1, changed: 0, revision: null });
 }
 
+/** This page has changed something itself, up to an event: it is asked anew, and not told of it. */
+export function written(event: number): void {
+  own = Math.max(own, event);
+  refresh();
+}
+
 /** Another page is opened, or another time of it: what it shows is asked anew. */
 export function turned(to: string, of: string, time: string): void {
   const next = `${to}/${of}`;
@@ -107,6 +116,12 @@ export function answered(of: AsOf | undefined): void {
   if (differs && !timer) timer = window.setTimeout(refresh, PATCH / 4);
 }
 
+/** The service answers again: what could not be asked meanwhile is asked now. */
+function back(found: AsOf): void {
+  become({ gone: false, reached: found.time });
+  refresh();
+}
+
 export const unreachable = () => moment.gone || become({ gone: true });
 
 /** Follow what changes: as it is told, or by asking again and again where that is not to be had. */
@@ -115,10 +130,15 @@ export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): v
   isFollowing = true;
   const probe = async () => {
     const found = await ask().catch(() => undefined);
-    if (found && moment.revision && found.revision !== moment.revision) changes("");
+    if (found && moment.gone) back(found);
+    else if (found && moment.revision && found.revision !== moment.revision) changes("");
     return found;
   };
-  const stream = isTold ? listening((heard) => ("address" in heard ? changes(heard.address) : probe())) : undefined;
+  const hear = (heard: Heard) => {
+    if (!("address" in heard)) probe();
+    else if (heard.event > own) changes(heard.address);
+  };
+  const stream = isTold ? listening(hear) : undefined;
   stream?.hear(!document.hidden);
   setInterval(async () => {
     if (!stream?.open && !document.hidden && (await probe())) stream?.hear(true);

@@ -2,8 +2,8 @@
 
 const KINDS = ["chip", "server", "switch", "nic", "network_node", "link", "message"];
 
-/** Whether the stream is open; the address of what changed. */
-export type Heard = { open: boolean } | { address: string };
+/** Whether the stream is open; the address of what changed, and the event, of several at once the last. */
+export type Heard = { open: boolean } | { address: string; event: number };
 
 export class Source {
   #events: EventSource | undefined;
@@ -23,8 +23,11 @@ export class Source {
     const events = new EventSource(this.url);
     events.onopen = () => this.tell({ open: true });
     events.onerror = () => this.tell({ open: false });
-    for (const kind of KINDS)
-      events.addEventListener(kind, ({ data }) => this.tell({ address: String(JSON.parse(data).address) }));
+    const hear = (message: MessageEvent) => {
+      const { address, event, batch } = JSON.parse(message.data);
+      this.tell({ address: String(address), event: batch ?? event });
+    };
+    for (const kind of KINDS) events.addEventListener(kind, hear);
     this.#events = events;
   }
 

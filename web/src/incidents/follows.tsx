@@ -3,8 +3,8 @@ import { asking, graphql, useAsked } from "../api";
 import { href } from "../route";
 import { Counts, Glyph } from "../state";
 import { counted, number, shortened } from "../words";
+import type { Incident } from "./documents";
 import type { Costs } from "./impact";
-import type { Incident } from "./incidents";
 
 const OF_ONE = graphql(`
   query CarryNothing($at: Address!) {

@@ -32,11 +32,10 @@ export type Costs = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"
 
 /** The impact of the incident that comes after a place in the list. */
 export function useCosts(of: string, after: string | null): Loaded<Costs> {
-  const { data, error, loading } = useAsked(asking(IMPACT, { after }));
-  const node = data?.incidents.nodes[0];
-  if (data && node?.id !== of)
-    return { data: undefined, error: new ApiError("The list has just changed.", ""), loading };
-  return { data: node?.impact, error, loading };
+  const found = useAsked(asking(IMPACT, { after }));
+  const node = found.data?.incidents.nodes[0];
+  if (!found.data || node?.id === of) return { ...found, data: node?.impact };
+  return { ...found, data: undefined, error: new ApiError("The list has just changed.", "") };
 }
 
 export function Cost({ of }: { of: Loaded<Costs> }) {

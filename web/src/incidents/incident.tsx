@@ -4,9 +4,9 @@ import { useTurn } from "../live";
 import { change, href } from "../route";
 import { clock, dated, Glyph, lasted, now } from "../state";
 import { shortened } from "../words";
+import { type Incident, placeOf, stateOf } from "./documents";
 import { Follows } from "./follows";
 import { Cost, useCosts } from "./impact";
-import { type Incident, placeOf, stateOf } from "./incidents";
 
 export function Opened({ of, after }: { of: Incident; after: string | null }) {
   const { asof } = useTurn();
@@ -30,8 +30,13 @@ export function Opened({ of, after }: { of: Incident; after: string | null }) {
         </span>
       </div>
       <div class="inner row">
-        {isChanging && (
-          <button type="button" onClick={() => proposeChange({ places: of.causes, state: "up" })}>
+        {isChanging && of.causeCount === of.causes.length && (
+          <button
+            type="button"
+            data-writes
+            aria-haspopup="dialog"
+            onClick={() => proposeChange({ places: of.causes, state: "up" })}
+          >
             Bring back…
           </button>
         )}

@@ -1,36 +1,14 @@
 // Incidents: what is not up for one reason, what it costs, and what it was like before.
-import { asking, graphql, type Result, useAsked } from "../api";
+import { useAsked } from "../api";
+import { type Column, Listed, Row } from "../listed";
 import { useTurn } from "../live";
 import { Copy, Shown } from "../parts";
 import { href, type Route } from "../route";
 import { dated, Glyph, lasted, nounOf, now, worded } from "../state";
 import { Timeline } from "../timeline";
 import { counted, number, shortened } from "../words";
+import { ASKED, type Found, type Incident, placeOf, stateOf } from "./documents";
 import { Opened } from "./incident";
-
-const INCIDENTS = graphql(`
-  query Incidents {
-    incidents(first: 200) {
-      totalCount
-      edges {
-        cursor
-        node {
-          id rule severity place causes causeCount staying since who why source truncated
-          parts { kind state count }
-          lastChange { at who why }
-          standing { server instance host }
-          drift { id rule address found }
-        }
-      }
-    }
-    events(last: 1, filter: { after: { eq: UP }, takenAlong: { eq: false } }) { nodes { at address who why } }
-  }
-`);
-
-type Found = Result<typeof INCIDENTS>;
-export type Incident = Found["incidents"]["edges"][number]["node"];
-
-const ASKED = asking(INCIDENTS, {});
 
 export function Incidents({ route }: { route: Route }) {
   const loaded = useAsked(ASKED);
@@ -44,7 +22,7 @@ export function Incidents({ route }: { route: Route }) {
         </div>
       </header>
       <Timeline span={route.options.span} />
-      <Shown of={loaded}>{(data) => <Listed data={data} sel={route.options.sel ?? ""} />}</Shown>
+      <Shown of={loaded}>{(data) => <Filled data={data} sel={route.options.sel ?? ""} />}</Shown>
     </article>
   );
 }
@@ -62,13 +40,7 @@ function explained({ incidents: { totalCount, edges } }: Found): string {
 /** Why several causes are one incident. */
 const RULES: Record<string, string> = { rack: "in one rack within five minutes", change: "one change" };
 
-/** The state by which an incident is known. */
-export const stateOf = ({ parts }: Incident) =>
-  ["down", "degraded", "maintenance"].find((state) => parts.some((part) => part.state === state)) ?? "down";
-
-export const placeOf = (of: Incident) => of.place ?? of.causes[0] ?? "";
-
-function Listed({ data, sel }: { data: Found; sel: string }) {
+function Filled({ data, sel }: { data: Found; sel: string }) {
   const { edges, totalCount } = data.incidents;
   const at = edges.findIndex(({ node }) => node.id === sel);
   const open = edges[at]?.node;
@@ -103,58 +75,38 @@ function Nothing({ data }: { data: Found }) {
   );
 }
 
+const COLUMNS: Column[] = [["Root cause"], ["Reason"], ["Impact", "roomy"], ["Who", "roomy"], ["Open for", "number"]];
+
 function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
   const { asof } = useTurn();
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="scroll" aria-label="Incidents" tabIndex={0}>
-      <table class="full pick">
-        <thead>
-          <tr>
-            <th scope="col">Root cause</th>
-            <th scope="col">Reason</th>
-            <th scope="col" class="roomy">
-              Impact
-            </th>
-            <th scope="col" class="roomy">
-              Who
-            </th>
-            <th scope="col" class="number">
-              Open for
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {nodes.map((each) => (
-            <tr key={each.id} class={each.id === sel ? "chosen" : undefined}>
-              <th scope="row">
-                <a
-                  class="cause"
-                  href={href("incidents", "", { sel: each.id === sel ? undefined : each.id })}
-                  aria-current={each.id === sel ? "true" : undefined}
-                >
-                  <Glyph state={stateOf(each)} />
-                  <span class="unseen">{stateOf(each)}: </span>
-                  {shortened(placeOf(each))}
-                </a>
-                {each.causeCount > 1 && (
-                  <span class="quiet">
-                    {counted(each.causeCount, "cause")}, {RULES[each.rule]}
-                  </span>
-                )}
-              </th>
-              <td>{each.why ?? <span class="quiet">no reason is known</span>}</td>
-              <td class="roomy">
-                {each.parts
-                  .map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`)
-                  .join(", ")}
-              </td>
-              <td class="roomy">{each.who}</td>
-              <td class="number">{each.since ? lasted(each.since, now(asof)) : "not known"}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <Listed name="Incidents" columns={COLUMNS} isPick>
+      {nodes.map((each) => (
+        <Row key={each.id} tells={JSON.stringify([each.parts, each.why])} isChosen={each.id === sel}>
+          <th scope="row">
+            <a
+              class="cause"
+              href={href("incidents", "", { sel: each.id === sel ? undefined : each.id })}
+              aria-current={each.id === sel ? "true" : undefined}
+            >
+              <Glyph state={stateOf(each)} />
+              <span class="unseen">{stateOf(each)}: </span>
+              {shortened(placeOf(each))}
+            </a>
+            {each.causeCount > 1 && (
+              <span class="quiet">
+                {counted(each.causeCount, "cause")}, {RULES[each.rule]}
+              </span>
+            )}
+          </th>
+          <td>{each.why ?? <span class="quiet">no reason is known</span>}</td>
+          <td class="roomy">
+            {each.parts.map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`).join(", ")}
+          </td>
+          <td class="roomy">{each.who}</td>
+          <td class="number">{each.since ? lasted(each.since, now(asof)) : "not known"}</td>
+        </Row>
+      ))}
+    </Listed>
   );
 }

@@ -1,5 +1,5 @@
 // What the palette does: open what was found, go places, change the theme, take the page's queries along.
-import { open, written } from "../api";
+import { curl, open } from "../api";
 import { domainOf } from "../panel/panel";
 import { chosen, href, type Route } from "../route";
 import type { IconName } from "../shell/icons";
@@ -49,20 +49,8 @@ const ALWAYS: Action[] = [
   ...THEMES.map((theme) => ({ name: `Theme: ${theme}`, icon: theme, does: () => wear(theme) })),
   { name: "Keys", icon: "reports", does: list },
   { name: "Open GraphiQL", icon: "reports", does: "graphql" },
-  { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl()) },
+  { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl(open)) },
 ];
-
-/** Requests for all that the page rests on. */
-function curl(): string {
-  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-  const at = quoted(new URL("graphql", location.href).href);
-  return [...open]
-    .map(
-      (each) =>
-        `curl ${at} -H 'Content-Type: application/json' -d ${quoted(JSON.stringify({ query: written([each]) }))}`,
-    )
-    .join("\n");
-}
 
 /** What can be done with a chip that was found, and whatever has all words of a text in its name. */
 export function actions(text: string, first: Hit | undefined, route: Route): Action[] {

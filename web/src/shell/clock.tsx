@@ -93,6 +93,12 @@ export function Notice() {
         </p>
       )}
       <div class="toasts" role="status">
+        {how === "gone" && (
+          <p class="toast">
+            The service does not answer{moment.reached && ` since ${clock(moment.reached)} UTC`}: what you see is of
+            then.
+          </p>
+        )}
         {how === "behind" && (
           <p class="toast">
             {counted(moment.changed, "thing")} changed
