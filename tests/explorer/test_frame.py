@@ -132,3 +132,22 @@ def test_an_empty_database_says_how_to_begin(watched: Watched, databases: Databa
         assert page.evaluate("navigator.clipboard.readText()") == "trninv seed u-trn2x64"
         page.get_by_role("link", name="Incidents").click()
         expect(page.get_by_text("Nothing is open")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_the_past_says_what_has_changed_since_then_and_where(opened: Open) -> None:  # noqa: F811
+    page = opened("#/?asof=0")
+    past = page.get_by_role("region", name="The past")
+    for at, says in {
+        "#/?asof=0": "Since then 1 change.",
+        "#/domain/trn3-gen2/d0?asof=0": "Since then 1 change here.",
+        "#/domain/u-trn2x64/d0?asof=0": "Since then nothing changed here.",
+        "#/domain/trn3-gen2/d0?asof=1": "Since then nothing changed here.",
+    }.items():
+        page.evaluate("to => { location.hash = to }", at)
+        expect(past).to_contain_text(says)
+    page.evaluate("location.hash = '#/?asof=0'")
+    past.get_by_text("Show what changed").click()
+    expect(past.get_by_role("listitem")).to_contain_text(re.compile(rf"{SWITCH} up → down.*m\.chen"))
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -2,7 +2,6 @@
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
 import { DomainView } from "./domain/view";
-import { Incidents } from "./incidents/incidents";
 import { later } from "./later";
 import { Panel } from "./panel/panel";
 import { Unshown } from "./parts";
@@ -15,14 +14,15 @@ import { Rail } from "./shell/rail";
 import "./style/index.css";
 import { At } from "./views/at";
 import { ClusterView } from "./views/cluster";
-import { Disagreements } from "./views/disagreements";
 import { Home } from "./views/home";
-import { RackView } from "./views/rack";
-import { Sources } from "./views/sources";
 
 const Compare = later(async () => (await import("./compare/compare")).Compare);
+const Disagreements = later(async () => (await import("./views/disagreements")).Disagreements);
+const Incidents = later(async () => (await import("./incidents/incidents")).Incidents);
 const Jobs = later(async () => (await import("./jobs/jobs")).Jobs);
+const RackView = later(async () => (await import("./views/rack")).RackView);
 const Reports = later(async () => (await import("./views/reports")).Reports);
+const Sources = later(async () => (await import("./views/sources")).Sources);
 
 function View({ route }: { route: Route }) {
   switch (route.view) {
@@ -77,7 +77,7 @@ function App() {
       <Bar route={route} />
       <Rail view={route.view} />
       <main id="main" tabIndex={-1}>
-        <Notice />
+        <Notice route={route} />
         {broken ? (
           <Broken error={broken} />
         ) : (

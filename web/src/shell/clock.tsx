@@ -1,11 +1,12 @@
 // Which moment is shown, whether that is still how things are, and the way to another one.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { later } from "../later";
 import { refresh, standing, useMoment } from "../live";
 import { change, type Route } from "../route";
 import { clock, moments } from "../state";
 import { counted } from "../words";
-import { Icon } from "./icons";
 
+const Bygone = later(async () => (await import("./past")).Bygone);
 const HOUR = 3_600_000;
 
 function useTick(): number {
@@ -79,19 +80,12 @@ function AsOf({ asof, now }: { asof: string; now: number }) {
 }
 
 /** What the page does not show: that things changed, that the service is gone, that this is the past. */
-export function Notice() {
+export function Notice({ route }: { route: Route }) {
   const moment = useMoment();
   const how = standing(moment);
   return (
     <>
-      {moment.asof && (
-        <p class="bygone">
-          <Icon name="time" /> As of {moments(moment.asof)}.{" "}
-          <button type="button" onClick={() => change({ asof: undefined })}>
-            Back to live
-          </button>
-        </p>
-      )}
+      {moment.asof && <Bygone asof={moment.asof} route={route} />}
       <div class="toasts" role="status">
         {how === "gone" && (
           <p class="toast">
