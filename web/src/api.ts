@@ -150,9 +150,9 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
       return;
     }
     const control = new AbortController();
-    const asked = `${asof} ${key}`;
+    const asked = `${tries} ${asof} ${key}`;
     const isSame = asked === shown.current;
-    if (!isSame || tries) setState((before) => ({ ...before, loading: true }));
+    if (!isSame) setState((before) => ({ ...before, loading: true }));
     shown.current = asked;
     load(control.signal).then(
       (data) => control.signal.aborted || setState({ data, error: undefined, loading: false }),

@@ -20,8 +20,9 @@ const PLACES = new Set(["at", "cluster", "domain", "rack"]);
 export function Bygone({ asof, route }: { asof: string; route: Route }) {
   const of = PLACES.has(route.view) && !route.of.startsWith("@") ? route.of : null;
   const since = isTime(asof) ? asof : null;
-  const { data } = useLoaded(`since ${asof} ${of}`, (signal) =>
-    ask({ ...asking(SINCE, { of, since, after: since ? 0 : Number(asof) || 0 }), at: "" }, signal),
+  const isKnown = since !== null || /^\d{1,15}$/.test(asof);
+  const { data } = useLoaded(isKnown ? `since ${asof} ${of}` : null, (signal) =>
+    ask({ ...asking(SINCE, { of, since, after: since ? 0 : Number(asof) }), at: "" }, signal),
   );
   const found = data?.events;
   return (
