@@ -44,6 +44,11 @@ export default defineConfig({
       },
     },
   },
+  worker: { format: "es", rollupOptions: { output: { entryFileNames: "assets/changes.js" } } },
   plugins: [licences()],
-  server: { proxy: Object.fromEntries(["/graphql", "/chips", "/reports"].map((at) => [at, "http://127.0.0.1:8000"])) },
+  server: {
+    proxy: Object.fromEntries(
+      ["/graphql", "/changes", "/chips", "/reports"].map((at) => [at, "http://127.0.0.1:8000"]),
+    ),
+  },
 });

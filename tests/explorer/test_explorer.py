@@ -4,6 +4,7 @@ TRNINV_WRITE_BASELINE=1 rewrites tests/golden/screens.
 """
 
 import gzip
+import io
 import json
 import os
 import re
@@ -15,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 from playwright.sync_api import Locator, Page, Route, expect
 
@@ -51,6 +51,9 @@ PAGES = {
     "reports": "#/reports",
     "report": "#/reports/bandwidth",
 }
+EYES = "home", "torus", "map"
+"""Pages that are looked at as people do who see few colours, and in colours of the system."""
+VISIONS = "protanopia", "deuteranopia", "tritanopia", "achromatopsia"
 TOLERANCE = 0.015
 """Fonts differ from machine to machine."""
 SVG = "{http://www.w3.org/2000/svg}"
@@ -75,17 +78,22 @@ def wire(page: Page, short: str) -> Locator:
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_looks_as_it_did_is_accessible_and_fits_a_phone(
     opened: Open,  # noqa: F811
-    tmp_path: Path,
     name: str,
 ) -> None:
     page = opened(PAGES[name], width=1200, height=900)
-    page.screenshot(path=tmp_path / "now.png")
-    if os.environ.get("TRNINV_WRITE_BASELINE"):
-        with Image.open(tmp_path / "now.png") as shot:
-            shot.quantize(256).save(SCREENS / f"{name}.png", optimize=True)
-    assert difference(SCREENS / f"{name}.png", tmp_path / "now.png") < TOLERANCE
+    assert differs(page, name) < TOLERANCE
     found = [Axe().run(page)]
+    if name in EYES:
+        eyes = page.context.new_cdp_session(page)
+        for vision in VISIONS:
+            eyes.send("Emulation.setEmulatedVisionDeficiency", {"type": vision})
+            assert differs(page, name, vision) < TOLERANCE, vision
+        eyes.send("Emulation.setEmulatedVisionDeficiency", {"type": "none"})
+        page.emulate_media(forced_colors="active")
+        assert differs(page, name, "forced") < TOLERANCE
+        page.emulate_media(forced_colors="none")
     page.emulate_media(color_scheme="dark")
+    assert differs(page, name, "dark") < TOLERANCE
     found.append(Axe().run(page, options={"runOnly": ["color-contrast"]}))
     for each in found:
         assert each.violations_count == 0, each.generate_report()
@@ -93,15 +101,28 @@ def test_every_page_looks_as_it_did_is_accessible_and_fits_a_phone(
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def difference(a: Path, b: Path) -> float:
-    """The part of two pictures that is plainly of another colour when they are small and blurred."""
+def differs(page: Page, name: str, look: str = "") -> float:
+    """The part of a page that is plainly of another colour than it was, when both are small and blurred.
 
-    def small(file: Path) -> NDArray[np.int16]:
-        with Image.open(file) as image:
-            blurred = image.convert("RGB").filter(ImageFilter.GaussianBlur(6)).resize((300, 225))
-        return np.asarray(blurred, dtype=np.int16)
+    Other looks than the light one are kept small and blurred.
+    """
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    with Image.open(io.BytesIO(page.screenshot())) as shot:
+        whole = shot.convert("RGB")
+    baseline = SCREENS / look / f"{name}.{'jpg' if look else 'png'}"
+    if os.environ.get("TRNINV_WRITE_BASELINE"):
+        baseline.parent.mkdir(exist_ok=True)
+        (blurred(whole) if look else whole.quantize(256)).save(baseline, optimize=True)
+    with Image.open(baseline) as image:
+        before = image.convert("RGB")
+    if not look:
+        before = blurred(before)
+    apart = np.abs(np.asarray(before, dtype=np.int16) - np.asarray(blurred(whole), dtype=np.int16))
+    return float((apart.max(axis=2) > 24).mean())
 
-    return float((np.abs(small(a) - small(b)).max(axis=2) > 24).mean())
+
+def blurred(image: Image.Image) -> Image.Image:
+    return image.filter(ImageFilter.GaussianBlur(6)).resize((300, 225))
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ def test_from_a_switch_down_to_its_reason_impact_and_past_in_three_clicks(opened
     panel = page.get_by_role("complementary", name=re.compile("Incident"))
     for says in (SWITCH, WHY, "m.chen"):
         expect(panel).to_contain_text(says)
-    expect(panel).to_contain_text(re.compile(r"Bisection.*GB/s.*No job touched", re.DOTALL), timeout=60_000)
+    expect(panel).to_contain_text(re.compile(r"No job holds chips.*Bisection.*GB/s", re.DOTALL), timeout=60_000)
     panel.get_by_role("link", name="Show it").click()
     thing = page.get_by_role("complementary", name=f"About {SWITCH}")
     expect(thing.locator(".band")).to_contain_text(WHY)
@@ -132,3 +132,22 @@ def test_an_empty_database_says_how_to_begin(watched: Watched, databases: Databa
         assert page.evaluate("navigator.clipboard.readText()") == "trninv seed u-trn2x64"
         page.get_by_role("link", name="Incidents").click()
         expect(page.get_by_text("Nothing is open")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_the_past_says_what_has_changed_since_then_and_where(opened: Open) -> None:  # noqa: F811
+    page = opened("#/?asof=0")
+    past = page.get_by_role("region", name="The past")
+    for at, says in {
+        "#/?asof=0": "Since then 1 change.",
+        "#/domain/trn3-gen2/d0?asof=0": "Since then 1 change here.",
+        "#/domain/u-trn2x64/d0?asof=0": "Since then nothing changed here.",
+        "#/domain/trn3-gen2/d0?asof=1": "Since then nothing changed here.",
+    }.items():
+        page.evaluate("to => { location.hash = to }", at)
+        expect(past).to_contain_text(says)
+    page.evaluate("location.hash = '#/?asof=0'")
+    past.get_by_text("Show what changed").click()
+    expect(past.get_by_role("listitem")).to_contain_text(re.compile(rf"{SWITCH} up → down.*m\.chen"))
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

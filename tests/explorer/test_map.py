@@ -298,16 +298,56 @@ def test_arrows_go_chip_by_chip_and_a_fleet_pans_and_zooms(opened: Open) -> None
     expect(page.locator("tr", has_text="lab/d30/s2")).to_contain_text(re.compile("down *16 *BMC silent"))
 
 
+def system(page: Page, name: str) -> tuple[int, int, int]:
+    """A colour of the system."""
+    found = page.evaluate(
+        """name => {
+            const probe = document.body.appendChild(document.createElement('i'))
+            probe.style.color = name
+            const colour = getComputedStyle(probe).color.match(/[0-9]+/g).slice(0, 3).map(Number)
+            probe.remove()
+            return colour
+        }""",
+        name,
+    )
+    return tuple(found)
+
+
 @pytest.mark.slow
-def test_without_colours_glyphs_are_left(opened: Open) -> None:  # noqa: F811
+@pytest.mark.parametrize("scheme", DOWN)
+def test_without_colours_states_are_of_the_system_and_have_glyphs(opened: Open, scheme: str) -> None:  # noqa: F811
+    """Also in the theme that was chosen before the system had a say."""
     page = opened(FLEET)
-    page.emulate_media(forced_colors="active")
+    page.evaluate("localStorage['trninv theme'] = 'light'")
+    page.reload()
+    settled(page)
+    page.emulate_media(forced_colors="active", color_scheme="dark" if scheme == "dark" else "light")
     go(page, f"{FLEET}?zoom=1")
+    ink, paper, grey = (system(page, name) for name in ("CanvasText", "Canvas", "GrayText"))
     border = page.locator(".marker.down").first.evaluate("each => getComputedStyle(each).borderColor")
-    assert border == page.evaluate("getComputedStyle(document.body).color")
+    assert border == f"rgb{ink}"
+    kinds = page.locator(".marker").evaluate_all("all => all.map(each => each.className.split(' ')[1])")
+    assert set(kinds) == {"down", "degraded", "maintenance"}
+    shapes = {page.locator(f".marker.{kind} svg").first.inner_html() for kind in set(kinds)}
+    assert len(shapes) == 3
+    page.add_style_tag(content=".over { visibility: hidden }")
+    seen = shot(page)
+    known = np.logical_or.reduce([alike(seen, colour) for colour in (ink, paper, grey)])
+    assert np.count_nonzero(alike(seen, grey)) > 10_000
+    assert known.mean() > 0.98  # the rest is the edges of names
+    go(page, f"{FLEET}?zoom=25&at=d7")
+    near = shot(page)
+    inked = np.argwhere(alike(near, ink))
+    y, x = np.median(inked, axis=0).astype(int)
+    around_it = near[y - 8 : y + 8, x - 8 : x + 8].reshape(-1, 3)
+    assert np.count_nonzero(alike(around_it[None], paper)) > 8  # its glyph
+    go(page, f"{FLEET}?colour=job&zoom=1")
+    swatch = page.locator(".keys .swatch").nth(1).evaluate("each => getComputedStyle(each).backgroundColor")
+    colour = tuple(int(part) for part in re.findall(r"\d+", swatch))
+    assert np.count_nonzero(alike(shot(page), colour)) > 1_000  # type: ignore[arg-type] # three
     page.emulate_media(forced_colors="none", color_scheme="dark")
     go(page, f"{FLEET}?zoom=1.01")
-    assert np.count_nonzero(alike(shot(page), (0x47, 0x54, 0x6A))) > 10_000
+    assert np.count_nonzero(alike(shot(page), UP)) > 10_000
 
 
 def test_the_map_is_in_small_parts_of_its_own() -> None:

@@ -58,6 +58,9 @@ export class ApiError extends Error {
 }
 
 export const UNREACHABLE = "UNREACHABLE";
+/** Codes of what may go well another time; without one: an answer that is not the service's own. */
+const PASSING = ["", UNREACHABLE, "INTERNAL", "BUSY", "TIME_LIMIT", "DATABASE", "DATABASE_NOT_REACHABLE"];
+export const mayPass = ({ code }: ApiError) => PASSING.includes(code);
 
 /** The service does not answer. */
 export function gone(): ApiError {
@@ -86,7 +89,7 @@ async function refusal(response: Response): Promise<ApiError> {
   const body = await response.json().catch(() => ({}));
   const told = body.errors?.[0];
   if (told?.message.endsWith("Not Found: see /"))
-    return new ApiError("Not Found: nothing has this name; Fleet lists what there is", "");
+    return new ApiError("Not Found: nothing has this name; Fleet lists what there is", "NOT_FOUND");
   return new ApiError(told?.message ?? `${response.status} ${response.statusText}`, told?.extensions?.code ?? "");
 }
 
@@ -130,11 +133,15 @@ export interface Loaded<T> {
   data: T | undefined;
   error: ApiError | undefined;
   loading: boolean;
+  /** Ask once more. */
+  again?: () => void;
+  asked?: Asked | null;
 }
 
 /** What a load gives, anew whenever the key or the moment changes; what was there before stays until then. */
 export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, setState] = useState<Loaded<T>>({ data: undefined, error: undefined, loading: key !== null });
+  const [tries, setTries] = useState(0);
   const { asof, epoch } = useTurn();
   const shown = useRef("");
   useEffect(() => {
@@ -143,16 +150,23 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
       return;
     }
     const control = new AbortController();
-    const asked = `${asof} ${key}`;
-    if (asked !== shown.current) setState((before) => ({ ...before, loading: true }));
+    const asked = `${tries} ${asof} ${key}`;
+    const isSame = asked === shown.current;
+    if (!isSame) setState((before) => ({ ...before, loading: true }));
     shown.current = asked;
     load(control.signal).then(
       (data) => control.signal.aborted || setState({ data, error: undefined, loading: false }),
-      (error) => control.signal.aborted || setState({ data: undefined, error, loading: false }),
+      (error) =>
+        control.signal.aborted ||
+        setState(({ data }) => ({
+          data: isSame && error.code === UNREACHABLE ? data : undefined,
+          error,
+          loading: false,
+        })),
     );
     return () => control.abort();
-  }, [key, asof, epoch]);
-  return state;
+  }, [key, asof, epoch, tries]);
+  return { ...state, again: () => setTries((before) => before + 1) };
 }
 
 /** What the page that is open rests on. */
@@ -167,7 +181,15 @@ export function useAsked<D>(asked: Asked<D> | null): Loaded<ResultOf<D>> {
       open.delete(asked);
     };
   }, [key]);
-  return useLoaded(key, (signal) => ask(asked as Asked<D>, signal));
+  return { ...useLoaded(key, (signal) => ask(asked as Asked<D>, signal)), asked };
+}
+
+/** Requests for documents as a shell makes them. */
+export function curl(all: Iterable<Asked>): string {
+  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+  const at = quoted(new URL("graphql", location.href).href);
+  const body = (each: Asked) => quoted(JSON.stringify({ query: written([each]), at: asof() || undefined }));
+  return [...all].map((each) => `curl ${at} -H 'Content-Type: application/json' -d ${body(each)}`).join("\n");
 }
 
 /** Documents with their variables written in, to be run anywhere. */

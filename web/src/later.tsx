@@ -2,6 +2,7 @@
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { gone } from "./api";
+import { useTurn } from "./live";
 import { Failure } from "./parts";
 
 export function later<P extends object>(fetched: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
@@ -9,8 +10,10 @@ export function later<P extends object>(fetched: () => Promise<FunctionComponent
   return function Later(props: P) {
     const [View, found] = useState(() => known);
     const [failed, fail] = useState(false);
+    const { epoch } = useTurn();
     useEffect(() => {
       if (known) return;
+      fail(false);
       fetched().then(
         (view) => {
           known = view;
@@ -18,11 +21,11 @@ export function later<P extends object>(fetched: () => Promise<FunctionComponent
         },
         () => fail(true),
       );
-    }, []);
+    }, [epoch]);
     if (failed) return <Failure error={gone()} />;
     if (View) return <View {...props} />;
     return (
-      <p class="quiet" aria-busy="true">
+      <p class="quiet loading" aria-busy="true">
         Loading…
       </p>
     );

@@ -1,5 +1,7 @@
 // Which moment the page shows: now, as long as nothing has changed unseen, or a time in the past.
 import { useEffect, useState } from "preact/hooks";
+import { listening } from "./changes/listen";
+import type { Heard } from "./changes/source";
 
 /** live; behind: something changed since; gone: the service does not answer; past: as of another time. */
 export type Standing = "live" | "behind" | "gone" | "past";
@@ -22,7 +24,6 @@ interface Moment {
   revision: string | null;
 }
 
-const KINDS = ["chip", "server", "switch", "nic", "network_node", "link", "message"];
 const POLL = 4000;
 const PATCH = 1000;
 /** Pages that follow what changes; the others say so. */
@@ -34,8 +35,7 @@ const unseen = new Set<string>();
 /** The newest event that this page has made itself. */
 let own = 0;
 let timer = 0;
-let probe: (() => Promise<unknown>) | null = null;
-let stream: EventSource | null = null;
+let isFollowing = false;
 const followers = new Set<() => void>();
 
 function become(next: Partial<Moment>): void {
@@ -116,35 +116,34 @@ export function answered(of: AsOf | undefined): void {
   if (differs && !timer) timer = window.setTimeout(refresh, PATCH / 4);
 }
 
+/** The service answers again: what could not be asked meanwhile is asked now. */
+function back(found: AsOf): void {
+  become({ gone: false, reached: found.time });
+  refresh();
+}
+
 export const unreachable = () => moment.gone || become({ gone: true });
 
 /** Follow what changes: as it is told, or by asking again and again where that is not to be had. */
 export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): void {
-  if (probe) return;
-  probe = async () => {
+  if (isFollowing) return;
+  isFollowing = true;
+  const probe = async () => {
     const found = await ask().catch(() => undefined);
-    if (found && moment.revision && found.revision !== moment.revision) changes("");
-    if (found && isTold && stream?.readyState === EventSource.CLOSED) listen();
+    if (found && moment.gone) back(found);
+    else if (found && moment.revision && found.revision !== moment.revision) changes("");
+    return found;
   };
-  if (isTold) listen();
-  setInterval(() => {
-    const told = stream?.readyState === EventSource.OPEN;
-    if (!told && !document.hidden) probe?.();
+  const hear = (heard: Heard) => {
+    if (!("address" in heard)) probe();
+    else if (heard.event > own) changes(heard.address);
+  };
+  const stream = isTold ? listening(hear) : undefined;
+  stream?.hear(!document.hidden);
+  setInterval(async () => {
+    if (!stream?.open && !document.hidden && (await probe())) stream?.hear(true);
   }, POLL);
-  document.addEventListener("visibilitychange", () => {
-    if (!isTold) return;
-    if (document.hidden) stream?.close();
-    else probe?.().then(listen);
-  });
-}
-
-function listen(): void {
-  stream?.close();
-  stream = new EventSource("changes");
-  const hear = (event: MessageEvent) => {
-    const told = JSON.parse(event.data);
-    if ((told.batch ?? told.event) > own) changes(String(told.address));
-  };
-  for (const kind of KINDS) stream.addEventListener(kind, hear);
-  stream.onerror = () => probe?.();
+  document.addEventListener("visibilitychange", () => stream?.hear(!document.hidden));
+  addEventListener("pagehide", () => stream?.hear(false));
+  addEventListener("pageshow", ({ persisted }) => persisted && stream?.hear(true));
 }

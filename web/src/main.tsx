@@ -7,21 +7,22 @@ import { Unshown } from "./parts";
 import { change, chosen, href, type Route, useRoute } from "./route";
 import { Bar } from "./shell/bar";
 import { Notice } from "./shell/clock";
+import { useSingleKeys } from "./shell/keys";
 import { Printed } from "./shell/printed";
 import { Rail } from "./shell/rail";
 import "./style/index.css";
 import { At } from "./views/at";
 import { ClusterView } from "./views/cluster";
-import { Disagreements } from "./views/disagreements";
 import { Home } from "./views/home";
-import { Incidents } from "./views/incidents";
-import { RackView } from "./views/rack";
-import { Sources } from "./views/sources";
 
 const DomainView = later(async () => (await import("./domain/domain")).DomainView);
 const Compare = later(async () => (await import("./compare/compare")).Compare);
+const Disagreements = later(async () => (await import("./views/disagreements")).Disagreements);
+const Incidents = later(async () => (await import("./incidents/incidents")).Incidents);
 const Jobs = later(async () => (await import("./jobs/jobs")).Jobs);
+const RackView = later(async () => (await import("./views/rack")).RackView);
 const Reports = later(async () => (await import("./views/reports")).Reports);
+const Sources = later(async () => (await import("./views/sources")).Sources);
 
 function View({ route }: { route: Route }) {
   switch (route.view) {
@@ -60,6 +61,7 @@ const HOLDING = new Set(["cluster", "domain", "rack"]);
 
 function App() {
   const route = useRoute();
+  useSingleKeys();
   useEffect(() => {
     document.title = route.of ? `${route.of} – trninv` : "trninv";
     scrollTo(0, 0);
@@ -75,7 +77,7 @@ function App() {
       <Bar route={route} />
       <Rail view={route.view} />
       <main id="main" tabIndex={-1}>
-        <Notice />
+        <Notice route={route} />
         {broken ? (
           <Broken error={broken} />
         ) : (

@@ -1,19 +1,29 @@
 // What several views share: loading and failing, copying the query, taking the picture along.
-import type { ComponentChildren } from "preact";
+import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { type ApiError, type Asked, keepToken, type Loaded, UNREACHABLE, written } from "./api";
+import { type ApiError, type Asked, curl, keepToken, type Loaded, mayPass, written } from "./api";
 import { saved, standalone } from "./drawing/save";
 import { href } from "./route";
 
-export function Failure({ error }: { error: ApiError }) {
+interface Failed {
+  error: ApiError;
+  again?: (() => void) | undefined;
+  asked?: Asked | null | undefined;
+}
+
+/** What went wrong, in its words; what may go well another time can be tried again, or taken along. */
+export function Failure({ error, again, asked }: Failed) {
   if (error.code !== "UNAUTHENTICATED") {
     return (
       <p class="failure">
         {error.message}{" "}
-        {error.code === UNREACHABLE && (
-          <button type="button" onClick={() => location.reload()}>
-            Try again
-          </button>
+        {mayPass(error) && (
+          <>
+            <button type="button" onClick={again ?? (() => location.reload())}>
+              Try again
+            </button>{" "}
+            {asked && <Copied name="Copy as curl" text={() => curl([asked])} />}
+          </>
         )}
       </p>
     );
@@ -66,18 +76,18 @@ export function Shown<T>({
   page?: string;
   children: (data: T) => ComponentChildren;
 }) {
-  if (of.error) {
-    const failure = <Failure error={of.error} />;
+  if (of.error && of.data === undefined) {
+    const failure = <Failure error={of.error} again={of.again} asked={of.asked} />;
     return page === undefined ? failure : <Unshown page={page}>{failure}</Unshown>;
   }
   if (of.data === undefined)
     return of.loading ? (
-      <p class="quiet" aria-busy="true">
+      <p class="quiet loading" aria-busy="true">
         Loading…
       </p>
     ) : null;
   return (
-    <div class={of.loading ? "stale" : ""} aria-busy={of.loading}>
+    <div class={of.loading || of.error ? "stale" : ""} aria-busy={of.loading}>
       {of.loading && <p class="quiet anew">Computing…</p>}
       {children(of.data)}
     </div>
@@ -85,10 +95,21 @@ export function Shown<T>({
 }
 
 export function Copy({ asked }: { asked: Asked[] }) {
+  const title = "The query behind this view, ready for GraphiQL";
+  return <Copied name="Copy as GraphQL" text={() => written(asked)} title={title} aria-keyshortcuts="Y" />;
+}
+
+interface CopiedProps extends ButtonHTMLAttributes {
+  name: string;
+  text: () => string;
+}
+
+/** A button that copies a text, and says so. */
+function Copied({ name, text, ...more }: CopiedProps) {
   const [told, setTold] = useState("");
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(written(asked));
+      await navigator.clipboard.writeText(text());
       setTold("Copied");
     } catch {
       setTold("The browser did not allow it");
@@ -96,8 +117,8 @@ export function Copy({ asked }: { asked: Asked[] }) {
     setTimeout(() => setTold(""), 2000);
   };
   return (
-    <button type="button" onClick={copy} title="The query behind this view, ready for GraphiQL">
-      <span aria-live="polite">{told || "Copy as GraphQL"}</span>
+    <button type="button" onClick={copy} {...more}>
+      <span aria-live="polite">{told || name}</span>
     </button>
   );
 }

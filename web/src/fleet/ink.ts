@@ -5,21 +5,29 @@ import type { Inks } from "./image";
 
 const FADED = 0.15;
 
+/** System colours of states, told apart by glyphs, and of their frame; data keep their own, as their swatches do. */
+const FORCED: Record<string, string> = {
+  up: "GrayText",
+  degraded: "CanvasText",
+  down: "CanvasText",
+  maintenance: "CanvasText",
+  surface: "Canvas",
+  "ink-2": "CanvasText",
+  accent: "Highlight",
+};
+
 /** What a token is on this page, or would be on a light one. */
 export function inkOf(token: string, light = false): string {
+  const forced = !light && matchMedia("(forced-colors: active)").matches ? FORCED[token] : undefined;
   const probe = document.createElement("i");
-  probe.style.color = `var(--${token})`;
+  probe.style.color = forced ?? `var(--${token})`;
   if (light) probe.style.colorScheme = "light";
-  if (light) probe.style.setProperty("forced-color-adjust", "none");
-  else if (matchMedia("(forced-colors: active)").matches) probe.style.color = FORCED[token] ?? "CanvasText";
+  if (!forced) probe.style.setProperty("forced-color-adjust", "none");
   document.body.append(probe);
   const found = getComputedStyle(probe).color;
   probe.remove();
   return found;
 }
-
-/** System colours of what is no mark; marks are CanvasText, with their glyphs. */
-const FORCED: Record<string, string> = { up: "GrayText", surface: "Canvas", line: "GrayText", accent: "Highlight" };
 
 const channels = (colour: string) => (colour.match(/[\d.]+/g) ?? []).map(Number);
 

@@ -1,9 +1,10 @@
 // What the palette does: open what was found, go places, change the theme, take the page's queries along.
-import { open, written } from "../api";
+import { curl, open } from "../api";
 import { proposeChange } from "../change/asked";
 import { domainOf } from "../panel/panel";
 import { chosen, href, type Route } from "../route";
 import type { IconName } from "../shell/icons";
+import { list } from "../shell/keys";
 import { THEMES, wear } from "../shell/theme";
 import { below, shortened } from "../words";
 import type { Hit } from "./documents";
@@ -47,21 +48,10 @@ const PLACES: [string, IconName, string][] = [
 const ALWAYS: Action[] = [
   ...PLACES.map(([place, icon, name]) => ({ name: `Go to ${name}`, icon, does: () => location.assign(href(place)) })),
   ...THEMES.map((theme) => ({ name: `Theme: ${theme}`, icon: theme, does: () => wear(theme) })),
+  { name: "Keys", icon: "reports", does: list },
   { name: "Open GraphiQL", icon: "reports", does: "graphql" },
-  { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl()) },
+  { name: "Copy as curl", icon: "reports", does: () => navigator.clipboard.writeText(curl(open)) },
 ];
-
-/** Requests for all that the page rests on. */
-function curl(): string {
-  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-  const at = quoted(new URL("graphql", location.href).href);
-  return [...open]
-    .map(
-      (each) =>
-        `curl ${at} -H 'Content-Type: application/json' -d ${quoted(JSON.stringify({ query: written([each]) }))}`,
-    )
-    .join("\n");
-}
 
 /** What can be done with what was found or is chosen, and whatever has all words of a text in its name. */
 export function actions(text: string, first: Hit | undefined, route: Route, mayChange: boolean): Action[] {

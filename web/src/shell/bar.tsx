@@ -81,9 +81,7 @@ function open(): void {
 function Find() {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable]");
-      const slash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !types;
-      if (!slash && !(event.key === "k" && (event.ctrlKey || event.metaKey))) return;
+      if (event.key !== "k" || !(event.ctrlKey || event.metaKey)) return;
       event.preventDefault();
       open();
     };

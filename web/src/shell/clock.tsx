@@ -1,11 +1,12 @@
 // Which moment is shown, whether that is still how things are, and the way to another one.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { later } from "../later";
 import { refresh, standing, useMoment } from "../live";
 import { change, type Route } from "../route";
 import { clock, moments } from "../state";
 import { counted } from "../words";
-import { Icon } from "./icons";
 
+const Bygone = later(async () => (await import("./past")).Bygone);
 const HOUR = 3_600_000;
 
 function useTick(): number {
@@ -34,7 +35,7 @@ export function Clock({ route }: { route: Route }) {
   }[how];
   return (
     <details class={`clock ${how}`} ref={box} onKeyDown={(event) => event.key === "Escape" && shut()}>
-      <summary>
+      <summary aria-keyshortcuts="A">
         <span class="mark" aria-hidden="true" />
         <strong>{says[0]}</strong> <span class="when">{says[1]}</span>
       </summary>
@@ -79,20 +80,19 @@ function AsOf({ asof, now }: { asof: string; now: number }) {
 }
 
 /** What the page does not show: that things changed, that the service is gone, that this is the past. */
-export function Notice() {
+export function Notice({ route }: { route: Route }) {
   const moment = useMoment();
   const how = standing(moment);
   return (
     <>
-      {moment.asof && (
-        <p class="bygone">
-          <Icon name="time" /> As of {moments(moment.asof)}.{" "}
-          <button type="button" onClick={() => change({ asof: undefined })}>
-            Back to live
-          </button>
-        </p>
-      )}
+      {moment.asof && <Bygone asof={moment.asof} route={route} />}
       <div class="toasts" role="status">
+        {how === "gone" && (
+          <p class="toast">
+            The service does not answer{moment.reached && ` since ${clock(moment.reached)} UTC`}: what you see is of
+            then.
+          </p>
+        )}
         {how === "behind" && (
           <p class="toast">
             {counted(moment.changed, "thing")} changed

@@ -1,11 +1,12 @@
 // The fleet: what is not up, whatever its kind, and why; clusters worst first.
-import { asking, graphql, type Result, useAsked } from "../api";
+import { asking, graphql, type Loaded, type Result, useAsked } from "../api";
 import { Bar, type Health, healthOf, Seed, tally } from "../health";
-import { later } from "../later";
+import { type Column, Listed, Row } from "../listed";
 import { useTurn } from "../live";
 import { Copy, Shown } from "../parts";
 import { href } from "../route";
 import { type Count, Counts, dated, Glyph, lasted, nounOf, now, Told, worded } from "../state";
+import { Timeline } from "../timeline";
 import { counted, number, shortened } from "../words";
 
 const HOME = graphql(`
@@ -47,8 +48,6 @@ const INCIDENTS = asking(OPEN, {});
 type Clusters = Result<typeof HOME>;
 type Open = Result<typeof OPEN>;
 
-const Timeline = later(async () => (await import("../timeline/timeline")).Timeline);
-
 export function Home({ span }: { span: string | undefined }) {
   const [clusters, open] = [useAsked(CLUSTERS), useAsked(INCIDENTS)];
   const servers = clusters.data?.all.aggregates.reduce((sum, { count }) => sum + count, 0) ?? 0;
@@ -66,27 +65,31 @@ export function Home({ span }: { span: string | undefined }) {
         </div>
       </header>
       <Shown of={clusters}>
-        {(data) => (data.clusters.nodes.length ? <Filled data={data} open={open.data} span={span} /> : <Seed />)}
+        {(data) => (data.clusters.nodes.length ? <Filled data={data} open={open} span={span} /> : <Seed />)}
       </Shown>
-      {open.error && <Shown of={open}>{() => null}</Shown>}
+      {clusters.error && !clusters.data && <Happened open={open} />}
     </article>
   );
 }
 
-function Filled({ data, open, span }: { data: Clusters; open: Open | undefined; span: string | undefined }) {
+function Filled({ data, open, span }: { data: Clusters; open: Loaded<Open>; span: string | undefined }) {
   const health = healthOf(data);
   const seeded = new Set(data.clusters.nodes.map(({ system }) => system));
   const missing = data.systems.filter(({ slug }) => !seeded.has(slug));
   return (
     <>
-      <Tiles health={health} open={open} />
+      <Tiles health={health} open={open.data} />
       <div class="columns">
         <div>
           <section class="card flush" aria-labelledby="clusters">
             <h2 id="clusters">
               Clusters <span class="quiet">worst first</span>
             </h2>
-            <Table health={health} />
+            <Listed name="Clusters" columns={COLUMNS}>
+              {health.map((each) => (
+                <Line key={each.slug} of={each} />
+              ))}
+            </Listed>
             {missing.length > 0 && (
               <details class="foot">
                 <summary>{counted(missing.length, "system")} not seeded here</summary>
@@ -102,14 +105,24 @@ function Filled({ data, open, span }: { data: Clusters; open: Open | undefined; 
           </section>
           <Timeline span={span} />
         </div>
-        {open && (
-          <aside aria-label="What happened">
-            <OpenIncidents open={open} />
-            <Changes events={open.events.nodes} />
-          </aside>
-        )}
+        <Happened open={open} />
       </div>
     </>
+  );
+}
+
+function Happened({ open }: { open: Loaded<Open> }) {
+  return (
+    <aside aria-label="What happened">
+      <Shown of={open}>
+        {(data) => (
+          <>
+            <OpenIncidents open={data} />
+            <Changes events={data.events.nodes} />
+          </>
+        )}
+      </Shown>
+    </aside>
   );
 }
 
@@ -181,42 +194,18 @@ function Oldest({ open }: { open: Open }) {
   );
 }
 
-function Table({ health }: { health: Health[] }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="scroll" aria-label="Clusters" tabIndex={0}>
-      <table class="full">
-        <thead>
-          <tr>
-            <th scope="col">Cluster</th>
-            <th scope="col" class="number">
-              Chips
-            </th>
-            <th scope="col" class="number roomy">
-              Servers
-            </th>
-            <th scope="col" class="roomy">
-              Health
-            </th>
-            <th scope="col">Not up</th>
-            <th scope="col" class="roomy">
-              Known by
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {health.map((each) => (
-            <Row key={each.slug} of={each} />
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
-}
+const COLUMNS: Column[] = [
+  ["Cluster"],
+  ["Chips", "number"],
+  ["Servers", "number roomy"],
+  ["Health", "roomy"],
+  ["Not up"],
+  ["Known by", "roomy"],
+];
 
-function Row({ of }: { of: Health }) {
+function Line({ of }: { of: Health }) {
   return (
-    <tr>
+    <Row tells={JSON.stringify([of.notUp, of.live])}>
       <th scope="row">
         <a href={of.alone ? href("domain", of.alone) : href("cluster", of.slug)}>{of.slug}</a>
         <span class="quiet">{of.model}</span>
@@ -233,7 +222,7 @@ function Row({ of }: { of: Health }) {
       </td>
       <td class="states">{of.notUp.length ? <Counts of={of.notUp} /> : <Told state="up">all up</Told>}</td>
       <td class="roomy quiet">{of.live ? `${number(of.live)} of ${counted(of.servers, "host")}` : "design"}</td>
-    </tr>
+    </Row>
   );
 }
 

@@ -53,6 +53,9 @@ const TABLES: [string, string[]][] = [
   ],
 ];
 
+/** Columns that a sheet of paper has room for. */
+const COLUMNS = 4;
+
 export function Sources() {
   return (
     <article>
@@ -96,7 +99,7 @@ function Table({ name, subjects, facts }: { name: string; subjects: string[]; fa
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="scroll" aria-label={name} tabIndex={0}>
-      <table class="numbers">
+      <table class={present.length > COLUMNS ? "numbers sparse" : "numbers"}>
         <caption>{name}</caption>
         <thead>
           <tr>
@@ -113,7 +116,7 @@ function Table({ name, subjects, facts }: { name: string; subjects: string[]; fa
             <tr key={attribute}>
               <th scope="row">{attribute.replaceAll("_", " ")}</th>
               {present.map((subject) => (
-                <td key={subject}>
+                <td key={subject} data-of={subject}>
                   <Documented fact={of.get(`${subject} ${attribute}`)} />
                 </td>
               ))}
@@ -127,7 +130,7 @@ function Table({ name, subjects, facts }: { name: string; subjects: string[]; fa
 
 function Documented({ fact }: { fact: Fact | undefined }) {
   const [at, setAt] = useState<DOMRect | null>(null);
-  if (!fact) return <span class="unseen">not documented</span>;
+  if (!fact) return null;
   const id = `said-${fact.subject}-${fact.attribute}`;
   const disagree = fact.others.filter((other) => other.value !== fact.value);
   return (

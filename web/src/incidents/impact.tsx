@@ -1,5 +1,5 @@
 // What an incident costs: before and after it.
-import { asking, graphql, type Result, useAsked } from "../api";
+import { ApiError, asking, graphql, type Loaded, type Result, useAsked } from "../api";
 import { Change, Shown } from "../parts";
 import { href } from "../route";
 import { counted, gibibytes, number } from "../words";
@@ -28,18 +28,21 @@ const IMPACT = graphql(`
   }
 `);
 
-type Costs = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"];
+export type Costs = Result<typeof IMPACT>["incidents"]["nodes"][number]["impact"];
 
 /** The impact of the incident that comes after a place in the list. */
-export function Cost({ of, after }: { of: string; after: string | null }) {
+export function useCosts(of: string, after: string | null): Loaded<Costs> {
+  const found = useAsked(asking(IMPACT, { after }));
+  const node = found.data?.incidents.nodes[0];
+  if (!found.data || node?.id === of) return { ...found, data: node?.impact };
+  return { ...found, data: undefined, error: new ApiError("The list has just changed.", "") };
+}
+
+export function Cost({ of }: { of: Loaded<Costs> }) {
   return (
     <div class="inner">
       <h3>Impact, before → after</h3>
-      <Shown of={useAsked(asking(IMPACT, { after }))}>
-        {({ incidents: { nodes } }) =>
-          nodes[0]?.id === of ? <Impact of={nodes[0].impact} /> : <p class="quiet">The list has just changed.</p>
-        }
-      </Shown>
+      <Shown of={of}>{(impact) => <Impact of={impact} />}</Shown>
     </div>
   );
 }
@@ -132,17 +135,6 @@ function Impact({ of }: { of: Costs }) {
       {of.domainCount > of.domains.length && (
         <p class="quiet">and {counted(of.domainCount - of.domains.length, "more domain")}</p>
       )}
-      <h4>{of.jobCount ? counted(of.jobCount, "job") : "No job"} touched</h4>
-      <ul class="plain">
-        {of.jobs.map((job) => (
-          <li key={`${job.system} ${job.externalId}`}>
-            <a href={href("jobs", "", { sel: job.name })}>{job.name}</a>{" "}
-            <span class="quiet">
-              {number(job.touched)} of its {counted(job.chips, "chip")}
-            </span>
-          </li>
-        ))}
-      </ul>
     </>
   );
 }

@@ -1,0 +1,99 @@
+"""The page of incidents: the tree below a root cause, the time around it, and what it says when nothing is open."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from conftest import Databases
+from serving import serving
+from trninv.inventory.database import connect, writing
+from trninv.inventory.state import Condition, set_state
+from trninv.jobs.holding import hold
+
+pytestmark = pytest.mark.slow
+
+SWITCH, SERVER, CHIP = "trn3-gen2/d0/sw37", "u-trn2x64/d0/s2", "trn2-16.48xlarge/d0/s0/c1"
+CUBE = 64
+"""Chips of an UltraServer of four servers, a torus of 4 × 4 × 4."""
+LINKS = 16 * 2 + 16 * 2 + 16
+"""Of one of its servers: within it, to the one before and the one after, and to the fabric."""
+
+
+def change(url: str, address: str, state: str, why: str) -> None:
+    with connect(url) as engine, writing(engine) as connection:
+        set_state(connection, [address], Condition.of(state, None), why=why, who="m.chen")
+
+
+@pytest.fixture(scope="module")
+def service_database(databases: Databases) -> str:
+    """A switch, a server and a chip down; one job beside the switch's links, one on the server."""
+    url = databases.seeded("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        hold(connection, "serve-eu", ["trn3-gen2/d0/s18", "trn3-gen2/d0/s19"], who="tests")
+        hold(connection, "llama-ft", [SERVER], who="tests")
+    for address in (SWITCH, SERVER, CHIP):
+        change(url, address, "down", f"why {address}")
+    return url
+
+
+def panel(page: Page, cause: str) -> Locator:
+    page.locator("table.pick").get_by_role("link", name=cause).click()
+    found = page.get_by_role("complementary", name=re.compile("Incident"))
+    expect(found).to_contain_text(f"why {cause}")
+    settled(page)
+    return found
+
+
+def test_the_tree_says_what_carries_nothing_what_is_reached_and_whose_job_is_slower(opened: Open) -> None:  # noqa: F811
+    page = opened("#/incidents")
+    expect(page.locator("header.title")).to_contain_text("3 root causes explain")
+    for cause, says in {
+        SWITCH: [
+            "72 links carry nothing",
+            "144 chips still reached of 144",
+            "No job holds chips",
+            "slower",
+            "serve-eu",
+        ],
+        SERVER: [f"{LINKS} links carry nothing", f"{CUBE - 16} chips still reached of {CUBE}", "llama-ft: 16 of"],
+        CHIP: ["5 links carry nothing", "15 chips still reached of 16", "No job holds chips"],
+    }.items():
+        tree = panel(page, cause).locator(".tree").first
+        for text in says:
+            expect(tree).to_contain_text(text)
+
+
+def test_the_timeline_and_before_it_lead_to_how_it_was(opened: Open) -> None:  # noqa: F811
+    page = opened("#/incidents")
+    expect(page.get_by_role("region", name="Timeline").locator(".change").first).to_be_visible()
+    since = panel(page, SWITCH).locator(".band").inner_text()
+    page.get_by_role("link", name="Before it").click()
+    page.wait_for_url(re.compile(r"asof="))
+    asof = re.search(r"T(\d\d:\d\d:\d\d)", page.evaluate("decodeURIComponent(location.hash)"))
+    assert asof
+    assert asof[1] < re.findall(r"\d\d:\d\d:\d\d", since)[0]
+    expect(page.locator(".clock")).to_have_class(re.compile("past"))
+    assert page.get_by_role("button", name=re.compile("Bring back")).count() == 0
+    page.evaluate("location.hash = '#/incidents' + location.hash.slice(location.hash.indexOf('?'))")
+    settled(page)
+    assert page.locator("table.pick", has_text=SWITCH).count() == 0
+
+
+def test_a_domain_has_its_own_timeline(opened: Open) -> None:  # noqa: F811
+    page = opened("#/domain/u-trn2x64/d0")
+    marks = page.get_by_role("region", name="Timeline").locator(".change")
+    expect(marks).to_have_count(1)
+    expect(marks).to_have_attribute("title", re.compile(f"{SERVER}: up → down.*why {SERVER}"))
+
+
+def test_when_nothing_is_open_the_last_one_that_closed_is_named(watched: Watched, databases: Databases) -> None:  # noqa: F811
+    url = databases.seeded("sqlite")
+    change(url, CHIP, "down", "hot")
+    change(url, CHIP, "up", "swapped")
+    with serving(url) as short:
+        page = watched.open("#/incidents", url=short)
+        card = page.locator(".card", has_text="Nothing is open")
+        expect(card).to_contain_text(re.compile(rf"Last closed: {CHIP}, \d{{4}}-.*m\.chen: swapped"))
+        watched.close()

@@ -1,0 +1,166 @@
+"""What pages show while they load, where something fails, when the service is away, and when something changes."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from conftest import Databases
+from serving import serving
+from trninv.inventory.database import connect, writing
+from trninv.inventory.state import Condition, set_state
+
+pytestmark = pytest.mark.slow
+
+ASKING = {
+    "#/": ("HomeIncidents", "Clusters"),
+    "#/incidents?sel=1": ("Impact", "why not"),
+    "#/domain/u-trn2x64/d0": ("Bisection", "NeuronLink"),
+    "#/jobs?in=u-trn2x64/d0": ("JobMap", "No job holds chips"),
+    "#/reports/capacity": ("Report(", "generation"),
+}
+"""Pages: a document that fails, and what is there in spite of it."""
+
+
+@pytest.fixture(scope="module")
+def service_database(databases: Databases) -> str:
+    url = databases.seeded("sqlite")
+    down(url, "trn3-gen1/d0/s0/c1")
+    return url
+
+
+def down(url: str, address: str) -> None:
+    with connect(url) as engine, writing(engine) as connection:
+        set_state(connection, [address], Condition.of("down", None), why="why not", who="tests")
+
+
+@contextmanager
+def failing(page: Page, document: str) -> Iterator[None]:
+    """A document that is answered by a gateway, for a while."""
+
+    def fail(route: Route) -> None:
+        if f"query {document}" in (route.request.post_data or ""):
+            route.fulfill(status=502, body="<h1>Bad Gateway</h1>")
+        else:
+            route.fallback()
+
+    page.context.route("**/graphql", fail)
+    yield
+    page.context.unroute("**/graphql", fail)
+
+
+@pytest.mark.parametrize("at", ASKING)
+def test_what_fails_says_so_in_its_place_and_can_be_tried_again(
+    watched: Watched,  # noqa: F811
+    at: str,
+) -> None:
+    document, stays = ASKING[at]
+    page = watched.open("#/sources")
+    with failing(page, document):
+        page.evaluate("to => { location.hash = to }", at)
+        failure = page.locator(".failure")
+        expect(failure).to_have_count(1)
+        expect(failure).to_contain_text("502 Bad Gateway")
+        expect(page.locator("main")).to_contain_text(stays)
+        failure.get_by_role("button", name="Copy as curl").click()
+        expect(failure.get_by_role("button", name="Copied")).to_be_visible()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert re.match(r"curl 'http://127\.0\.0\.1:\d+/graphql' -H .*query", copied)
+    answer = subprocess.run(["sh", "-c", f"{copied} -sS"], capture_output=True, text=True, check=True)
+    assert '"data"' in answer.stdout
+    assert '"errors"' not in answer.stdout
+    failure.get_by_role("button", name="Try again").click()
+    settled(page)
+    expect(failure).to_have_count(0)
+    watched.close()
+    assert all("502" in each for each in watched.said)
+    watched.said.clear()
+
+
+@pytest.mark.parametrize("at", ASKING)
+def test_the_frame_is_there_at_once_and_says_that_it_loads(opened: Open, at: str) -> None:  # noqa: F811
+    page = opened("#/sources")
+    held = list[Route]()
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.context.route("**/graphql", hold)
+    page.evaluate("to => { location.hash = to }", at)
+    expect(page.locator("main [aria-busy=true]").first).to_have_css("opacity", "1")
+    expect(page.get_by_role("navigation", name="Main")).to_be_visible()
+    expect(page.locator(".bar .trail")).to_be_visible()
+    page.context.unroute("**/graphql", hold)
+    for each in held:
+        each.fallback()
+    settled(page)
+    assert page.locator(".failure").count() == 0
+
+
+def test_what_is_shown_stays_while_the_service_is_away_and_is_live_again_after(
+    watched: Watched,  # noqa: F811
+    databases: Databases,
+) -> None:
+    url = databases.seeded("sqlite")
+    first = list[subprocess.Popen[bytes]]()
+    with serving(url, begun=first.append) as short:
+        page = watched.open(url=short)
+        first[0].terminate()
+        first[0].wait(20)
+        toast = page.get_by_role("status").filter(has_text=re.compile(r"does not answer since \d\d:\d\d:\d\d UTC"))
+        expect(toast).to_be_visible(timeout=15_000)
+        expect(page.locator("tr", has_text="u-trn2x64")).to_contain_text("all up")
+        page.evaluate("location.hash = '#/incidents'")
+        expect(page.locator(".failure").first).to_contain_text("does not answer")
+        command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", short.rsplit(":", 1)[1]]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as again:
+            expect(page.locator(".clock")).to_have_class(re.compile("live"), timeout=20_000)
+            expect(page.get_by_text("Nothing is open")).to_be_visible()
+            expect(page.locator(".failure")).to_have_count(0)
+            watched.close()
+            again.terminate()
+    watched.said.clear()
+
+
+def test_a_page_that_does_not_follow_says_how_much_changed(watched: Watched, databases: Databases) -> None:  # noqa: F811
+    url = databases.seeded("sqlite")
+    with serving(url) as short:
+        page = watched.open("#/reports/not-up", url=short)
+        for chip in range(3):
+            down(url, f"u-trn2x64/d0/s1/c{chip}")
+        expect(page.locator(".toasts")).to_contain_text("3 things changed", timeout=15_000)
+        assert page.locator("tbody tr", has_text="u-trn2x64").count() == 0
+        page.get_by_role("button", name="Show", exact=True).click()
+        expect(page.locator("tbody tr", has_text="u-trn2x64")).to_have_count(3)
+        watched.close()
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_row_that_changes_lights_up_unless_motion_is_reduced(
+    watched: Watched,  # noqa: F811
+    databases: Databases,
+    motion: str,
+) -> None:
+    url = databases.seeded("sqlite")
+    with serving(url) as short:
+        page = watched.open(url=short)
+        page.emulate_media(reduced_motion="reduce" if motion == "reduce" else "no-preference")
+        page.evaluate(
+            """() => {
+                window.lit = []
+                const animate = Element.prototype.animate
+                Element.prototype.animate = function (...how) {
+                    window.lit.push(this.innerText.split('\\n')[0])
+                    return animate.apply(this, how)
+                }
+            }"""
+        )
+        down(url, "u-trn2x64/d0/s1/c5")
+        expect(page.locator("tr", has_text="u-trn2x64")).to_contain_text("1 chip down", timeout=15_000)
+        assert page.evaluate("window.lit") == ([] if motion == "reduce" else ["u-trn2x64"])
+        watched.close()

@@ -1,0 +1,95 @@
+"""Many windows of one browser: they share one stream of changes, whichever of them is closed."""
+
+import re
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from browsing import browser, settled  # noqa: F401 # fixtures
+from conftest import Databases
+from serving import serving
+from trninv.inventory.database import connect, writing
+from trninv.inventory.state import Condition, set_state
+
+pytestmark = pytest.mark.slow
+
+WINDOWS = 8
+"""HTTP/1.1 allows six connections to a host."""
+SECONDS = 5
+
+
+def down(url: str, address: str) -> None:
+    with connect(url) as engine, writing(engine) as connection:
+        set_state(connection, [address], Condition.of("down", None), why="test", who="tests")
+
+
+def listeners(service: str) -> int:
+    with urllib.request.urlopen(f"{service}/metrics", timeout=10) as answer:
+        found = re.search(rb"^trninv_listeners (\d+)", answer.read(), re.MULTILINE)
+    assert found
+    return int(found[1])
+
+
+def shows(page: Page, says: str, seconds: int = SECONDS) -> None:
+    expect(page.locator("tr", has_text="u-trn2x64")).to_contain_text(says, timeout=seconds * 1_000)
+
+
+@pytest.mark.parametrize("is_shared", [True, False], ids=["shared", "alone"])
+def test_windows_are_all_live_and_a_page_still_loads(
+    browser: Browser,  # noqa: F811
+    databases: Databases,
+    is_shared: bool,
+) -> None:
+    url = databases.seeded("sqlite")
+    context = browser.new_context()
+    if not is_shared:
+        context.add_init_script("delete window.SharedWorker")
+    with serving(url) as service:
+        pages = [context.new_page() for _ in range(WINDOWS if is_shared else 2)]
+        for page in pages:
+            page.goto(service)
+            settled(page)
+        expect(pages[-1].locator(".clock")).to_have_class(re.compile("live"))
+        assert listeners(service) == (1 if is_shared else len(pages))
+        down(url, "u-trn2x64/d0/s1/c5")
+        for page in pages:
+            shows(page, "1 chip down")
+        for page in pages[:-1]:
+            page.close()
+        down(url, "u-trn2x64/d0/s1/c6")
+        shows(pages[-1], "2 chips down")
+        assert listeners(service) == 1
+        context.close()
+
+
+def test_what_changes_while_the_service_is_away_is_shown_when_it_is_back(
+    browser: Browser,  # noqa: F811
+    databases: Databases,
+) -> None:
+    url = databases.seeded("sqlite")
+    context = browser.new_context()
+    first = list[subprocess.Popen[bytes]]()
+    with serving(url, begun=first.append) as service:
+        pages = [context.new_page() for _ in range(2)]
+        for page in pages:
+            page.goto(service)
+            settled(page)
+        first[0].terminate()
+        first[0].wait(20)
+        for page in pages:
+            expect(page.locator(".clock")).to_have_class(re.compile("gone"), timeout=15_000)
+        down(url, "u-trn2x64/d0/s1/c5")
+        port = service.rsplit(":", 1)[1]
+        command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", port]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as again:
+            for page in pages:
+                shows(page, "1 chip down", 20)
+                expect(page.locator(".clock")).to_have_class(re.compile("live"), timeout=15_000)
+            down(url, "u-trn2x64/d0/s1/c6")
+            for page in pages:
+                shows(page, "2 chips down", 15)
+            context.close()
+            again.terminate()

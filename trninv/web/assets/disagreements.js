@@ -1,0 +1,13 @@
+import{c as e,n as t,t as n}from"./jsxRuntime.js";import{_ as r,p as i,r as a,s as o,x as s}from"./words.js";import{o as c,r as l}from"./parts.js";var u=r(`
+  query Disagreements {
+    conflicts(first: 1000) {
+      nodes {
+        subject attribute differsIn note
+        facts { value quote readingUnit readingDirection grounds source { title } }
+      }
+    }
+    facts(filter: { picked: { eq: true }, disputed: { eq: true } }, first: 1000) {
+      nodes { subject attribute value quote formula note source { title } }
+    }
+  }
+`),d={one:`one direction`,both:`the sum of both directions`},f={UNIT:`The same value, in a unit that is read as another one.`,ROUNDING:`The same value, rounded.`},p=({subject:e,attribute:t})=>`${e} ${t}`,m=i(u,{});function h({route:r}){let i=s(m),u=r.options.of??``;return t(()=>{i.data&&document.getElementById(u)?.scrollIntoView()},[i.data,u]),n(`article`,{children:[n(`header`,{class:`title`,children:[n(`h1`,{children:`Where sources disagree`}),n(`div`,{class:`tools`,children:n(l,{asked:[m]})})]}),n(c,{of:i,children:({conflicts:{nodes:t},facts:r})=>n(e,{children:[n(`p`,{children:[a(t.length,`number`),` that documents give differently,`,` `,t.filter(({differsIn:e})=>e!==`VALUE`).length,` of them by rounding or unit only. The first line counts.`]}),t.map(({subject:e,attribute:t,differsIn:r,note:i,facts:a})=>{let s=p({subject:e,attribute:t});return n(`section`,{id:s,class:s===u?`card wanted`:`card`,children:[n(`h2`,{children:s.replaceAll(`_`,` `)}),f[r]&&n(`p`,{children:f[r]}),i&&n(`p`,{children:i}),n(`section`,{class:`scroll`,"aria-label":s,tabIndex:0,children:n(`table`,{children:[n(`thead`,{children:n(`tr`,{children:[n(`th`,{children:`Value`}),n(`th`,{children:`Source`}),n(`th`,{children:`Its words`}),n(`th`,{children:`Read as`})]})}),n(`tbody`,{children:a.map((e,t)=>n(`tr`,{children:[n(`td`,{children:t===0?n(`strong`,{children:e.value}):e.value}),n(`td`,{children:e.source.title}),n(`td`,{children:o(e)}),n(`td`,{children:[e.readingUnit,d[e.readingDirection??``],e.grounds].filter(Boolean).join(`; `)})]},t))})]})})]},s)}),n(`h2`,{children:`Disputed for what they follow from, or for how they are written`}),r.nodes.filter(e=>!t.some(t=>p(t)===p(e))).map(e=>n(`section`,{id:p(e),class:p(e)===u?`card wanted`:`card`,children:[n(`h2`,{children:p(e).replaceAll(`_`,` `)}),n(`p`,{children:[n(`strong`,{children:e.value}),`, `,e.source.title,`: `,o(e)]}),e.note&&n(`p`,{children:e.note})]},p(e)))]})})]})}export{h as Disagreements};

@@ -1,0 +1,58 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["./dialog2.js","./jsxRuntime.js"])))=>i.map(i=>d[i]);
+import{_ as e,a as t,c as n,d as r,f as i,l as a,p as o,r as s,x as c}from"./words.js";import{C as l,E as u,S as d,d as ee,f,g as p,h as m,n as h,t as g,x as _,y as v}from"./index.js";import{m as y,r as b,t as te}from"./route.js";import{o as x,r as S,t as C}from"./parts.js";import{c as w,n as T,o as E,t as D}from"./jsxRuntime.js";import{t as ne}from"./preload-helper.js";var O=e(`
+  query Incidents {
+    incidents(first: 200) {
+      totalCount
+      edges {
+        cursor
+        node {
+          id rule severity place causes causeCount staying since who why source truncated
+          parts { kind state count }
+          lastChange { at who why }
+          standing { server instance host }
+          drift { id rule address found }
+        }
+      }
+    }
+    events(last: 1, filter: { after: { eq: UP }, takenAlong: { eq: false } }) { nodes { at address who why } }
+  }
+`),k=o(O,{}),A=({parts:e})=>[`down`,`degraded`,`maintenance`].find(t=>e.some(e=>e.state===t))??`down`,j=e=>e.place??e.causes[0]??``,M=e(`query Viewer { viewer { name scope allows } }`),N,P;function F(){let[e,t]=E(N);return T(()=>{if(N)return t(N);P??=i({...o(M,{}),at:``}).then(({viewer:e})=>(N=e,e)),P.then(t,()=>{P=void 0})},[]),e}function I(){let e=F();return!y().asof&&!!e?.allows.includes(`OPERATE`)}function L(e){ne(()=>import(`./dialog2.js`).then(t=>t.open(e)),__vite__mapDeps([0,1]),import.meta.url)}var R=e(`
+  query CarryNothing($at: Address!) {
+    resolve(address: $at) {
+      ... on Chip { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
+      ... on Switch { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
+      ... on Nic { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
+      ... on NetworkNode { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
+    }
+  }
+`),z=e(`
+  query ServerCarriesNothing($domain: Address!, $within: String!) {
+    links(first: 1, filter: {
+      domain: { eq: $domain }, address: { contains: $within }, bandwidth: { eq: { bytesPerSecond: "0" } }
+    }) { totalCount }
+  }
+`),B=e(`
+  query JobsThere($of: Address!) { jobs(of: $of, first: 4) { totalCount nodes { name system externalId } } }
+`),V=4;function H({of:e,costs:t}){let r=e.parts.reduce((e,{count:t})=>e+t,0),i=e.causeCount-Math.min(V,e.causes.length);return D(`ul`,{class:`tree`,children:[e.causes.slice(0,V).map(e=>D(re,{address:e},e)),i>0&&D(`li`,{class:`quiet`,children:[`and `,s(i,`more cause`)]}),r>e.causeCount&&D(`li`,{class:`follows states`,children:D(ee,{of:e.parts})}),e.staying>0&&D(`li`,{class:`follows`,children:[s(e.staying,`part`),` not up by themselves: they stay so when the causes are back`]}),t?.domains.map(e=>D(`li`,{class:`follows`,children:[D(f,{state:`up`}),D(`span`,{children:[D(`strong`,{children:s(e.chipsNow,`chip`)}),` still reached`,` `,D(`span`,{class:`quiet`,children:[`of `,n(e.chipsBefore),` of `,D(`a`,{href:b(`domain`,e.domain),children:e.domain})]})]})]},e.domain)),t&&D(W,{of:t}),t?.domains.filter(G).map(e=>D(K,{domain:e.domain,known:t.jobs},e.domain))]})}function re({address:e}){let t=/\/s\d+$/.test(e),n=e.replace(/\/[^/]+$/,``),r=c(t?o(z,{domain:n,within:`${e}/`}):null),i=c(t||e.includes(`--`)?null:o(R,{at:e})),l=r.data?.links??(i.data&&`links`in i.data.resolve?i.data.resolve.links:void 0);return D(`li`,{children:[D(`a`,{href:b(`at`,e),children:a(e)}),` `,D(`span`,{class:`quiet`,children:`root cause`}),l&&l.totalCount>0&&D(`ul`,{class:`tree`,children:D(`li`,{children:[D(f,{state:`down`}),D(`span`,{children:[D(`strong`,{children:s(l.totalCount,`link`)}),` `,l.totalCount===1?`carries`:`carry`,` `,`nothing`]})]})})]})}var U=({of:{name:e,system:t,externalId:n}})=>D(`a`,{href:b(`jobs`,``,{sel:e}),children:e||`${t}:${n}`});function W({of:{jobCount:e,jobs:t}}){return e?D(`li`,{class:`follows`,children:[D(f,{state:`down`}),D(`span`,{children:[D(`strong`,{children:s(e,`job`)}),` with chips of it`,t.slice(0,V).map(e=>D(`span`,{class:`quiet`,children:[` `,D(U,{of:e}),`: `,n(e.touched),` of its `,s(e.chips,`chip`)]},`${e.system} ${e.externalId}`))]})]}):D(`li`,{class:`follows quiet`,children:`No job holds chips of it`})}var G=({allGatherBefore:e,allGatherNow:t,bisectionBefore:n,bisectionNow:r,isComparable:i})=>t.upper.gigabytesPerSecond<e.lower.gigabytesPerSecond||i&&r.upper.gigabytesPerSecond<n.lower.gigabytesPerSecond;function K({domain:e,known:t}){let{data:n}=c(o(B,{of:e})),r=({system:e,externalId:n})=>t.some(t=>t.system===e&&t.externalId===n),i=n?.jobs.nodes.filter(e=>!r(e))??[];return i.length?D(`li`,{class:`follows`,children:[D(f,{state:`degraded`}),D(`span`,{children:[D(`strong`,{children:s(i.length,`job`)}),` on other chips of `,e,`, slower between them:`,i.map(e=>D(`span`,{children:[` `,D(U,{of:e})]},`${e.system} ${e.externalId}`))]})]}):null}var q=e(`
+  query Impact($after: String) {
+    incidents(first: 1, after: $after) {
+      nodes {
+        id
+        impact {
+          chips cores jobCount domainCount truncated
+          memory { gibibytes }
+          jobs { name system externalId chips touched }
+          domains {
+            domain chipsBefore chipsNow isComparable
+            poolBefore { gibibytes }
+            poolNow { gibibytes }
+            bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+            bisectionNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+            allGatherBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+            allGatherNow { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
+          }
+        }
+      }
+    }
+  }
+`);function J(e,t){let n=c(o(q,{after:t})),i=n.data?.incidents.nodes[0];return!n.data||i?.id===e?{...n,data:i?.impact}:{...n,data:void 0,error:new r(`The list has just changed.`,``)}}function Y({of:e}){return D(`div`,{class:`inner`,children:[D(`h3`,{children:`Impact, before → after`}),D(x,{of:e,children:e=>D(ie,{of:e})})]})}var X=({lower:e,upper:t,exact:r})=>`${r?``:`${n(e.gigabytesPerSecond)} to `}${n(t.gigabytesPerSecond)} GB/s`,Z=(e,t)=>e&&e!==t?`${t<e?`−`:`+`}${n(Math.abs(100*(t-e)/e))} %`:``;function Q({name:e,was:t,is:n,note:r,less:i}){return D(`div`,{children:[D(`dt`,{children:e}),D(`dd`,{children:[D(C,{now:n,before:t}),` `,D(`span`,{class:i?.startsWith(`−`)?`less`:`quiet`,children:r??i})]})]})}function ie({of:e}){return D(w,{children:[D(`p`,{children:e.chips?`${s(e.chips,`chip`)} with ${s(e.cores,`core`)} and ${t(e.memory)} carry nothing.`:`Every chip still carries.`}),e.domains.map(e=>{let[r,i]=[e.poolBefore.gibibytes,e.poolNow.gibibytes],[a,o]=[e.bisectionBefore,e.bisectionNow],[s,c]=[e.allGatherBefore,e.allGatherNow],l=e.isComparable?{}:{note:`not comparable: fewer chips`};return D(`section`,{"aria-label":e.domain,children:[D(`h4`,{children:D(`a`,{href:b(`domain`,e.domain),children:e.domain})}),D(`dl`,{class:`figures`,children:[D(Q,{name:`Chips that carry`,was:n(e.chipsBefore),is:n(e.chipsNow),less:Z(e.chipsBefore,e.chipsNow)}),D(Q,{name:`Still reached, most HBM`,was:t(e.poolBefore),is:t(e.poolNow),less:Z(r,i)}),D(Q,{name:`Bisection`,was:X(a),is:X(o),less:Z(a.upper.gigabytesPerSecond,o.upper.gigabytesPerSecond),...l}),D(Q,{name:`All-gather, at most`,was:X(s),is:X(c),less:Z(s.upper.gigabytesPerSecond,c.upper.gigabytesPerSecond)})]})]},e.domain)}),e.domainCount>e.domains.length&&D(`p`,{class:`quiet`,children:[`and `,s(e.domainCount-e.domains.length,`more domain`)]})]})}function $({of:e,after:t}){let{asof:n}=y(),r=J(e.id,t),i=I(),o=e.since&&new Date(Date.parse(e.since)-1e3).toISOString();return D(`aside`,{class:`card flush panel`,"aria-label":`Incident ${e.id}`,children:[D(`h2`,{children:[D(f,{state:A(e)}),` `,D(`span`,{class:`name`,children:a(j(e))}),D(`button`,{type:`button`,class:`square`,"aria-label":`Close`,onClick:()=>te({sel:void 0}),children:D(`span`,{"aria-hidden":`true`,children:`×`})})]}),D(`div`,{class:`band ${A(e)}`,children:[D(`strong`,{children:e.why??`No reason is known`}),D(`span`,{children:[e.who,e.since&&`, ${p(e.since)}, ${v(e.since,d(n))} ago`,e.source&&`, by ${e.source}`]})]}),D(`div`,{class:`inner row`,children:[i&&e.causeCount===e.causes.length&&D(`button`,{type:`button`,"data-writes":!0,"aria-haspopup":`dialog`,onClick:()=>L({places:e.causes,state:`up`}),children:`Bring back…`}),e.place&&D(`a`,{class:`button main`,href:b(`at`,e.place),children:`Show it`}),o&&D(`a`,{class:`button`,href:b(`at`,j(e),{asof:o}),children:`Before it`})]}),D(`div`,{class:`inner`,children:[D(`h3`,{children:`What follows from it`}),D(H,{of:e,costs:r.data}),e.standing.map(({server:e,instance:t,host:n})=>D(`p`,{class:`quiet`,children:[ae(e),` is `,[t,n].filter(Boolean).join(`, `)]},e)),e.drift.map(e=>D(`p`,{children:[`Drift: `,e.rule.replaceAll(`_`,` `),` of `,D(`a`,{href:b(`at`,e.address),children:e.address}),e.found&&`: ${e.found}`]},e.id))]}),D(Y,{of:r}),e.lastChange&&e.lastChange.at!==e.since&&D(`p`,{class:`inner quiet`,children:[`Last change `,m(e.lastChange.at),` UTC, `,e.lastChange.who,`: `,e.lastChange.why]})]})}var ae=e=>e.split(`/`).slice(-1)[0];function oe({route:e}){let t=c(k);return D(`article`,{children:[D(`header`,{class:`title`,children:[D(`h1`,{children:`Incidents`}),t.data&&D(`p`,{children:se(t.data)}),D(`div`,{class:`tools`,children:D(S,{asked:[k]})})]}),D(u,{span:e.options.span}),D(x,{of:t,children:t=>D(le,{data:t,sel:e.options.sel??``})})]})}function se({incidents:{totalCount:e,edges:t}}){let n=new Map;for(let{kind:e,count:r}of t.flatMap(({node:e})=>e.parts))n.set(e,(n.get(e)??0)+r);let r=[...n].map(([e,t])=>s(t,_(e)));return e?`${s(e,`root cause`)} ${e===1?`explains`:`explain`} ${r.join(`, `)} not up`:``}var ce={rack:`in one rack within five minutes`,change:`one change`};function le({data:e,sel:t}){let{edges:r,totalCount:i}=e.incidents,a=r.findIndex(({node:e})=>e.id===t),o=r[a]?.node;return r.length?D(`div`,{class:o?`columns`:void 0,children:[D(`section`,{class:`card flush`,"aria-label":`Open incidents`,children:[D(fe,{nodes:r.map(({node:e})=>e),sel:t}),i>r.length&&D(`p`,{class:`inner quiet`,children:[`The first `,r.length,` of `,n(i),`; `,D(`code`,{children:`trninv incidents`}),` lists all.`]})]}),o&&D($,{of:o,after:r[a-1]?.cursor??null}),t&&!o&&D(`p`,{class:`card quiet`,children:[`Incident `,t,` is not open at this time: all of it is up.`]})]}):D(ue,{data:e})}function ue({data:e}){let t=e.events.nodes[0];return D(`section`,{class:`card`,children:[D(`p`,{children:`Nothing is open: every part is up.`}),t&&D(`p`,{class:`quiet`,children:[`Last closed: `,D(`a`,{href:b(`at`,t.address),children:t.address}),`, `,p(t.at),`, `,t.who,`: `,t.why]})]})}var de=[[`Root cause`],[`Reason`],[`Impact`,`roomy`],[`Who`,`roomy`],[`Open for`,`number`]];function fe({nodes:e,sel:t}){let{asof:n}=y();return D(g,{name:`Incidents`,columns:de,isPick:!0,children:e.map(e=>D(h,{tells:JSON.stringify([e.parts,e.why]),isChosen:e.id===t,children:[D(`th`,{scope:`row`,children:[D(`a`,{class:`cause`,href:b(`incidents`,``,{sel:e.id===t?void 0:e.id}),"aria-current":e.id===t?`true`:void 0,children:[D(f,{state:A(e)}),D(`span`,{class:`unseen`,children:[A(e),`: `]}),a(j(e))]}),e.causeCount>1&&D(`span`,{class:`quiet`,children:[s(e.causeCount,`cause`),`, `,ce[e.rule]]})]}),D(`td`,{children:e.why??D(`span`,{class:`quiet`,children:`no reason is known`})}),D(`td`,{class:`roomy`,children:e.parts.map(({kind:e,state:t,count:n})=>`${s(n,_(e))} ${l(t)}`).join(`, `)}),D(`td`,{class:`roomy`,children:e.who}),D(`td`,{class:`number`,children:e.since?v(e.since,d(n)):`not known`})]},e.id))})}export{oe as Incidents};

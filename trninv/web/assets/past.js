@@ -1,0 +1,8 @@
+import{S as e,_ as t,c as n,f as r,l as i,p as a,r as o}from"./words.js";import{r as s,t as c}from"./route.js";import{b as l,c as u,f as d,g as f,v as p}from"./index.js";import{t as m}from"./jsxRuntime.js";var h=t(`
+  query Since($of: Address, $since: String, $after: Int!) {
+    events(last: 12, of: $of, since: $since, filter: { takenAlong: { eq: false }, event: { gt: $after } }) {
+      totalCount
+      nodes { event at who address before after why }
+    }
+  }
+`),g=new Set([`at`,`cluster`,`domain`,`rack`]);function _({asof:t,route:_}){let v=g.has(_.view)&&!_.of.startsWith(`@`)?_.of:null,y=p(t)?t:null,b=y!==null||/^\d{1,15}$/.test(t),{data:x}=e(b?`since ${t} ${v}`:null,e=>r({...a(h,{of:v,since:y,after:y?0:Number(t)}),at:``},e)),S=x?.events;return m(`section`,{class:`bygone`,"aria-label":`The past`,children:[m(`p`,{children:[m(u,{name:`time`}),` As of `,l(t),`.`,` `,m(`span`,{class:`quiet`,children:[`The past is read only.`,` `,S&&`Since then ${S.totalCount?o(S.totalCount,`change`):`nothing changed`}${v?` here`:``}.`]})]}),m(`button`,{type:`button`,class:`main`,onClick:()=>c({asof:void 0}),children:`Back to live`}),S&&S.totalCount>0&&m(`details`,{children:[m(`summary`,{children:`Show what changed`}),m(`ul`,{class:`rows`,children:[...S.nodes].reverse().map(e=>m(`li`,{children:m(`a`,{href:s(`at`,e.address),children:[m(d,{state:e.after}),m(`span`,{children:[m(`strong`,{children:i(e.address)}),` `,e.before,` → `,e.after,m(`span`,{class:`quiet`,children:[e.why,` · `,e.who]})]}),m(`span`,{class:`quiet`,children:f(e.at)})]})},e.event))}),S.totalCount>S.nodes.length&&m(`p`,{class:`quiet`,children:[`The last `,n(S.nodes.length),`; earlier ones are on the timeline.`]})]})]})}export{_ as Bygone};

@@ -1,0 +1,22 @@
+import{_ as e,p as t,r as n,s as r,t as i,x as a}from"./words.js";import{c as o,i as s,o as c,r as l}from"./parts.js";import{r as u}from"./route.js";import{t as d}from"./jsxRuntime.js";function f(e){let t=1;return e.flatMap(e=>(e.trays.length?e.trays:[null]).map(n=>{let r={server:e,tray:n,from:t,units:n?.rackUnits??1,assumed:!n?.rackUnits,chips:e.chips.filter(e=>n===null||e.tray===n.ordinal)};return t+=r.units,r}))}var p=e(`
+  query Rack($at: Address!) {
+    resolve(address: $at) {
+      ... on Rack {
+        address ordinal rackUnits
+        cluster { slug racks(first: 1) { totalCount } }
+        facts { attribute value quote formula assumed source { title } }
+        servers(first: 18) {
+          nodes {
+            address ordinal state
+            model
+            domain { address }
+            trays { ordinal kind rackUnits }
+            chips(first: 16) { nodes { address ordinal state tray } }
+            facts { attribute value quote formula assumed source { title } }
+          }
+        }
+      }
+    }
+    switches(filter: { rack: { eq: $at } }, first: 1) { totalCount }
+  }
+`);function m({route:e}){let n=t(p,{at:e.of});return d(c,{of:a(n),page:e.of,children:({resolve:t,switches:r})=>`rackUnits`in t?d(y,{rack:t,switches:r.totalCount,asked:n}):d(`p`,{class:`failure`,children:[e.of,` is no rack.`]})})}var h=18,g=460,_=46,v=12;function y({rack:e,switches:t,asked:a}){let c=f(e.servers.nodes.map(e=>({...e,chips:e.chips.nodes}))),p=c.reduce((e,t)=>e+t.units,0),m=e.cluster.racks.totalCount,h=t=>t>=0&&t<m?`${e.cluster.slug}/r${t}`:null,g=[...new Set(e.servers.nodes.map(e=>e.domain.address))],_=new Map(e.servers.nodes.flatMap(e=>e.facts.map(t=>[i(e.model,t.attribute),t])).filter(([e])=>/tray|rack/.test(e))),[v,y]=[h(e.ordinal-1),h(e.ordinal+1)];return d(`article`,{children:[d(`header`,{class:`title`,children:[d(`h1`,{children:e.address}),d(`p`,{children:[n(e.servers.nodes.length,`server`),`,`,` `,c.some(e=>e.assumed)?`heights not documented`:`${p} of ${e.rackUnits} rack units`,`;`,` `,g.map(e=>d(`a`,{href:u(`domain`,e),children:e},e))]}),d(`nav`,{class:`tools`,"aria-label":`Racks`,children:[v&&d(`a`,{href:u(`rack`,v),children:[`← `,v]}),y&&d(`a`,{href:u(`rack`,y),children:[y,` →`]}),d(l,{asked:[a]}),d(s,{name:e.address,picture:o(`rack`)})]})]}),d(`div`,{class:`split`,children:[d(b,{rack:e,slots:c}),d(`section`,{class:`answers`,"aria-label":`What is known`,children:d(`div`,{class:`card`,children:[d(`h2`,{children:`What is known`}),d(`ul`,{children:[...e.facts.map(e=>[i(`rack`,e.attribute),e]),..._].map(([e,t])=>d(`li`,{children:[e,`: `,d(`strong`,{children:t.value}),`, `,t.source.title,`: `,r(t),t.assumed&&d(`span`,{class:`assumed`,children:` assumed`})]},e))}),t>0&&d(`p`,{children:[n(t,`switch`),` stand in this rack too; no document says in which units.`]}),d(`p`,{class:`quiet`,children:`Hatched: no document gives the height, so it is drawn as 1U. The order from bottom to top is assumed.`})]})})]})]})}function b({rack:e,slots:t}){let n=Math.max(e.rackUnits,...t.map(e=>e.from+e.units-1)),r=e=>v+(n-e)*h;return d(`svg`,{id:`rack`,class:`rack`,viewBox:`0 0 526 ${24+n*h}`,role:`img`,children:[d(`title`,{children:`Elevation of ${e.address}`}),d(`defs`,{children:d(`pattern`,{id:`hatch`,width:`6`,height:`6`,patternUnits:`userSpaceOnUse`,patternTransform:`rotate(45)`,children:d(`rect`,{class:`hatch`,width:`2`,height:`6`})})}),d(`rect`,{class:`frame`,x:_,y:v,width:g,height:n*h}),Array.from({length:n},(e,t)=>d(`text`,{class:`unit`,x:38,y:r(t+1)+13,children:t+1},t)),t.map(e=>d(x,{slot:e,top:r(e.from+e.units-1)},`${e.server.address} ${e.from}`))]})}function x({slot:e,top:t}){let{server:n,tray:r,chips:i,units:a}=e,o=r?.kind??`server`,s=`${n.address.split(`/`).slice(-1)} ${o===`server`?``:`${o} tray ${r?.ordinal}`}`,c=a*h-2;return d(`g`,{class:`tray ${o} ${n.state}`,children:[d(`title`,{children:`${n.address}, ${o}${e.assumed?`, height assumed`:`, ${a}U`}, ${n.state}`}),d(`rect`,{x:48,y:t+1,width:456,height:c}),e.assumed&&d(`rect`,{x:48,y:t+1,width:456,height:c,fill:`url(#hatch)`}),d(`text`,{class:`name`,x:56,y:t+c/2+5,children:s}),i.map((e,n)=>d(`g`,{class:`chip ${e.state}`,children:[d(`title`,{children:`${e.address}, ${e.state}`}),d(`rect`,{x:196+n*19,y:t+c/2-6,width:`16`,height:`14`,rx:`2`}),d(`text`,{x:204+n*19,y:t+c/2+5,children:e.ordinal})]},e.address))]})}export{m as RackView};

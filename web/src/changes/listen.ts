@@ -1,0 +1,40 @@
+// How a window hears of changes: through the worker that all windows share, or by a stream of its own.
+import { type Heard, Source } from "./source";
+
+export interface Listening {
+  /** Whether changes are told. */
+  readonly open: boolean;
+  /** Listen, again if the stream has ended; or leave it. */
+  hear: (isHearing: boolean) => void;
+}
+
+export function listening(tell: (heard: Heard) => void): Listening {
+  let open = false;
+  let send: (isHearing: boolean) => void;
+  const heard = (told: Heard) => {
+    if ("open" in told) open = told.open;
+    tell(told);
+  };
+  const alone = () => {
+    const source = new Source("changes", heard);
+    send = (isHearing) => (isHearing ? source.begin() : source.end());
+  };
+  if ("SharedWorker" in window) {
+    const worker = new SharedWorker(new URL("./worker.ts", import.meta.url), { type: "module" });
+    worker.port.onmessage = ({ data }) => heard(data);
+    worker.onerror = () => {
+      alone();
+      send(!document.hidden);
+    };
+    send = (isHearing) => worker.port.postMessage(isHearing);
+  } else alone();
+  return {
+    get open() {
+      return open;
+    },
+    hear: (isHearing) => {
+      if (!isHearing) open = false;
+      send(isHearing);
+    },
+  };
+}

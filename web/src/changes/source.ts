@@ -1,0 +1,38 @@
+// The service's stream of changes, and what is told of it.
+
+const KINDS = ["chip", "server", "switch", "nic", "network_node", "link", "message"];
+
+/** Whether the stream is open; the address of what changed, and the event, of several at once the last. */
+export type Heard = { open: boolean } | { address: string; event: number };
+
+export class Source {
+  #events: EventSource | undefined;
+
+  constructor(
+    readonly url: string,
+    readonly tell: (heard: Heard) => void,
+  ) {}
+
+  get open(): boolean {
+    return this.#events?.readyState === EventSource.OPEN;
+  }
+
+  /** Listen, unless it does. What was missed between two streams is for whoever is told that one is open to ask. */
+  begin(): void {
+    if (this.#events && this.#events.readyState !== EventSource.CLOSED) return;
+    const events = new EventSource(this.url);
+    events.onopen = () => this.tell({ open: true });
+    events.onerror = () => this.tell({ open: false });
+    const hear = (message: MessageEvent) => {
+      const { address, event, batch } = JSON.parse(message.data);
+      this.tell({ address: String(address), event: batch ?? event });
+    };
+    for (const kind of KINDS) events.addEventListener(kind, hear);
+    this.#events = events;
+  }
+
+  end(): void {
+    this.#events?.close();
+    this.#events = undefined;
+  }
+}

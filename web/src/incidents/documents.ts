@@ -1,0 +1,32 @@
+// What the page of incidents asks, and what an incident is known by.
+import { asking, graphql, type Result } from "../api";
+
+const INCIDENTS = graphql(`
+  query Incidents {
+    incidents(first: 200) {
+      totalCount
+      edges {
+        cursor
+        node {
+          id rule severity place causes causeCount staying since who why source truncated
+          parts { kind state count }
+          lastChange { at who why }
+          standing { server instance host }
+          drift { id rule address found }
+        }
+      }
+    }
+    events(last: 1, filter: { after: { eq: UP }, takenAlong: { eq: false } }) { nodes { at address who why } }
+  }
+`);
+
+export type Found = Result<typeof INCIDENTS>;
+export type Incident = Found["incidents"]["edges"][number]["node"];
+
+export const ASKED = asking(INCIDENTS, {});
+
+/** The state by which an incident is known. */
+export const stateOf = ({ parts }: Incident) =>
+  ["down", "degraded", "maintenance"].find((state) => parts.some((part) => part.state === state)) ?? "down";
+
+export const placeOf = (of: Incident) => of.place ?? of.causes[0] ?? "";

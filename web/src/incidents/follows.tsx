@@ -1,0 +1,151 @@
+// What follows from an incident's causes: links that carry nothing, chips still reached, jobs with less or slower.
+import { asking, graphql, useAsked } from "../api";
+import { href } from "../route";
+import { Counts, Glyph } from "../state";
+import { counted, number, shortened } from "../words";
+import type { Incident } from "./documents";
+import type { Costs } from "./impact";
+
+const OF_ONE = graphql(`
+  query CarryNothing($at: Address!) {
+    resolve(address: $at) {
+      ... on Chip { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
+      ... on Switch { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
+      ... on Nic { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
+      ... on NetworkNode { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
+    }
+  }
+`);
+
+const OF_SERVER = graphql(`
+  query ServerCarriesNothing($domain: Address!, $within: String!) {
+    links(first: 1, filter: {
+      domain: { eq: $domain }, address: { contains: $within }, bandwidth: { eq: { bytesPerSecond: "0" } }
+    }) { totalCount }
+  }
+`);
+
+const THERE = graphql(`
+  query JobsThere($of: Address!) { jobs(of: $of, first: 4) { totalCount nodes { name system externalId } } }
+`);
+
+const CAUSES = 4;
+
+export function Follows({ of, costs }: { of: Incident; costs: Costs | undefined }) {
+  const sum = of.parts.reduce((total, { count }) => total + count, 0);
+  const more = of.causeCount - Math.min(CAUSES, of.causes.length);
+  return (
+    <ul class="tree">
+      {of.causes.slice(0, CAUSES).map((cause) => (
+        <Cause key={cause} address={cause} />
+      ))}
+      {more > 0 && <li class="quiet">and {counted(more, "more cause")}</li>}
+      {sum > of.causeCount && (
+        <li class="follows states">
+          <Counts of={of.parts} />
+        </li>
+      )}
+      {of.staying > 0 && (
+        <li class="follows">
+          {counted(of.staying, "part")} not up by themselves: they stay so when the causes are back
+        </li>
+      )}
+      {costs?.domains.map((each) => (
+        <li class="follows" key={each.domain}>
+          <Glyph state="up" />
+          <span>
+            <strong>{counted(each.chipsNow, "chip")}</strong> still reached{" "}
+            <span class="quiet">
+              of {number(each.chipsBefore)} of <a href={href("domain", each.domain)}>{each.domain}</a>
+            </span>
+          </span>
+        </li>
+      ))}
+      {costs && <Touched of={costs} />}
+      {costs?.domains.filter(isSlower).map((each) => (
+        <Slower key={each.domain} domain={each.domain} known={costs.jobs} />
+      ))}
+    </ul>
+  );
+}
+
+function Cause({ address }: { address: string }) {
+  const isServer = /\/s\d+$/.test(address);
+  const domain = address.replace(/\/[^/]+$/, "");
+  const server = useAsked(isServer ? asking(OF_SERVER, { domain, within: `${address}/` }) : null);
+  const one = useAsked(isServer || address.includes("--") ? null : asking(OF_ONE, { at: address }));
+  const links = server.data?.links ?? (one.data && "links" in one.data.resolve ? one.data.resolve.links : undefined);
+  return (
+    <li>
+      <a href={href("at", address)}>{shortened(address)}</a> <span class="quiet">root cause</span>
+      {links && links.totalCount > 0 && (
+        <ul class="tree">
+          <li>
+            <Glyph state="down" />
+            <span>
+              <strong>{counted(links.totalCount, "link")}</strong> {links.totalCount === 1 ? "carries" : "carry"}{" "}
+              nothing
+            </span>
+          </li>
+        </ul>
+      )}
+    </li>
+  );
+}
+
+type Named = { name: string; system: string; externalId: string };
+
+const Job = ({ of: { name, system, externalId } }: { of: Named }) => (
+  <a href={href("jobs", "", { sel: name })}>{name || `${system}:${externalId}`}</a>
+);
+
+function Touched({ of: { jobCount, jobs } }: { of: Costs }) {
+  if (!jobCount) return <li class="follows quiet">No job holds chips of it</li>;
+  return (
+    <li class="follows">
+      <Glyph state="down" />
+      <span>
+        <strong>{counted(jobCount, "job")}</strong> with chips of it
+        {jobs.slice(0, CAUSES).map((job) => (
+          <span key={`${job.system} ${job.externalId}`} class="quiet">
+            {" "}
+            <Job of={job} />: {number(job.touched)} of its {counted(job.chips, "chip")}
+          </span>
+        ))}
+      </span>
+    </li>
+  );
+}
+
+const isSlower = ({
+  allGatherBefore,
+  allGatherNow,
+  bisectionBefore,
+  bisectionNow,
+  isComparable,
+}: Costs["domains"][0]) =>
+  allGatherNow.upper.gigabytesPerSecond < allGatherBefore.lower.gigabytesPerSecond ||
+  (isComparable && bisectionNow.upper.gigabytesPerSecond < bisectionBefore.lower.gigabytesPerSecond);
+
+/** Jobs of a domain that lost none of its chips, but bandwidth between them. */
+function Slower({ domain, known }: { domain: string; known: Named[] }) {
+  const { data } = useAsked(asking(THERE, { of: domain }));
+  const isKnown = ({ system, externalId }: Named) =>
+    known.some((each) => each.system === system && each.externalId === externalId);
+  const others = data?.jobs.nodes.filter((job) => !isKnown(job)) ?? [];
+  if (!others.length) return null;
+  return (
+    <li class="follows">
+      <Glyph state="degraded" />
+      <span>
+        <strong>{counted(others.length, "job")}</strong> on other chips of {domain}, slower between them:
+        {others.map((job) => (
+          <span key={`${job.system} ${job.externalId}`}>
+            {" "}
+            <Job of={job} />
+          </span>
+        ))}
+      </span>
+    </li>
+  );
+}

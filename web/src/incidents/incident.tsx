@@ -1,0 +1,81 @@
+// One incident: who says what of it, what follows from it, what it costs, and the way to what was before.
+import { mayChange, proposeChange } from "../change/asked";
+import { useTurn } from "../live";
+import { Wanting } from "../panel/actions";
+import { change, href } from "../route";
+import { clock, dated, Glyph, lasted, now } from "../state";
+import { shortened } from "../words";
+import { type Incident, placeOf, stateOf } from "./documents";
+import { Follows } from "./follows";
+import { Cost, useCosts } from "./impact";
+
+export function Opened({ of, after }: { of: Incident; after: string | null }) {
+  const { asof } = useTurn();
+  const costs = useCosts(of.id, after);
+  const isChanging = mayChange();
+  const before = of.since && new Date(Date.parse(of.since) - 1000).toISOString();
+  return (
+    <aside class="card flush panel" aria-label={`Incident ${of.id}`}>
+      <h2>
+        <Glyph state={stateOf(of)} /> <span class="name">{shortened(placeOf(of))}</span>
+        <button type="button" class="square" aria-label="Close" onClick={() => change({ sel: undefined })}>
+          <span aria-hidden="true">×</span>
+        </button>
+      </h2>
+      <div class={`band ${stateOf(of)}`}>
+        <strong>{of.why ?? "No reason is known"}</strong>
+        <span>
+          {of.who}
+          {of.since && `, ${dated(of.since)}, ${lasted(of.since, now(asof))} ago`}
+          {of.source && `, by ${of.source}`}
+        </span>
+      </div>
+      <div class="inner row">
+        {isChanging && of.causeCount === of.causes.length && (
+          <button
+            type="button"
+            data-writes
+            aria-haspopup="dialog"
+            onClick={() => proposeChange({ places: of.causes, state: "up" })}
+          >
+            Bring back…
+          </button>
+        )}
+        {of.place && (
+          <a class="button main" href={href("at", of.place)}>
+            Show it
+          </a>
+        )}
+        {before && (
+          <a class="button" href={href("at", placeOf(of), { asof: before })}>
+            Before it
+          </a>
+        )}
+      </div>
+      <Wanting />
+      <div class="inner">
+        <h3>What follows from it</h3>
+        <Follows of={of} costs={costs.data} />
+        {of.standing.map(({ server, instance, host }) => (
+          <p key={server} class="quiet">
+            {below(server)} is {[instance, host].filter(Boolean).join(", ")}
+          </p>
+        ))}
+        {of.drift.map((each) => (
+          <p key={each.id}>
+            Drift: {each.rule.replaceAll("_", " ")} of <a href={href("at", each.address)}>{each.address}</a>
+            {each.found && `: ${each.found}`}
+          </p>
+        ))}
+      </div>
+      <Cost of={costs} />
+      {of.lastChange && of.lastChange.at !== of.since && (
+        <p class="inner quiet">
+          Last change {clock(of.lastChange.at)} UTC, {of.lastChange.who}: {of.lastChange.why}
+        </p>
+      )}
+    </aside>
+  );
+}
+
+const below = (server: string) => server.split("/").slice(-1)[0];

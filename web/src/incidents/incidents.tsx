@@ -1,0 +1,112 @@
+// Incidents: what is not up for one reason, what it costs, and what it was like before.
+import { useAsked } from "../api";
+import { type Column, Listed, Row } from "../listed";
+import { useTurn } from "../live";
+import { Copy, Shown } from "../parts";
+import { href, type Route } from "../route";
+import { dated, Glyph, lasted, nounOf, now, worded } from "../state";
+import { Timeline } from "../timeline";
+import { counted, number, shortened } from "../words";
+import { ASKED, type Found, type Incident, placeOf, stateOf } from "./documents";
+import { Opened } from "./incident";
+
+export function Incidents({ route }: { route: Route }) {
+  const loaded = useAsked(ASKED);
+  return (
+    <article>
+      <header class="title">
+        <h1>Incidents</h1>
+        {loaded.data && <p>{explained(loaded.data)}</p>}
+        <div class="tools">
+          <Copy asked={[ASKED]} />
+        </div>
+      </header>
+      <Timeline span={route.options.span} />
+      <Shown of={loaded}>{(data) => <Filled data={data} sel={route.options.sel ?? ""} />}</Shown>
+    </article>
+  );
+}
+
+function explained({ incidents: { totalCount, edges } }: Found): string {
+  const counts = new Map<string, number>();
+  for (const { kind, count } of edges.flatMap(({ node }) => node.parts))
+    counts.set(kind, (counts.get(kind) ?? 0) + count);
+  const parts = [...counts].map(([kind, count]) => counted(count, nounOf(kind)));
+  return totalCount
+    ? `${counted(totalCount, "root cause")} ${totalCount === 1 ? "explains" : "explain"} ${parts.join(", ")} not up`
+    : "";
+}
+
+/** Why several causes are one incident. */
+const RULES: Record<string, string> = { rack: "in one rack within five minutes", change: "one change" };
+
+function Filled({ data, sel }: { data: Found; sel: string }) {
+  const { edges, totalCount } = data.incidents;
+  const at = edges.findIndex(({ node }) => node.id === sel);
+  const open = edges[at]?.node;
+  if (!edges.length) return <Nothing data={data} />;
+  return (
+    <div class={open ? "columns" : undefined}>
+      <section class="card flush" aria-label="Open incidents">
+        <Table nodes={edges.map(({ node }) => node)} sel={sel} />
+        {totalCount > edges.length && (
+          <p class="inner quiet">
+            The first {edges.length} of {number(totalCount)}; <code>trninv incidents</code> lists all.
+          </p>
+        )}
+      </section>
+      {open && <Opened of={open} after={edges[at - 1]?.cursor ?? null} />}
+      {sel && !open && <p class="card quiet">Incident {sel} is not open at this time: all of it is up.</p>}
+    </div>
+  );
+}
+
+function Nothing({ data }: { data: Found }) {
+  const last = data.events.nodes[0];
+  return (
+    <section class="card">
+      <p>Nothing is open: every part is up.</p>
+      {last && (
+        <p class="quiet">
+          Last closed: <a href={href("at", last.address)}>{last.address}</a>, {dated(last.at)}, {last.who}: {last.why}
+        </p>
+      )}
+    </section>
+  );
+}
+
+const COLUMNS: Column[] = [["Root cause"], ["Reason"], ["Impact", "roomy"], ["Who", "roomy"], ["Open for", "number"]];
+
+function Table({ nodes, sel }: { nodes: Incident[]; sel: string }) {
+  const { asof } = useTurn();
+  return (
+    <Listed name="Incidents" columns={COLUMNS} isPick>
+      {nodes.map((each) => (
+        <Row key={each.id} tells={JSON.stringify([each.parts, each.why])} isChosen={each.id === sel}>
+          <th scope="row">
+            <a
+              class="cause"
+              href={href("incidents", "", { sel: each.id === sel ? undefined : each.id })}
+              aria-current={each.id === sel ? "true" : undefined}
+            >
+              <Glyph state={stateOf(each)} />
+              <span class="unseen">{stateOf(each)}: </span>
+              {shortened(placeOf(each))}
+            </a>
+            {each.causeCount > 1 && (
+              <span class="quiet">
+                {counted(each.causeCount, "cause")}, {RULES[each.rule]}
+              </span>
+            )}
+          </th>
+          <td>{each.why ?? <span class="quiet">no reason is known</span>}</td>
+          <td class="roomy">
+            {each.parts.map(({ kind, state, count }) => `${counted(count, nounOf(kind))} ${worded(state)}`).join(", ")}
+          </td>
+          <td class="roomy">{each.who}</td>
+          <td class="number">{each.since ? lasted(each.since, now(asof)) : "not known"}</td>
+        </Row>
+      ))}
+    </Listed>
+  );
+}

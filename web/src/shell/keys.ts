@@ -1,0 +1,61 @@
+// Single keys: each presses what declares it by aria-keyshortcuts, G and a letter goes places; all of them can be off.
+import { useEffect } from "preact/hooks";
+import { href } from "../route";
+
+const KEPT = "trninv keys";
+const FIELD = "input:not([type=radio], [type=checkbox]), select, textarea, [contenteditable], dialog";
+/** How long G waits for a letter, in milliseconds. */
+const PAUSE = 1500;
+
+const PLACES: Record<string, string> = {
+  f: "home",
+  i: "incidents",
+  j: "jobs",
+  c: "compare",
+  r: "reports",
+  s: "sources",
+};
+
+export const areOn = () => localStorage.getItem(KEPT) !== "off";
+
+export function turn(on: boolean): void {
+  if (on) localStorage.removeItem(KEPT);
+  else localStorage.setItem(KEPT, "off");
+}
+
+export const list = () => void import("./keylist").then((keys) => keys.open());
+
+/** What a key does of itself, or as the second one after G. */
+function actOf(key: string, isSecond: boolean): (() => void) | undefined {
+  const place = isSecond ? PLACES[key] : undefined;
+  if (place) return () => location.assign(href(place));
+  if (key === "?") return list;
+  const named = document.querySelectorAll<HTMLElement>(`[aria-keyshortcuts~="${CSS.escape(key.toUpperCase())}"]`);
+  const pressed = [...named].find((each) => each.checkVisibility());
+  if (!pressed) return undefined;
+  return () => {
+    pressed.focus();
+    pressed.click();
+  };
+}
+
+/** Hears keys before what they are pressed on: those that are off or done go no further. */
+export function useSingleKeys(): void {
+  useEffect(() => {
+    let begun = Number.NEGATIVE_INFINITY;
+    const press = (event: KeyboardEvent) => {
+      const { key, ctrlKey, metaKey, altKey, target, timeStamp } = event;
+      if (key.length !== 1 || key === " " || ctrlKey || metaKey || altKey) return;
+      if (target instanceof Element && target.closest(FIELD)) return;
+      if (!areOn()) return event.stopImmediatePropagation();
+      const act = actOf(key, timeStamp - begun < PAUSE);
+      begun = key === "g" ? timeStamp : Number.NEGATIVE_INFINITY;
+      if (!act && key !== "g") return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      act?.();
+    };
+    document.addEventListener("keydown", press, true);
+    return () => document.removeEventListener("keydown", press, true);
+  }, []);
+}

@@ -1,0 +1,67 @@
+// That this is the past, what has changed since then, and the way back.
+import { ask, asking, graphql, useLoaded } from "../api";
+import { change, href, type Route } from "../route";
+import { dated, Glyph, isTime, moments } from "../state";
+import { counted, number, shortened } from "../words";
+import { Icon } from "./icons";
+
+const SINCE = graphql(`
+  query Since($of: Address, $since: String, $after: Int!) {
+    events(last: 12, of: $of, since: $since, filter: { takenAlong: { eq: false }, event: { gt: $after } }) {
+      totalCount
+      nodes { event at who address before after why }
+    }
+  }
+`);
+
+/** Views of a place: what changed elsewhere is not theirs. */
+const PLACES = new Set(["at", "cluster", "domain", "rack"]);
+
+export function Bygone({ asof, route }: { asof: string; route: Route }) {
+  const of = PLACES.has(route.view) && !route.of.startsWith("@") ? route.of : null;
+  const since = isTime(asof) ? asof : null;
+  const isKnown = since !== null || /^\d{1,15}$/.test(asof);
+  const { data } = useLoaded(isKnown ? `since ${asof} ${of}` : null, (signal) =>
+    ask({ ...asking(SINCE, { of, since, after: since ? 0 : Number(asof) }), at: "" }, signal),
+  );
+  const found = data?.events;
+  return (
+    <section class="bygone" aria-label="The past">
+      <p>
+        <Icon name="time" /> As of {moments(asof)}.{" "}
+        <span class="quiet">
+          The past is read only.{" "}
+          {found &&
+            `Since then ${found.totalCount ? counted(found.totalCount, "change") : "nothing changed"}${of ? " here" : ""}.`}
+        </span>
+      </p>
+      <button type="button" class="main" onClick={() => change({ asof: undefined })}>
+        Back to live
+      </button>
+      {found && found.totalCount > 0 && (
+        <details>
+          <summary>Show what changed</summary>
+          <ul class="rows">
+            {[...found.nodes].reverse().map((event) => (
+              <li key={event.event}>
+                <a href={href("at", event.address)}>
+                  <Glyph state={event.after} />
+                  <span>
+                    <strong>{shortened(event.address)}</strong> {event.before} → {event.after}
+                    <span class="quiet">
+                      {event.why} · {event.who}
+                    </span>
+                  </span>
+                  <span class="quiet">{dated(event.at)}</span>
+                </a>
+              </li>
+            ))}
+          </ul>
+          {found.totalCount > found.nodes.length && (
+            <p class="quiet">The last {number(found.nodes.length)}; earlier ones are on the timeline.</p>
+          )}
+        </details>
+      )}
+    </section>
+  );
+}
