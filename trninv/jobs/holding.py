@@ -43,7 +43,8 @@ class Job:
     servers: Annotated[int, "Servers that they are in."]
     first: Annotated[At | None, "The first of those."]
     wounded: Annotated[int, "Chips that it holds and that carry nothing now."]
-    began: Annotated[str, "Since when, UTC."]
+    began: Annotated[str, "Since when it holds chips, UTC, wherever they were."]
+    moved: Annotated[str | None, "When trninv last moved it, UTC; null: never."]
     ended: Annotated[str | None, "Until when; null while it holds them."]
     pinned: Annotated[bool, "Whether plans leave it where it is."]
     who: Annotated[str, "Who said so."]
@@ -251,7 +252,8 @@ def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
             servers=row.servers,
             first=names.get(row.first),
             wounded=row.wounded,
-            began=row.began,
+            began=row.first_began or row.began,
+            moved=row.began if row.first_began else None,
             ended=row.ended,
             pinned=bool(row.pinned),
             who=row.who,

@@ -331,7 +331,20 @@ def _hold(connection: Connection, system: str, jobs: Sequence[Held], live: Mappi
         if not was:
             of = wanted.clusters[each.identity]
             made.append(
-                (key, of, each.name, system, each.identity, each.submitted, began, None, each.priority, 0, each.who)
+                (
+                    key,
+                    of,
+                    each.name,
+                    system,
+                    each.identity,
+                    each.submitted,
+                    began,
+                    None,
+                    each.priority,
+                    0,
+                    each.who,
+                    None,
+                )
             )
             key += 1
         for chip in sorted(taken[each.identity]):

@@ -92,11 +92,12 @@ def _refuse_what_stays(jobs: "Iterable[Job]", with_spares: "Collection[int]") ->
 
 
 def _again(connection: Connection, key: int, time: str, who: str) -> int:
-    """Key of a job that is one which has just ended, and begins anew."""
+    """Key of a job that is one which has just ended, and goes on elsewhere."""
     job = TABLES["job"]
     row = connection.execute(select(job).where(job.c.id == key)).one()
     new = next_id(connection, job)
-    connection.execute(insert(job), row._asdict() | {"id": new, "began": time, "ended": None, "who": who})
+    now_is = {"id": new, "began": time, "ended": None, "who": who, "first_began": row.first_began or row.began}
+    connection.execute(insert(job), row._asdict() | now_is)
     return new
 
 
