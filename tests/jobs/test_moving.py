@@ -201,7 +201,7 @@ def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -
     moved = own.relocate(own.make_room(of=ULTRA, servers=2), who="her")
     assert [(job.chips, job.who) for job in moved] == [(4, "her"), (4, "her")]
     before = [job for job in own.jobs(ended=True) if job.name in {job.name for job in moved} and job.ended]
-    assert [(job.chips, job.who, job.ended) for job in before] == [(4, "me", job.began) for job in moved]
+    assert [(job.chips, job.who, job.ended) for job in before] == [(4, "me", job.moved) for job in moved]
     again = own.make_room(of=ULTRA, servers=2)
     assert (again.moves, again.exact, again.places) == ((), True, plan.places)
     assert own.hold("big", again.places, who="me", revision=again.revision).chips == 32

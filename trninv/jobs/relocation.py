@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from trninv.errors import ConflictError, UnknownJobError
 from trninv.inventory.address import resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, Job, batches, check, chips_at, listed, live_job, now, refuse_taken, system_and_id
+from trninv.jobs.holding import OURS, Job, check, listed, live_job, now, system_and_id
 from trninv.jobs.revision import require
+from trninv.jobs.taking import TakenError, allocate, batches, chips_at, refuse_taken
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -69,14 +69,9 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
         if len(chips) != had[key].chips or resolve(connection, each_of(move.to)[0]).cluster_id != cluster:
             raise ConflictError(f"job {move.job} keeps its {had[key].chips} chips, in its cluster: ask for a new plan")
         refuse_taken(connection, chips)
-        first = next_id(connection, allocation)
-        rows = [
-            {"id": first + at, "job_id": new, "chip_id": chip, "role": "work", "began": time}
-            for at, chip in enumerate(chips)
-        ]
         try:
-            connection.execute(insert(allocation), rows)
-        except IntegrityError:
+            allocate(connection, new, dict.fromkeys(chips, "work"), time)
+        except TakenError:
             raise ConflictError(f"the chips for job {move.job} were taken meanwhile: ask for a new plan") from None
     return listed(connection, fresh)
 
