@@ -67,7 +67,7 @@ def _fill(connection: Connection, domains: int) -> int:
             )
             for start, size in parts:
                 key = len(jobs) + 1
-                jobs.append((key, 1, f"j{key}", "bench", str(key), None, "x", None, None, 0, "bench"))
+                jobs.append((key, 1, f"j{key}", "bench", str(key), None, "x", None, None, 0, "bench", None))
                 at = first + domain * nodes + server * _SERVER + start
                 chips += [(len(chips) + 1 + n, key, at + n, "work", "x", None) for n in range(size)]
     load(connection, TABLES["job"], jobs)

@@ -21,6 +21,7 @@ from trninv.inventory import access, migrate, stamp
 from trninv.inventory.database import connect, newest_revision, reading, writing
 from trninv.inventory.schema import METADATA, TABLES
 from trninv.inventory.verify import verify
+from trninv.jobs.holding import hold, jobs, release
 from trninv.reports import views
 from trninv.reports.reader import find
 from trninv.settings import bundle
@@ -188,6 +189,17 @@ def test_an_empty_database_has_nothing_to_lose(empty: str) -> None:
         assert migrate.losses(engine, "base") == []
         migrate.migrate(engine)
         assert migrate.losses(engine, "base") == []
+
+
+def test_jobs_stay_as_they_are(seeded: str) -> None:
+    with connect(seeded) as engine:
+        with writing(engine) as connection:
+            made = hold(connection, "kept", ["u-trn2x64/d0/s1"], who="me")
+        for revision in ("0022", "head"):
+            migrate.migrate(engine, revision)
+        with writing(engine) as connection:
+            assert jobs(connection, None, 10) == [made]
+            assert release(connection, "kept").chips == 16
 
 
 def test_an_unknown_revision_is_refused(seeded: str) -> None:

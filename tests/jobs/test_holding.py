@@ -24,7 +24,7 @@ from trninv.inventory.schema import HELD, TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.inventory.transfer import transfer
 from trninv.inventory.verify import verify
-from trninv.jobs import holding
+from trninv.jobs import closings, holding
 
 ULTRA = "u-trn2x64/d0"
 
@@ -71,7 +71,7 @@ def test_the_same_job_again_is_no_change_and_another_is_a_conflict(engine: Engin
 def test_what_is_down_or_closed_takes_no_job_and_says_so(engine: Engine) -> None:
     with writing(engine) as connection:
         set_state(connection, [f"{ULTRA}/s1/c5"], Condition("down"), why="HBM", who="me")
-        holding.close(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
+        closings.close(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
         with pytest.raises(ConflictError, match=f"{ULTRA}/s1/c5 is down"):
             holding.hold(connection, "a", [f"{ULTRA}/s1"], who="me")
         with pytest.raises(ConflictError, match=r"s2/c0 takes no new jobs \(firmware\)"):
@@ -83,19 +83,19 @@ def test_what_is_down_or_closed_takes_no_job_and_says_so(engine: Engine) -> None
 
 def test_servers_close_and_open(engine: Engine) -> None:
     with writing(engine) as connection:
-        made = holding.close(connection, [ULTRA, f"{ULTRA}/s0"], who="me", why="drain")
+        made = closings.close(connection, [ULTRA, f"{ULTRA}/s0"], who="me", why="drain")
         assert [each.server for each in made] == [f"{ULTRA}/s{at}" for at in range(4)]
-        assert holding.close(connection, [ULTRA], who="me", why="again") == []
-        assert len(holding.closed(connection, 10)) == 4
+        assert closings.close(connection, [ULTRA], who="me", why="again") == []
+        assert len(closings.closed(connection, 10)) == 4
         assert connection.scalar(text(f"SELECT free FROM v_domain_free WHERE address = '{ULTRA}'")) == 0
-        opened = holding.open_(connection, [f"{ULTRA}/s0", f"{ULTRA}/s1"])
+        opened = closings.open_(connection, [f"{ULTRA}/s0", f"{ULTRA}/s1"])
         assert [each.server for each in opened] == [f"{ULTRA}/s0", f"{ULTRA}/s1"]
         assert all(each.until for each in opened)
         row = connection.execute(text(f"SELECT * FROM v_domain_free WHERE address = '{ULTRA}'")).mappings().one()
         assert (row["free"], row["free_servers"], row["closed_servers"], row["usable"]) == (32, 2, 2, 64)
         assert connection.scalar(text(f"SELECT count(*) FROM v_free_chip WHERE domain = '{ULTRA}'")) == 32
         with pytest.raises(WrongLevelError, match="name servers"):
-            holding.close(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
+            closings.close(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201, "a:b", "\x00", "a\u202e"])
@@ -164,6 +164,18 @@ def test_the_database_refuses_a_second_holder(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE allocation SET ended = 'y' WHERE id = 3"))
         _raw(connection, 11, 2, chips[2:5])
+
+
+def test_a_chip_that_is_taken_after_the_look_is_a_conflict(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    _two_jobs(engine)
+    monkeypatch.setattr(holding, "refuse_taken", lambda connection, chips: _raw(connection, 1, 1, chips[-1:]))
+    with (
+        pytest.raises(ConflictError, match="the chips of job late were taken meanwhile"),
+        writing(engine) as connection,
+    ):
+        holding.hold(connection, "late", ["u-trn2x64/d0/s0/c0-3"], who="me")
+    with reading(engine) as connection:
+        assert [job.chips for job in holding.jobs(connection, None, 10)] == [0, 0]
 
 
 def test_racing_transactions_never_hold_a_chip_twice(engine: Engine) -> None:
@@ -255,7 +267,7 @@ def test_unseed_takes_jobs_along_and_a_copy_has_them(engine: Engine, databases: 
         for name, place in (("a", f"{ULTRA}/s0"), ("b", "trn3-gen2/d0/s35"), ("c", "trn3-gen2/d0/s0")):
             holding.hold(connection, name, [place], who="me")
         holding.release(connection, "c")
-        holding.close(connection, [f"{ULTRA}/s1"], who="me", why="x")
+        closings.close(connection, [f"{ULTRA}/s1"], who="me", why="x")
     other = "postgresql" if engine.dialect.name == "sqlite" else "sqlite"
     with connect(databases.migrated(other)) as target:
         with reading(engine) as found, writing(target) as made:

@@ -13,7 +13,7 @@ from trninv.inventory.binding import put
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.past import past
 from trninv.inventory.schema import TABLES
-from trninv.jobs import holding
+from trninv.jobs import closings, holding
 from trninv.live.pins import pin
 
 ULTRA = "u-trn2x64/d0"
@@ -31,7 +31,7 @@ def kept(seeded: str) -> str:
         holding.hold(connection, "first", [f"{ULTRA}/s0", f"{ULTRA}/s3/c15"], who="me")
         holding.release(connection, "first")
         holding.hold(connection, "second", [f"{ULTRA}/s0", f"{ULTRA}/s1/c3"], who="me")
-        holding.close(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
+        closings.close(connection, [f"{ULTRA}/s2"], who="me", why="firmware")
         put(connection, [pin(connection, f"{ULTRA}/s3", "node-a")], who="me")
         _lasted(connection, "job", "external_id = 'first'", began=1, ended=3)
         _lasted(connection, "allocation", "ended IS NOT NULL", began=1, ended=3)

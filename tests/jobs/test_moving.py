@@ -16,6 +16,7 @@ from trninv.jobs.fleet import Fleet
 from trninv.jobs.holding import Job
 from trninv.jobs.model import AnyOf, Legal, Model, legal_of, model_of
 from trninv.jobs.moving import Plan, Planner, alternatives
+from trninv.jobs.questions.make_room import JobMove
 from trninv.jobs.stock import Stock
 from trninv.jobs.tenants import Tenant
 from trninv.solvers.blocks import words
@@ -200,10 +201,28 @@ def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -
     moved = own.relocate(own.make_room(of=ULTRA, servers=2), who="her")
     assert [(job.chips, job.who) for job in moved] == [(4, "her"), (4, "her")]
     before = [job for job in own.jobs(ended=True) if job.name in {job.name for job in moved} and job.ended]
-    assert [(job.chips, job.who, job.ended) for job in before] == [(4, "me", job.began) for job in moved]
+    assert [(job.chips, job.who, job.ended) for job in before] == [(4, "me", job.moved) for job in moved]
     again = own.make_room(of=ULTRA, servers=2)
     assert (again.moves, again.exact, again.places) == ((), True, plan.places)
     assert own.hold("big", again.places, who="me", revision=again.revision).chips == 32
+
+
+def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
+    own.hold("a", [f"{ULTRA}/s0/c0-3"], who="me")
+    with own.engine.begin() as connection:
+        for table in ("job", "allocation"):
+            connection.exec_driver_sql(f"UPDATE {table} SET began = '2026-01-01T00:00:00+00:00'")
+    assert [(job.began, job.moved) for job in own.jobs()] == [("2026-01-01T00:00:00+00:00", None)]
+    for to in (f"{ULTRA}/s1/c0-3", f"{ULTRA}/s2/c0-3"):
+        plan = own.make_room(of=ULTRA, servers=2)
+        (moved,) = own.relocate(replace(plan, moves=(JobMove("a", 4, (), (to,), stops=False),)), who="her")
+        assert (moved.began, moved.first) == ("2026-01-01T00:00:00+00:00", to[:-5])
+    assert moved.moved is not None
+    assert moved.moved > "2026-01-01T01"
+    with own.reading() as connection:
+        rows = connection.exec_driver_sql("SELECT began, moved FROM v_job WHERE state = 'holds'").all()
+    assert rows == [(moved.began, moved.moved)]
+    assert {job.began for job in own.jobs(ended=True)} == {moved.began}
 
 
 def test_pinned_jobs_stay_and_no_is_no(own: Fleet) -> None:

@@ -10,8 +10,9 @@ from trninv.cli.places import PLACE
 from trninv.cli.prose import say
 from trninv.cli.state import you
 from trninv.errors import LimitError
-from trninv.jobs import holding
-from trninv.jobs.holding import Closing, Job
+from trninv.jobs import closings, holding
+from trninv.jobs.closings import Closing
+from trninv.jobs.holding import Job
 from trninv.units import counted
 
 _who = click.option("--who", default=you, show_default="you", help="Who says so.")
@@ -40,7 +41,7 @@ def jobs(  # one parameter an option
         raise LimitError(f"--most {most}: ask for 1 to {MOST:,}")
     limit = most + (style == "table")
     with looking(database, at, scope) as connection:
-        found = holding.closed(connection, limit) if closed else holding.jobs(connection, scope, limit, ended=ended)
+        found = closings.closed(connection, limit) if closed else holding.jobs(connection, scope, limit, ended=ended)
 
     def table() -> None:
         rows(
@@ -127,7 +128,7 @@ def close(database: str, servers: tuple[str, ...], why: str, who: str, style: st
     trninv close u-trn2x64/d0/s3 --why "new firmware"
     """
     with changing(database) as connection:
-        made = holding.close(connection, servers, who=who, why=why)
+        made = closings.close(connection, servers, who=who, why=why)
     show(style, made, lambda: _tell(made, "takes no new jobs", "they are closed already"))
 
 
@@ -142,7 +143,7 @@ def open_(database: str, servers: tuple[str, ...], style: str) -> None:
     trninv open u-trn2x64/d0/s3
     """
     with changing(database) as connection:
-        done = holding.open_(connection, servers)
+        done = closings.open_(connection, servers)
     show(style, done, lambda: _tell(done, "takes new jobs", "they take new jobs already"))
 
 

@@ -29,7 +29,7 @@ from trninv.graphql.sweeps import Key, SweepJob, jobs_of
 from trninv.graphql.things import Located, at_addresses
 from trninv.inventory.database import writing
 from trninv.inventory.state import PPM, Change, Condition, set_state
-from trninv.jobs import holding
+from trninv.jobs import closings, holding
 from trninv.jobs.relocation import relocate
 from trninv.routing.question import ROUTED, SCAN
 from trninv.routing.questions import find
@@ -176,7 +176,7 @@ class OpenServerInput:
 class ClosingPayload:
     closings: list[Any] = strawberry.field(
         description="Each server that is closed or open now, and was not before.",
-        graphql_type=list_of(object_type(holding.Closing)),
+        graphql_type=list_of(object_type(closings.Closing)),
     )
     client_mutation_id: str | None = strawberry.field(description=SAME_ID)
 
@@ -265,8 +265,8 @@ class Mutation:
         input: Annotated[CloseServerInput, strawberry.argument(description="What to close.")],  # noqa: A002 # Relay's name
     ) -> ClosingPayload:
         who = _who(info.context.who, input.who)
-        closings = await _written(info, holding.close, input.servers, who=who, why=input.why)
-        return ClosingPayload(closings=closings, client_mutation_id=input.client_mutation_id)
+        made = await _written(info, closings.close, input.servers, who=who, why=input.why)
+        return ClosingPayload(closings=made, client_mutation_id=input.client_mutation_id)
 
     @_change("Let servers take new jobs again.")
     async def open_server(
@@ -274,8 +274,8 @@ class Mutation:
         info: AppInfo,
         input: Annotated[OpenServerInput, strawberry.argument(description="What to open.")],  # noqa: A002 # Relay's name
     ) -> ClosingPayload:
-        closings = await _written(info, holding.open_, input.servers)
-        return ClosingPayload(closings=closings, client_mutation_id=input.client_mutation_id)
+        made = await _written(info, closings.open_, input.servers)
+        return ClosingPayload(closings=made, client_mutation_id=input.client_mutation_id)
 
 
 async def _written(info: AppInfo, change: Callable[..., Any], *arguments: Any, **named: Any) -> Any:

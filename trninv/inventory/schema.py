@@ -737,7 +737,8 @@ Table(
     sqlite_strict=True,
 )
 
-# Work that holds chips, as its system calls it.
+# Work that holds chips, as its system calls it. A move ends its row and begins another, so that both tell who said so;
+# ``first_began`` is then when the first of them began.
 Table(
     "job",
     METADATA,
@@ -752,6 +753,7 @@ Table(
     Column("priority", Integer),
     required("pinned", Integer, server_default="0"),
     required("who", Text),
+    Column("first_began", Text),
     CheckConstraint("pinned IN (0, 1)", name="pinned"),
     Index(None, "cluster_id"),
     one_at_a_time("job", "system", "external_id", ended="ended"),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from trninv.inventory.database import writing
-from trninv.jobs import holding
+from trninv.jobs import closings, holding
 from trninv.jobs.questions import find
 from trninv.routing import fleet
 
@@ -133,10 +133,10 @@ class Fleet(fleet.Fleet):
         with self.reading() as connection:
             return holding.jobs(connection, scope, most, ended=ended)
 
-    def closed(self, most: int = 1_000) -> list[holding.Closing]:
+    def closed(self, most: int = 1_000) -> list[closings.Closing]:
         """Servers that take no new jobs."""
         with self.reading() as connection:
-            return holding.closed(connection, most)
+            return closings.closed(connection, most)
 
     def hold(
         self,
@@ -176,12 +176,12 @@ class Fleet(fleet.Fleet):
                 connection, system or kind, jobs, partial=partial, allow_empty=allow_empty, keep_going=keep_going
             )
 
-    def close_servers(self, places: Sequence[str], *, who: str, why: str) -> list[holding.Closing]:
-        """Let servers take no new jobs; as `trninv.jobs.holding.close`."""
+    def close_servers(self, places: Sequence[str], *, who: str, why: str) -> list[closings.Closing]:
+        """Let servers take no new jobs; as `trninv.jobs.closings.close`."""
         with writing(self.engine) as connection:
-            return holding.close(connection, places, who=who, why=why)
+            return closings.close(connection, places, who=who, why=why)
 
-    def open_servers(self, places: Sequence[str]) -> list[holding.Closing]:
-        """Let servers take new jobs again; as `trninv.jobs.holding.open_`."""
+    def open_servers(self, places: Sequence[str]) -> list[closings.Closing]:
+        """Let servers take new jobs again; as `trninv.jobs.closings.open_`."""
         with writing(self.engine) as connection:
-            return holding.open_(connection, places)
+            return closings.open_(connection, places)

@@ -1,33 +1,32 @@
-"""Hold chips for a job and give them back; close servers to new jobs and open them again.
+"""Hold chips for a job and give them back, and list who holds which.
 
 The database itself allows a chip one holder (a unique index over what has not ended), whoever writes.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from itertools import islice
 from typing import Annotated, Any, Final
 
 from sqlalchemy import Connection, Select, and_, bindparam, distinct, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from trninv.characters import SAYS, refused
-from trninv.errors import ConflictError, LimitError, UnknownJobError, WrongLevelError, nearest
-from trninv.inventory.address import HOLDS_CHIPS, Place, address_of, chips_of, node_addresses, resolve
+from trninv.errors import ConflictError, LimitError, UnknownJobError, nearest
+from trninv.inventory.address import address_of, chips_of, resolve
 from trninv.inventory.ids import next_id
-from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.jobs.revision import require
+from trninv.jobs.taking import TakenError, allocate, batches, chips_at, refuse_taken
 from trninv.routing.answer import At, Hidden
 
 _T = TABLES
 OURS: Final = "trninv"
 """The system of jobs that are held here, and not imported."""
 MAX_TEXT: Final = 200
-MOST_PLACES: Final = 1_000
-_BATCH = 5_000
+_LOOKED_AT = 5_000
+"""Jobs among which is looked for what another may be called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +42,11 @@ class Job:
     servers: Annotated[int, "Servers that they are in."]
     first: Annotated[At | None, "The first of those."]
     wounded: Annotated[int, "Chips that it holds and that carry nothing now."]
-    began: Annotated[str, "Since when, UTC."]
+    began: Annotated[str, "Since when it holds chips, UTC, wherever they were."]
+    moved: Annotated[str | None, "When trninv last moved it, UTC; null: never."]
     ended: Annotated[str | None, "Until when; null while it holds them."]
     pinned: Annotated[bool, "Whether plans leave it where it is."]
     who: Annotated[str, "Who said so."]
-
-
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """A server that takes no new jobs, or did until now."""
-
-    server: Annotated[At, "The server."]
-    since: Annotated[str, "Since when, UTC."]
-    until: Annotated[str | None, "Until when; null while it is closed."]
-    who: Annotated[str, "Who closed it."]
-    why: Annotated[str, "The reason."]
 
 
 def hold(
@@ -101,18 +90,13 @@ def hold(
             return _one(connection, held)
         raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
     refuse_taken(connection, list(chips))
-    job, allocation, time = _T["job"], _T["allocation"], now()
+    job, time = _T["job"], now()
     key = next_id(connection, job)
     row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": time}
-    first = next_id(connection, allocation)
-    rows = [
-        {"id": first + at, "job_id": key, "chip_id": chip, "role": chips[chip], "began": time}
-        for at, chip in enumerate(sorted(chips))
-    ]
     try:
         connection.execute(insert(job), row | {"pinned": int(pinned), "who": who})
-        connection.execute(insert(allocation), rows)
-    except IntegrityError:
+        allocate(connection, key, chips, time)
+    except (IntegrityError, TakenError):
         raise ConflictError(f"the chips of job {name} were taken meanwhile: look again (trninv jobs)") from None
     return _one(connection, key)
 
@@ -156,64 +140,13 @@ def unknown(connection: Connection, name: str) -> UnknownJobError:
 def _instead(connection: Connection, name: str) -> str:
     """What a job may be called instead, as it is released."""
     job = _T["job"]
-    query = select(job.c.name, job.c.system, job.c.external_id).where(job.c.ended.is_(None)).limit(_BATCH)
+    query = select(job.c.name, job.c.system, job.c.external_id).where(job.c.ended.is_(None)).limit(_LOOKED_AT)
     called = {
         row.external_id if row.system == OURS else f"{row.system}:{row.external_id}": row.name
         for row in connection.execute(query)
     }
     named = [identity for identity, each in called.items() if each == name]
     return f"did you mean {named[0]}, which is called so?" if named else nearest(name, list(called))
-
-
-def close(connection: Connection, places: Sequence[str], *, who: str, why: str) -> list[Closing]:
-    """Let servers take no new jobs; what runs there goes on. Those that are closed already are left alone.
-
-    Parameters
-    ----------
-    places
-        Servers, or racks and domains for all of theirs.
-
-    Raises
-    ------
-    LimitError
-        The reason or the places are missing or too long.
-    WrongLevelError
-        A place is no server, rack or domain.
-
-    """
-    check(why=why, who=who)
-    closing = _T["closing"]
-    closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
-    wanted = [server for server in _servers(connection, places) if server not in closed]
-    first, time = next_id(connection, closing), now()
-    rows = [
-        {"id": first + at, "server_id": server, "since": time, "who": who, "why": why}
-        for at, server in enumerate(wanted)
-    ]
-    if rows:
-        connection.execute(insert(closing), rows)
-    return _closings(connection, closing.c.id >= first)
-
-
-def open_(connection: Connection, places: Sequence[str]) -> list[Closing]:
-    """Let servers take new jobs again; those that do are left alone.
-
-    Raises
-    ------
-    WrongLevelError
-        A place is no server, rack or domain.
-
-    """
-    closing = _T["closing"]
-    ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
-    keys = list(connection.scalars(select(closing.c.id).where(ours)))
-    connection.execute(update(closing).where(closing.c.id.in_(keys)).values(until=now()))
-    return _closings(connection, closing.c.id.in_(keys))
-
-
-def closed(connection: Connection, most: int) -> list[Closing]:
-    """Servers that take no new jobs."""
-    return _closings(connection, _T["closing"].c.until.is_(None), most)
 
 
 def jobs(connection: Connection, scope: str | None, most: int, *, ended: bool = False) -> list[Job]:
@@ -251,7 +184,8 @@ def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
             servers=row.servers,
             first=names.get(row.first),
             wounded=row.wounded,
-            began=row.began,
+            began=row.first_began or row.began,
+            moved=row.began if row.first_began else None,
             ended=row.ended,
             pinned=bool(row.pinned),
             who=row.who,
@@ -327,83 +261,6 @@ def _held_by(connection: Connection, key: int) -> dict[int, str]:
     return {row.chip_id: row.role for row in connection.execute(ours.where(allocation.c.ended.is_(None)))}
 
 
-def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
-    """Ids of the chips of places, and what each is for."""
-    places, spares = each_of(places), each_of(spares)
-    if not places or len(places) + len(spares) > MOST_PLACES:
-        raise LimitError(f"{len(places) + len(spares):,} places: name 1 to {MOST_PLACES:,}")
-    found: dict[int, str] = {}
-    clusters = set()
-    for address, role in [*((each, "spare") for each in spares), *((each, "work") for each in places)]:
-        place = resolve(connection, address)
-        if place.level not in HOLDS_CHIPS or place.level in ("core", "cluster"):
-            raise WrongLevelError(f"{place.address} is a {place.level}: a job holds chips, servers, racks and domains")
-        clusters.add(place.cluster_id)
-        found |= dict.fromkeys(connection.scalars(chips_of(place)), role)
-    if len(clusters) > 1:
-        raise LimitError("the places are of several clusters: a job is of one")
-    return found
-
-
-def refuse_taken(connection: Connection, chips: Sequence[int], leaving: Collection[int] = ()) -> None:
-    """Name the first chip that no job may have now, or once some jobs (keys) have left, and why."""
-    job, allocation, closing = _T["job"], _T["allocation"], _T["closing"]
-    chip, node = _T["chip"], _T["node"]
-    stays = [allocation.c.job_id.not_in(sorted(leaving))] if leaving else []
-    query = (
-        select(chip.c.id, node.c.state, job.c.name, closing.c.why)
-        .join(node, node.c.id == chip.c.id)
-        .outerjoin(allocation, and_(allocation.c.chip_id == chip.c.id, allocation.c.ended.is_(None), *stays))
-        .outerjoin(job, job.c.id == allocation.c.job_id)
-        .outerjoin(closing, and_(closing.c.server_id == chip.c.server_id, closing.c.until.is_(None)))
-        .where(or_(job.c.id.is_not(None), closing.c.id.is_not(None), node.c.state.not_in(CARRYING)))
-        .order_by(chip.c.id)
-        .limit(1)
-    )
-    for part in batches(sorted(chips)):
-        if (row := connection.execute(query.where(chip.c.id.in_(part))).first()) is None:
-            continue
-        named = node_addresses().where(node.c.id == row.id)
-        address = connection.execute(named).one().address
-        if row.name is not None:
-            raise ConflictError(f"{address} is held by job {row.name}: release it, or take what is free (trninv fits)")
-        state = f"is {row.state}" if row.state not in CARRYING else f"takes no new jobs ({row.why})"
-        raise ConflictError(f"{address} {state}: take what is free (trninv fits)")
-
-
-def _servers(connection: Connection, places: Sequence[str]) -> list[int]:
-    if not places or len(places) > MOST_PLACES:
-        raise LimitError(f"{len(places):,} places: name 1 to {MOST_PLACES:,}")
-    found: dict[int, None] = {}
-    for address in places:
-        found |= dict.fromkeys(connection.scalars(_servers_of(resolve(connection, address))))
-    return list(found)
-
-
-def _servers_of(place: Place) -> Select[Any]:
-    server = _T["server"]
-    columns = {"server": server.c.id, "rack": server.c.rack_id, "domain": server.c.domain_id}
-    if place.level not in columns:
-        raise WrongLevelError(
-            f"{place.address} is a {place.level}: name servers, or racks and domains for all of theirs"
-        )
-    return select(server.c.id).where(columns[place.level] == place.id).order_by(server.c.id)
-
-
-def _closings(connection: Connection, condition: Any, most: int | None = None) -> list[Closing]:  # of SQLAlchemy
-    closing, server, domain, cluster = (_T[name] for name in ("closing", "server", "domain", "cluster"))
-    query = (
-        select(closing, address_of("server").label("address"))
-        .join(server, server.c.id == closing.c.server_id)
-        .join(domain, domain.c.id == server.c.domain_id)
-        .join(cluster, cluster.c.id == domain.c.cluster_id)
-        .where(condition)
-        .order_by(server.c.id)
-        .limit(most)
-    )
-    return [Closing(row.address, row.since, row.until, row.who, row.why) for row in connection.execute(query)]
-
-
 def _server_names(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
     server, domain, cluster = (_T[name] for name in ("server", "domain", "cluster"))
     query = (
@@ -413,13 +270,6 @@ def _server_names(connection: Connection, keys: Iterable[int]) -> dict[int, str]
     )
     parts = batches(sorted(keys))
     return {row.id: row.address for part in parts for row in connection.execute(query.where(server.c.id.in_(part)))}
-
-
-def batches(keys: Sequence[int]) -> Iterator[list[int]]:
-    """Keys in portions that a statement takes."""
-    remaining = iter(keys)
-    while part := list(islice(remaining, _BATCH)):
-        yield part
 
 
 def now() -> str:

@@ -4,12 +4,11 @@ A system owns its jobs: those of others, and those held here, are never touched,
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sqlalchemy import Connection, exists, func, select, text, update
+from sqlalchemy import Connection, func, select, text, update
 
 from trninv.errors import FileError, LimitError
 from trninv.importers import kubernetes_jobs, slurm_jobs
@@ -20,14 +19,14 @@ from trninv.importers.value import Faults
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, batches, now
+from trninv.jobs.holding import OURS, now
+from trninv.jobs.slots import Slots
+from trninv.jobs.taking import batches
 from trninv.units import counted
 
 _T: Final = TABLES
 READERS: Final = {"slurm": slurm_jobs.read, "kubernetes": kubernetes_jobs.read}
 """What prints jobs, and what reads it."""
-_TEMPLATE = re.compile(r"(.+)-d(0|[1-9]\d{0,6})-s(0|[1-9]\d{0,2})", re.ASCII)
-"""What ``fits`` and ``topology`` call a server that no host is bound to."""
 _SYSTEM = re.compile(r"[a-z][a-z0-9-]{0,39}", re.ASCII)
 
 
@@ -122,7 +121,7 @@ def import_jobs(
             f"no job that holds chips is listed, and {counted(len(live), 'job')} of {system} would end: give "
             "--allow-empty if that is so"
         )
-    wanted = _Wanted(_Slots(connection, jobs), _others(connection, system))
+    wanted = _Wanted(Slots(connection, jobs), _others(connection, system))
     for job in sorted(jobs, key=lambda each: each.identity not in live):
         wanted.add(job)
     if not keep_going:
@@ -183,57 +182,6 @@ def _others(connection: Connection, system: str) -> dict[int, str]:
     return {row.chip_id: f"job {row.name} of {row.system}" for row in connection.execute(query)}
 
 
-class _Slots:
-    """Where hosts stand, and what stands there."""
-
-    def __init__(self, connection: Connection, jobs: Sequence[Held]) -> None:
-        hosts = {part.host for job in jobs for part in job.parts}
-        self.servers = dict(_bound(connection, hosts))
-        self.servers |= _called(connection, hosts - set(self.servers))
-        self.chips: dict[int, dict[int, int]] = {}
-        self.cluster: dict[int, int] = {}
-        self.sharing = Counter(
-            part.host for job in jobs for part in job.parts if part.chips is None and part.count != 0
-        )
-        self.says_chips = any(part.chips or part.count for job in jobs for part in job.parts)
-        chip, node = _T["chip"], _T["node"]
-        columns = chip.c.server_id, chip.c.ordinal, chip.c.id, node.c.cluster_id
-        query = select(*columns).join(node, node.c.id == chip.c.id)
-        for keys in batches(sorted(set(self.servers.values()))):
-            for row in connection.execute(query.where(chip.c.server_id.in_(keys))):
-                self.chips.setdefault(row.server_id, {})[row.ordinal] = row.id
-                self.cluster[row.server_id] = row.cluster_id
-
-
-def _bound(connection: Connection, hosts: set[str]) -> Iterator[tuple[str, int]]:
-    """Hosts that are bound to a slot, by their names or, where that is one only, by their names without a domain."""
-    binding = _T["binding"]
-    query = select(binding.c.host, binding.c.server_id).where(binding.c.until.is_(None), binding.c.host.is_not(None))
-    known = {row.host: row.server_id for row in connection.execute(query)}
-    short = Counter(host.partition(".")[0] for host in known)
-    shorter = {name: key for host, key in known.items() if short[name := host.partition(".")[0]] == 1}
-    for host in hosts:
-        if (key := known.get(host, shorter.get(host))) is not None:
-            yield host, key
-
-
-def _called(connection: Connection, hosts: Iterable[str]) -> dict[str, int]:
-    """Hosts by what the template calls the slots that no host is bound to."""
-    wanted = {(at[1], int(at[2]), int(at[3])): host for host in hosts if (at := _TEMPLATE.fullmatch(host))}
-    if not wanted:
-        return {}
-    server, domain, cluster, binding = (_T[name] for name in ("server", "domain", "cluster", "binding"))
-    has_host = binding.c.server_id == server.c.id, binding.c.until.is_(None), binding.c.host.is_not(None)
-    query = (
-        select(server.c.id, cluster.c.slug, domain.c.ordinal.label("domain"), server.c.ordinal)
-        .join(domain, domain.c.id == server.c.domain_id)
-        .join(cluster, cluster.c.id == domain.c.cluster_id)
-        .where(cluster.c.slug.in_({slug for slug, _, _ in wanted}), ~exists().where(*has_host))
-    )
-    found = ((wanted.get((row.slug, row.domain, row.ordinal)), row.id) for row in connection.execute(query))
-    return {host: key for host, key in found if host is not None}
-
-
 @dataclass(slots=True)
 class _Wanted:
     """The chips that listed jobs want, as far as they can have them.
@@ -247,7 +195,7 @@ class _Wanted:
 
     """
 
-    slots: _Slots
+    slots: Slots
     taken: dict[int, str]
     chips: dict[str, frozenset[int]] = field(default_factory=dict)
     clusters: dict[str, int] = field(default_factory=dict)
@@ -331,7 +279,20 @@ def _hold(connection: Connection, system: str, jobs: Sequence[Held], live: Mappi
         if not was:
             of = wanted.clusters[each.identity]
             made.append(
-                (key, of, each.name, system, each.identity, each.submitted, began, None, each.priority, 0, each.who)
+                (
+                    key,
+                    of,
+                    each.name,
+                    system,
+                    each.identity,
+                    each.submitted,
+                    began,
+                    None,
+                    each.priority,
+                    0,
+                    each.who,
+                    None,
+                )
             )
             key += 1
         for chip in sorted(taken[each.identity]):

@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from trninv.errors import ConflictError, UnknownJobError
 from trninv.inventory.address import resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, Job, batches, check, chips_at, listed, live_job, now, refuse_taken, system_and_id
+from trninv.jobs.holding import OURS, Job, check, listed, live_job, now, system_and_id
 from trninv.jobs.revision import require
+from trninv.jobs.taking import TakenError, allocate, batches, chips_at, refuse_taken
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -69,14 +69,9 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
         if len(chips) != had[key].chips or resolve(connection, each_of(move.to)[0]).cluster_id != cluster:
             raise ConflictError(f"job {move.job} keeps its {had[key].chips} chips, in its cluster: ask for a new plan")
         refuse_taken(connection, chips)
-        first = next_id(connection, allocation)
-        rows = [
-            {"id": first + at, "job_id": new, "chip_id": chip, "role": "work", "began": time}
-            for at, chip in enumerate(chips)
-        ]
         try:
-            connection.execute(insert(allocation), rows)
-        except IntegrityError:
+            allocate(connection, new, dict.fromkeys(chips, "work"), time)
+        except TakenError:
             raise ConflictError(f"the chips for job {move.job} were taken meanwhile: ask for a new plan") from None
     return listed(connection, fresh)
 
@@ -92,11 +87,12 @@ def _refuse_what_stays(jobs: "Iterable[Job]", with_spares: "Collection[int]") ->
 
 
 def _again(connection: Connection, key: int, time: str, who: str) -> int:
-    """Key of a job that is one which has just ended, and begins anew."""
+    """Key of a job that is one which has just ended, and goes on elsewhere."""
     job = TABLES["job"]
     row = connection.execute(select(job).where(job.c.id == key)).one()
     new = next_id(connection, job)
-    connection.execute(insert(job), row._asdict() | {"id": new, "began": time, "ended": None, "who": who})
+    now_is = {"id": new, "began": time, "ended": None, "who": who, "first_began": row.first_began or row.began}
+    connection.execute(insert(job), row._asdict() | now_is)
     return new
 
 

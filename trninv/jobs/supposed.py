@@ -9,7 +9,8 @@ from trninv.errors import ConflictError
 from trninv.inventory.address import node_addresses
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, check, chips_at, live_job, refuse_taken, system_and_id, unknown
+from trninv.jobs.holding import OURS, check, live_job, system_and_id, unknown
+from trninv.jobs.taking import chips_at, refuse_taken
 from trninv.routing.scenario import Changes
 
 _T = TABLES

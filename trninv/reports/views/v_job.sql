@@ -10,7 +10,8 @@ SELECT
     (SELECT count(*) FROM allocation JOIN node ON node.id = allocation.chip_id
         WHERE allocation.job_id = job.id AND allocation.ended IS NULL AND node.state IN ('down', 'maintenance')
     ) AS wounded,
-    job.submitted, job.began, job.ended, job.priority,
-    CASE WHEN job.pinned = 1 THEN 'yes' ELSE 'no' END AS pinned, job.who
+    job.submitted, coalesce(job.first_began, job.began) AS began, job.ended, job.priority,
+    CASE WHEN job.pinned = 1 THEN 'yes' ELSE 'no' END AS pinned, job.who,
+    CASE WHEN job.first_began IS NOT NULL THEN job.began END AS moved
 FROM job
 JOIN cluster ON cluster.id = job.cluster_id

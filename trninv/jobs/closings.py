@@ -1,0 +1,112 @@
+"""Close servers to new jobs, and open them again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from sqlalchemy import Connection, Select, and_, insert, select, update
+
+from trninv.errors import LimitError, WrongLevelError
+from trninv.inventory.address import Place, address_of, resolve
+from trninv.inventory.ids import next_id
+from trninv.inventory.schema import TABLES
+from trninv.jobs.holding import check, now
+from trninv.jobs.taking import MOST_PLACES
+from trninv.routing.answer import At
+
+_T: Final = TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """A server that takes no new jobs, or did until now."""
+
+    server: Annotated[At, "The server."]
+    since: Annotated[str, "Since when, UTC."]
+    until: Annotated[str | None, "Until when; null while it is closed."]
+    who: Annotated[str, "Who closed it."]
+    why: Annotated[str, "The reason."]
+
+
+def close(connection: Connection, places: Sequence[str], *, who: str, why: str) -> list[Closing]:
+    """Let servers take no new jobs; what runs there goes on. Those that are closed already are left alone.
+
+    Parameters
+    ----------
+    places
+        Servers, or racks and domains for all of theirs.
+
+    Raises
+    ------
+    LimitError
+        The reason or the places are missing or too long.
+    WrongLevelError
+        A place is no server, rack or domain.
+
+    """
+    check(why=why, who=who)
+    closing = _T["closing"]
+    closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
+    wanted = [server for server in _servers(connection, places) if server not in closed]
+    first, time = next_id(connection, closing), now()
+    rows = [
+        {"id": first + at, "server_id": server, "since": time, "who": who, "why": why}
+        for at, server in enumerate(wanted)
+    ]
+    if rows:
+        connection.execute(insert(closing), rows)
+    return _closings(connection, closing.c.id >= first)
+
+
+def open_(connection: Connection, places: Sequence[str]) -> list[Closing]:
+    """Let servers take new jobs again; those that do are left alone.
+
+    Raises
+    ------
+    WrongLevelError
+        A place is no server, rack or domain.
+
+    """
+    closing = _T["closing"]
+    ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
+    keys = list(connection.scalars(select(closing.c.id).where(ours)))
+    connection.execute(update(closing).where(closing.c.id.in_(keys)).values(until=now()))
+    return _closings(connection, closing.c.id.in_(keys))
+
+
+def closed(connection: Connection, most: int) -> list[Closing]:
+    """Servers that take no new jobs."""
+    return _closings(connection, _T["closing"].c.until.is_(None), most)
+
+
+def _servers(connection: Connection, places: Sequence[str]) -> list[int]:
+    if not places or len(places) > MOST_PLACES:
+        raise LimitError(f"{len(places):,} places: name 1 to {MOST_PLACES:,}")
+    found: dict[int, None] = {}
+    for address in places:
+        found |= dict.fromkeys(connection.scalars(_servers_of(resolve(connection, address))))
+    return list(found)
+
+
+def _servers_of(place: Place) -> Select[Any]:
+    server = _T["server"]
+    columns = {"server": server.c.id, "rack": server.c.rack_id, "domain": server.c.domain_id}
+    if place.level not in columns:
+        raise WrongLevelError(
+            f"{place.address} is a {place.level}: name servers, or racks and domains for all of theirs"
+        )
+    return select(server.c.id).where(columns[place.level] == place.id).order_by(server.c.id)
+
+
+def _closings(connection: Connection, condition: Any, most: int | None = None) -> list[Closing]:  # of SQLAlchemy
+    closing, server, domain, cluster = (_T[name] for name in ("closing", "server", "domain", "cluster"))
+    query = (
+        select(closing, address_of("server").label("address"))
+        .join(server, server.c.id == closing.c.server_id)
+        .join(domain, domain.c.id == server.c.domain_id)
+        .join(cluster, cluster.c.id == domain.c.cluster_id)
+        .where(condition)
+        .order_by(server.c.id)
+        .limit(most)
+    )
+    return [Closing(row.address, row.since, row.until, row.who, row.why) for row in connection.execute(query)]
