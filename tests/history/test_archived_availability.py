@@ -26,6 +26,7 @@ from trninv.catalog.models import systems
 from trninv.errors import FileError, MomentError
 from trninv.history.archive.availability import BY, main, query, sums, told
 from trninv.history.archive.engines import in_duckdb
+from trninv.history.archive.store import MANIFEST
 from trninv.inventory import stamp
 from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import STATES
@@ -163,6 +164,49 @@ def test_bad_requests_are_refused(written: Path, tmp_path: Path) -> None:
     for time in ("2026-01-01T00:00:00", "noon"):
         with pytest.raises(MomentError, match="with its zone"):
             query(written, since=time)
+
+
+@pytest.fixture
+def quiet(databases: Databases, tmp_path: Path) -> tuple[Engine, Path]:
+    """A fleet to which nothing ever happened, and its archive."""
+    with connect(databases.migrated("sqlite")) as engine:
+        with writing(engine) as connection:
+            stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
+            connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
+        run(engine, tmp_path / "archive")
+        return engine, tmp_path / "archive"
+
+
+def test_where_nothing_happened_all_was_up(quiet: tuple[Engine, Path]) -> None:
+    chips = _found(quiet[1])["chip", None]
+    assert (chips["parts"], chips["up"], chips["failures"], chips["mtbf_hours"]) == (16, 1, 0, None)
+
+
+def _without_own_state(archive: Path) -> None:
+    """As an earlier trninv wrote its only version of the parts."""
+    (entry,) = (json.loads(line) for line in (archive / MANIFEST).read_text().splitlines() if '"parts"' in line)
+    file = archive / entry["files"][0]["path"]
+    old = file.with_name("old")
+    duckdb.execute(f"COPY (SELECT * EXCLUDE own_state FROM '{file}') TO '{old}' (FORMAT parquet)")
+    old.replace(file)
+    lines = [json.loads(line) for line in (archive / MANIFEST).read_text().splitlines()]
+    lines[-1]["said"]["version"] = "that of an earlier trninv"
+    (archive / MANIFEST).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_an_archive_of_an_earlier_trninv_says_what_to_do(quiet: tuple[Engine, Path]) -> None:
+    """Another run of `trninv archive` adds what it lacks, beside what is there."""
+    engine, archive = quiet
+    wanted = _found(archive)
+    _without_own_state(archive)
+    with pytest.raises(FileError, match=f"earlier trninv.*no own_state: run trninv archive {archive} once"):
+        _found(archive)
+    assert run(engine, archive).rows == {"parts": 73}
+    assert _found(archive) == wanted
+    assert run(engine, archive).rows == {}
+    shutil.rmtree(archive / "parts")
+    with pytest.raises(FileError, match="has no parts yet"):
+        _found(archive)
 
 
 def test_generated_histories_are_of_the_shape_of_an_archive(written: Path, tmp_path: Path) -> None:

@@ -139,6 +139,23 @@ def test_what_is_not_known_is_said(grown: Fleet, run: Run) -> None:
         assert (refused.status_code, refused.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_TIME")
         found = client.post("/graphql", json={"query": "{ clusters { nodes { address } } }", "at": first}).json()
         assert found["data"] == {"clusters": {"nodes": [{"address": "trn1.32xlarge"}]}}
+        since = err.partition("trn1.2xlarge is known since ")[2].partition(", from event")[0]
+        left_out = {"cluster": "trn1.2xlarge", "knownSince": since}
+        assert found["extensions"]["leftOut"] == [{"path": [], **left_out}]
+        both = f'{{ then: asOf(time: "{first}") LIST later: asOf(time: "{datetime.now(UTC)}") LIST }}'
+        found = client.post("/graphql", json={"query": both.replace("LIST", "{ chips { totalCount } }")}).json()
+        assert found["data"] == {"then": {"chips": {"totalCount": 16}}, "later": {"chips": {"totalCount": 17}}}
+        assert found["extensions"]["leftOut"] == [{"path": ["then"], **left_out}]
+        narrow = '{ chips(filter: {cluster: {eq: "trn1.2xlarge"}}) { totalCount } }'
+        found = client.post("/graphql", json={"query": both.replace("LIST", narrow)}).json()
+        assert found["data"] == {"then": None, "later": {"chips": {"totalCount": 1}}}
+        assert [(each["path"], each["extensions"]["code"]) for each in found["errors"]] == [
+            (["then", "chips", "totalCount"], "BAD_TIME")
+        ]
+        assert found["errors"][0]["message"].startswith("the history of trn1.2xlarge is known since")
+        for path in ("/reports/not-up.json", "/export/chip.csv"):
+            assert client.get(path, params={"at": first}).headers["X-Left-Out"] == "trn1.2xlarge"
+            assert "X-Left-Out" not in client.get(path).headers
     with pytest.raises(MomentError, match=r"trn1\.2xlarge is known since .*: name a later time, or another cluster"):
         grown.diff(first)
     assert grown.diff(first, of="trn1.32xlarge").kinds == ()

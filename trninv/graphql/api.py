@@ -264,7 +264,8 @@ class Api:
         response.cost = cost
         spent = {"cost": {"spent": cost, "limit": self.settings.max_cost}}
         read = {"asOf": response.as_of.fields()} if response.as_of else {}
-        response.body = response.body[:-1] + b',"extensions":' + orjson.dumps(spent | read) + b"}"
+        unknown = {"leftOut": left_out} if (left_out := response.left_out()) else {}
+        response.body = response.body[:-1] + b',"extensions":' + orjson.dumps(spent | read | unknown) + b"}"
         return response
 
     async def _answer(self, asked: "_Asked", request: Request, who: tuple[str, str], reference: str) -> Response:
@@ -285,17 +286,17 @@ class Api:
                 plain, _ = await self._compiled(asked, fleet) or ({}, None)
             left = [node for key, nodes in outline.now.items() if key not in plain for node in nodes]
             rest = await self._executed(asked, left, request, self._context(fleet, who))
-        found, raised = rest.data, list(rest.errors or ())
+        found, raised, then = rest.data, list(rest.errors or ()), dict[str, AsOf | None]()
         if found is not None:
             for key, nodes in outline.then.items():
-                found[key], faults = await self._then(asked, nodes, request, who)
+                found[key], faults, then[key] = await self._then(asked, nodes, request, who)
                 raised += [_below(key, fault) for fault in faults]
         errors = [self._masked(error, reference) for error in raised]
         failures = tuple(filter(None, map(cause, raised)))
         tail = b',"errors":' + orjson.dumps(errors) if errors else b""
         data = b'{"data":null' if found is None else _merged(outline, plain, found)[:-1]
         code = errors[0]["extensions"]["code"] if errors else None
-        return Response(data + tail + b"}", code=code, as_of=fleet.as_of(), failures=failures)
+        return Response(data + tail + b"}", code=code, as_of=fleet.as_of(), then=then, failures=failures)
 
     def _asks(self, asked: "_Asked", request: Request) -> Asked | None:
         return asked.outline.asked if self.settings.compiled and request.at is None else None
@@ -348,18 +349,18 @@ class Api:
 
     async def _then(
         self, asked: "_Asked", nodes: Sequence[FieldNode], request: Request, who: tuple[str, str]
-    ) -> tuple[Any, list[GraphQLError]]:
-        """What a field asOf finds of its moment, and what went wrong there."""
+    ) -> tuple[Any, list[GraphQLError], AsOf | None]:
+        """What a field asOf finds of its moment, what went wrong there, and which state that is."""
         time = asked.operation.argument(nodes[0], "time", asked.variables)
         try:
             past = await self.threads.reading.run(self.fleet.at, str(time))
         except MomentError as error:
-            return None, [GraphQLError(str(error), nodes, original_error=error)]
+            return None, [GraphQLError(str(error), nodes, original_error=error)], None
         fleet = past.in_one_state()
         left = [node for each in nodes if each.selection_set for node in each.selection_set.selections]
         async with self._one_state(fleet):
             found = await self._executed(asked, left, request, self._context(fleet, who))
-        return found.data, list(found.errors or ())
+        return found.data, list(found.errors or ()), fleet.as_of()
 
     @asynccontextmanager
     async def _one_state(self, fleet: Fleet) -> AsyncIterator[None]:

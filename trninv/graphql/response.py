@@ -1,6 +1,7 @@
 """What comes of a request, and what a client is told of what went wrong."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -22,6 +23,8 @@ class Response:
         Whether the document was executed at all: a request that is wrong has no data.
     as_of
         The state of the database that it is of; None if none was read.
+    then
+        That of each field `asOf`, by its response key.
     failures
         What a log must know that the client must not: errors that are no fault of the request.
 
@@ -32,7 +35,17 @@ class Response:
     cost: int = 0
     code: str | None = None
     as_of: AsOf | None = None
+    then: Mapping[str, AsOf | None] = field(default_factory=dict)
     failures: tuple[BaseException, ...] = ()
+
+    def left_out(self) -> list[dict[str, Any]]:
+        """Clusters of which nothing is known at a moment, each with where in the answer it can't be."""
+        below = [([], self.as_of), *(([key], of) for key, of in self.then.items())]
+        return [
+            {"path": path, "cluster": each.slug, "knownSince": each.since}
+            for path, of in below
+            for each in (of.left_out if of else ())
+        ]
 
 
 def cause(error: GraphQLError) -> BaseException | None:

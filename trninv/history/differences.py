@@ -22,6 +22,7 @@ _DOMAIN, _CLUSTER, _JOB, _HELD = (TABLES[name] for name in ("domain", "cluster",
 _CLOSING, _BINDING = TABLES["closing"], TABLES["binding"]
 HOLDS_SERVERS: Final = ("server", "rack", "domain", "cluster")
 GROUPINGS: Final = ("place", "kind", "part")
+_LARGEST: Final = 2**63 - 1  # that either database takes
 _CHANGE: Final = ("before", "factor_before", "after", "factor")
 
 
@@ -284,7 +285,7 @@ def _there(changed: FromClause, address: Sql) -> tuple[FromClause, Sql]:
 
 def _listed(connection: Connection, query: Select[Any], asked: Asked, *order: ColumnElement[Any]) -> Listed:
     whole = query.add_columns(func.count().over().label("of_all")).order_by(*order)
-    rows = list(connection.execute(whole.limit(asked.most).offset(asked.skip)))
+    rows = list(connection.execute(whole.limit(asked.most).offset(min(asked.skip, _LARGEST))))
     if rows or not asked.skip:
         return (rows[0].of_all if rows else 0), rows
     return connection.scalar(select(func.count()).select_from(query.subquery())) or 0, []

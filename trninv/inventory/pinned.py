@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from threading import Lock, RLock
 from typing import TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from trninv import deadline
 from trninv.errors import DatabaseError
 from trninv.inventory.database import failing
-from trninv.inventory.past import time_of
+from trninv.inventory.past import Unknown, time_of, unknown
 from trninv.inventory.revision import Revision, name_of
 
 A = TypeVar("A")
@@ -32,16 +32,24 @@ class AsOf:
         When it was the newest.
     revision
         Equal for equal states; None where they can't be told apart.
+    left_out
+        The clusters of which nothing is known at that time.
 
     """
 
     time: datetime
     revision: str | None
+    left_out: tuple[Unknown, ...] = ()
 
     @classmethod
-    def now(cls, revision: Hashable | None, time: datetime | None = None) -> "AsOf":
-        """A state that was just found: the newest, or that of a time."""
-        return cls(time or datetime.now(UTC), name_of(revision))
+    def now(cls, revision: Hashable | None) -> "AsOf":
+        """A state that was just found: the newest."""
+        return cls(datetime.now(UTC), name_of(revision))
+
+    @classmethod
+    def of(cls, engine: Engine, revision: Hashable | None) -> "AsOf":
+        """A state that was just found: the newest, or that of the engine's moment."""
+        return cls(time_of(engine) or datetime.now(UTC), name_of(revision), unknown(engine))
 
     def fields(self) -> dict[str, str | None]:
         """Both as texts, the time to the millisecond."""
@@ -52,7 +60,7 @@ def stamped(source: Revision, read: Callable[[], A]) -> tuple[A, AsOf]:
     """What is found on connections of its own, and of which state if that was the same throughout."""
     before = source.current()
     found = read()
-    return found, AsOf.now(before if before == source.current() else None, time_of(source.engine))
+    return found, AsOf.of(source.engine, before if before == source.current() else None)
 
 
 class State:
@@ -116,7 +124,7 @@ class State:
                 if self.as_of and (revision is None or revision != self._revision):
                     self._let_go()
                     raise DatabaseError("a statement failed, and the database has changed since: ask again")
-                self._revision, self.as_of = revision, self.as_of or AsOf.now(revision, time_of(self._source.engine))
+                self._revision, self.as_of = revision, self.as_of or AsOf.of(self._source.engine, revision)
             return self._connection
 
     def beside(self, read: Callable[[], A]) -> A:

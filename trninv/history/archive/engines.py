@@ -4,10 +4,11 @@ Neither needs the database, nor anything of trninv that does: an environment wit
 the same SQL over the same two views, which each of them makes in its own words.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
-from trninv.errors import UsageError
+from trninv.errors import FileError, UsageError
 
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
@@ -17,11 +18,11 @@ _SETTINGS: Final = {
 }
 _SCHEMAS: Final = {  # or Spark reads footers to learn them
     "parts": "kind STRING, part_id BIGINT, cluster STRING, rack STRING, model STRING, state STRING, own_state STRING, "
-    "known_from BIGINT, since TIMESTAMP_NTZ, version INT",
+    "known_from BIGINT, since TIMESTAMP_NTZ",
     "events": "id BIGINT, previous_id BIGINT, clock_went_back BOOLEAN, kind STRING, part_id BIGINT, before STRING, "
     "state STRING, own_before STRING, own_state STRING, time TIMESTAMP_NTZ, day DATE",
 }
-_NEWEST: Final = "version = (SELECT max(version) FROM part_of_any_version)"
+_VIEWS: Final = {"parts": "part_of_file", "events": "event_of_file"}
 _PART: Final = "kind, part_id, cluster, rack, model, known_from, state, own_state"
 _EVENT: Final = "id, previous_id, clock_went_back, kind, part_id, before, state, own_before, own_state"
 
@@ -31,6 +32,8 @@ def in_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tup
 
     Raises
     ------
+    FileError
+        No newest version of the parts is there, or it lacks a column.
     UsageError
         DuckDB is not installed.
 
@@ -42,10 +45,14 @@ def in_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tup
     with duckdb.connect() as found:
         if threads:
             found.execute(f"SET threads = {threads}")
-        for name in ("parts", "events"):
-            files = str(directory / name / "*" / "*.parquet").replace("'", "''")
+        for name, of in _files(directory).items():
+            if of is None:
+                found.execute(f"CREATE TABLE {_VIEWS[name]} ({_SCHEMAS[name].replace('_NTZ', '')})")
+                continue
+            files = f"{of}/**/*.parquet".replace("'", "''")
             view = f"CREATE VIEW {_VIEWS[name]} AS SELECT * FROM read_parquet('{files}', hive_partitioning = true)"  # noqa: S608
             found.execute(view)
+        _check(directory, [row[0] for row in found.execute(f"DESCRIBE {_VIEWS['parts']}").fetchall()])
         for view in _views("epoch_us({})"):
             found.execute(view)
         rows: list[tuple[Any, ...]] = found.execute(sql).fetchall()
@@ -57,6 +64,8 @@ def in_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple
 
     Raises
     ------
+    FileError
+        As above.
     UsageError
         PySpark is not installed.
 
@@ -70,8 +79,12 @@ def in_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple
         builder = builder.config(name, value)
     session = (builder.master(master) if master else builder).getOrCreate()
     try:
-        for name, view in _VIEWS.items():
-            session.read.schema(_SCHEMAS[name]).parquet(str(directory / name)).createOrReplaceTempView(view)
+        for name, of in _files(directory).items():
+            if name == "parts":
+                _check(directory, session.read.parquet(str(of)).columns)
+            schema = _SCHEMAS[name]
+            rows = session.read.schema(schema).parquet(str(of)) if of else session.createDataFrame([], schema)
+            rows.createOrReplaceTempView(_VIEWS[name])
         for view in _views("unix_micros(CAST({} AS TIMESTAMP))"):
             session.sql(view.replace("CREATE VIEW", "CREATE OR REPLACE TEMP VIEW", 1))
         return [tuple(row) for row in session.sql(sql).collect()]
@@ -79,12 +92,28 @@ def in_spark(directory: Path, sql: str, master: str | None = None) -> list[tuple
         session.stop()
 
 
-_VIEWS: Final = {"parts": "part_of_any_version", "events": "event_of_file"}
+def _files(directory: Path) -> dict[str, Path | None]:
+    """The directories to be read: of the newest version of the parts, and of events; None where there are none."""
+    versions = [int(each.parent.name.removeprefix("version=")) for each in directory.glob("parts/version=*/*.parquet")]
+    if not versions:
+        raise FileError(f"{directory} has no parts yet: run trninv archive {directory} again")
+    has_events = any(directory.glob("events/day=*/*.parquet"))
+    return {
+        "parts": directory / "parts" / f"version={max(versions)}",
+        "events": directory / "events" if has_events else None,
+    }
+
+
+def _check(directory: Path, columns: Collection[str]) -> None:
+    """An earlier trninv wrote parts without what they were by themselves, and that can't be told from their states."""
+    if "own_state" not in columns:
+        says = "was written by an earlier trninv, whose parts have no own_state"
+        raise FileError(f"{directory} {says}: run trninv archive {directory} once, and it is added")
 
 
 def _views(micros: str) -> list[str]:
     since, at = micros.format("since"), micros.format("time")
     return [
-        f"CREATE VIEW part AS SELECT {_PART}, {since} AS since_us FROM part_of_any_version WHERE {_NEWEST}",  # noqa: S608
+        f"CREATE VIEW part AS SELECT {_PART}, {since} AS since_us FROM part_of_file",  # noqa: S608 # of ours
         f"CREATE VIEW event AS SELECT {_EVENT}, {at} AS us FROM event_of_file",  # noqa: S608 # of ours
     ]

@@ -221,14 +221,15 @@ def _known(store: Store, connection: Connection) -> dict[str, Any]:
 
 
 def _version(connection: Connection, known: dict[str, Any]) -> str:
-    """Another one where clusters or their parts are others."""
+    """Another one where clusters, their parts or what is said of a part are others."""
     cluster = TABLES["cluster"]
     clusters = connection.execute(select(cluster.c.id, cluster.c.slug, cluster.c.system).order_by(cluster.c.id))
     tables = (TABLES[name] for name in ("rack", "server", "node", "link"))
     sizes = [
         connection.execute(select(func.count(), func.max(table.c.id)).select_from(table)).one() for table in tables
     ]
-    return _digest([[*map(list, clusters)], [*map(list, sizes)], known])
+    columns = [column.name for column in (*_PART, *_KNOWN)]
+    return _digest([[*map(list, clusters)], [*map(list, sizes)], known, columns])
 
 
 def _rows(connection: Connection, query: Select[Any]) -> Iterator[Any]:
