@@ -157,6 +157,7 @@ def test_its_moves_are_carried_out_with_its_revision_and_no_other(own: Fleet) ->
     own.close_servers([f"{ULTRA}/s0"], who="me", why="cooling")
     with writing(own.engine) as connection, pytest.raises(StalePlanError):
         relocate(connection, ULTRA, [Move("big", plan.jobs[0].to)], plan.revision, who="me")
+    assert (own.free(ULTRA).closed, own.free(ULTRA).held_in_closed) == (0, 16)
     again = own.drain(f"{ULTRA}/s0")
     with writing(own.engine) as connection:
         (moved,) = relocate(connection, ULTRA, [Move("big", again.jobs[0].to)], again.revision, who="me")
