@@ -54,6 +54,7 @@ def dialog(page: Page) -> Locator:
 def confirm(page: Page, **given: str) -> None:
     """Fill the dialog's fields, by keys."""
     box = dialog(page)
+    expect(box).to_be_visible()
     expect(box.locator("[aria-busy=true]")).to_have_count(0, timeout=30_000)
     for name, value in given.items():
         box.locator(f"[name={name}]").fill(value)
