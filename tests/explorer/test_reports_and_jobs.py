@@ -5,6 +5,7 @@ import gzip
 import io
 import re
 
+import pyarrow.parquet
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -97,6 +98,29 @@ def test_many_rows_are_drawn_as_they_come_into_view_and_every_address_is_a_link(
 
 
 @pytest.mark.slow
+def test_parquet_has_all_rows_and_f_goes_to_the_filter(opened: Open) -> None:  # noqa: F811
+    page = opened("#/reports/capacity?generation=trn3&where=gen1")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download Parquet").click()
+    table = pyarrow.parquet.read_table(download.value.path())
+    assert sorted(table["cluster"].to_pylist()) == ["trn3-gen1", "trn3-gen2"]
+    page.locator("h1").click()
+    page.keyboard.press("f")
+    expect(page.get_by_role("searchbox", name="Filter")).to_be_focused()
+
+
+def test_jobs_sort_and_filter_as_reports_do(opened: Open) -> None:  # noqa: F811
+    page = opened("#/jobs?in=u-trn2x64&sort=chips")
+    assert column(page, 1) == ["dpo-sweep", "llama-ft"]
+    expect(page.get_by_role("columnheader", name="chips", exact=True)).to_have_attribute("aria-sort", "ascending")
+    page.get_by_label("Filter").fill("chips>4")
+    page.get_by_label("Filter").press("Enter")
+    expect(page.locator(".data tbody tr")).to_have_count(1)
+    assert [row[0] for row in saved(page)] == ["job", "llama-ft"]
+    expect(page.locator(".data time")).to_have_attribute("datetime", re.compile(r"^\d{4}-.*T"))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("options", ["sort=-nothing&where=(((&cols=__proto__", 'where="&sort=-', "where=x%3E&cols=,"])
 def test_a_table_bears_any_address(opened: Open, options: str) -> None:  # noqa: F811
     page = opened(f"#/reports/capacity?{options}")
@@ -123,6 +147,41 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     expect(page.locator(".compare")).to_contain_text("2,048", timeout=60_000)
     assert cell(page, "Chips that carry", 0) == "64"
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
+
+
+@pytest.mark.slow
+def test_what_is_chosen_anywhere_is_compared_by_c_and_seen_in_small(opened: Open) -> None:  # noqa: F811
+    page = opened("#/domain/u-trn2x64/d0?sel=s1/c5")
+    page.keyboard.press("c")
+    expect(page.get_by_role("status").filter(has_text="u-trn2x64/d0: 1 of 4 to compare.")).to_be_visible()
+    for at, count in (("cluster/trn3-gen2", 2), ("rack/u-trn2x64/r0", 3), ("cluster/lab", 4)):
+        page.evaluate("to => { location.hash = to }", f"#/{at}")
+        settled(page)
+        page.keyboard.press("c")
+        expect(page.get_by_role("status").filter(has_text=f"{count} of 4 to compare.")).to_be_visible()
+    page.evaluate("location.hash = '#/cluster/trn1.2xlarge'")
+    settled(page)
+    page.keyboard.press("c")
+    said = page.get_by_role("status").filter(has_text="trn1.2xlarge is one too many")
+    said.get_by_role("link", name="Compare").click()
+    assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen2,u-trn2x64,lab"
+    little = page.locator(".little")
+    expect(little).to_have_count(4, timeout=60_000)
+    assert [little.nth(at).locator("rect").count() for at in range(4)] == [
+        64,
+        144,
+        64,
+        150,
+    ]  # two domains of lab a square
+    assert [little.nth(at).locator("rect.down").count() for at in range(4)] == [1, 0, 1, 150]
+    page.get_by_role("button", name="Remove lab").click()
+    page.evaluate("location.hash = '#/compare'")
+    settled(page)
+    page.locator("h1").click()
+    page.keyboard.press("c")
+    expect(page.get_by_role("combobox", name="Add")).to_be_focused()
+    page.get_by_role("button", name="Compare u-trn2x64/d0, trn3-gen2, u-trn2x64").click()
+    assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen2,u-trn2x64"
 
 
 @pytest.mark.slow
@@ -193,6 +252,7 @@ def test_a_drain_is_a_plan_step_by_step(opened: Open) -> None:  # noqa: F811
 
 
 def test_each_page_that_is_fetched_later_is_small() -> None:
-    for name in ("compare", "jobs", "reports", "timeline"):
-        files = [WEB / "assets" / f"{name}.{kind}" for kind in ("js", "css")]
+    for name in ("compare", "jobs", "reports", "table", "timeline"):
+        files = [file for kind in ("js", "css") if (file := WEB / "assets" / f"{name}.{kind}").exists()]
+        assert files, name
         assert sum(len(gzip.compress(file.read_bytes())) for file in files) < CHUNK, name

@@ -1,7 +1,8 @@
 """A drain tells what happens: the difference of two answers of free and of fits, one for each job in turn."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 from sqlalchemy import text
@@ -9,16 +10,26 @@ from sqlalchemy import text
 import trninv
 from conftest import Databases
 from graphs import seed_clusters
-from trninv.errors import UnknownAddressError, WrongLevelError
+from trninv.errors import StalePlanError, UnknownAddressError, WrongLevelError
 from trninv.inventory.address import chips_of, node_addresses, resolve
+from trninv.inventory.database import writing
 from trninv.inventory.schema import TABLES
 from trninv.jobs.draining import Way
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.model import model_of
 from trninv.jobs.questions.drain import DrainAnswer
+from trninv.jobs.relocation import relocate
 
 ULTRA = "u-trn2x64/d0"
 PLACES = [f"{ULTRA}/s1", f"{ULTRA}/s2/c5", "u-trn2x64/r0", f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", ULTRA]
+
+
+@dataclass
+class Move:
+    """Where a job goes, as a client of the API says it."""
+
+    job: str
+    to: Sequence[str]
 
 
 @pytest.fixture
@@ -138,6 +149,20 @@ def test_one_chip_needs_no_link_and_two_ends_do(own: Fleet) -> None:
     own.hold("both", [f"{ULTRA}/s0"], who="me")
     (job,) = own.drain(link).jobs
     assert (job.loses, job.stops, job.to) == (0, True, (f"{ULTRA}/s1",))
+
+
+def test_its_moves_are_carried_out_with_its_revision_and_no_other(own: Fleet) -> None:
+    own.hold("big", [f"{ULTRA}/s0"], who="me")
+    plan = own.drain(f"{ULTRA}/s0")
+    own.close_servers([f"{ULTRA}/s0"], who="me", why="cooling")
+    with writing(own.engine) as connection, pytest.raises(StalePlanError):
+        relocate(connection, ULTRA, [Move("big", plan.jobs[0].to)], plan.revision, who="me")
+    assert (own.free(ULTRA).closed, own.free(ULTRA).held_in_closed) == (0, 16)
+    again = own.drain(f"{ULTRA}/s0")
+    with writing(own.engine) as connection:
+        (moved,) = relocate(connection, ULTRA, [Move("big", again.jobs[0].to)], again.revision, who="me")
+    assert moved.chips == 16
+    assert own.drain(f"{ULTRA}/s0").touched == 0
 
 
 @pytest.mark.parametrize("place", ["u-trn2x64", f"{ULTRA}/s0/efa0"])

@@ -31,6 +31,7 @@ from trninv.inventory.schema import TOKEN_SCOPES, TOKEN_SCOPES_ALLOWED
 from trninv.jobs import holding
 from trninv.live.findings import compared_at
 from trninv.reports import library
+from trninv.reports.output import formats
 from trninv.routing.question import ROUTED, SCAN
 
 
@@ -261,6 +262,10 @@ class Query(Questions):
     @strawberry.field(description="Every report: trninv's own, and those of TRNINV_REPORTS.")
     def reports(self, info: AppInfo) -> list[Report]:
         return [Report.of(report) for report in library.reports(info.context.settings.reports).values()]
+
+    @strawberry.field(description="Formats that /reports/NAME.FORMAT has here; parquet needs PyArrow.")
+    def report_formats(self) -> list[str]:
+        return formats()
 
     @strawberry.field(description="The rows of a report, 10,000 at most.", metadata={"price": ROUTED})
     async def report(self, info: AppInfo, name: ReportName, values: Values = None) -> ReportRows:

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from types import NoneType
@@ -88,6 +89,11 @@ def parquet(stream: Stream, kinds: Sequence[Kind], to: BinaryIO | Path) -> int:
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
             number += len(some)
     return number
+
+
+def formats() -> list[str]:
+    """Those of `FORMATS` that can be written here: Parquet needs PyArrow, an extra."""
+    return [each for each in FORMATS if each != "parquet" or find_spec("pyarrow") is not None]
 
 
 def kinds_of(found: Found) -> list[Kind]:

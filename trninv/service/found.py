@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
 from typing import Final
 
 from starlette.responses import Response
@@ -9,13 +10,18 @@ from starlette.responses import Response
 from trninv.errors import RequestError
 from trninv.inventory.pinned import AsOf
 from trninv.reports.asked import Find
-from trninv.reports.output import as_json, as_text
-from trninv.reports.reader import Found, find
+from trninv.reports.output import as_json, as_text, kinds_of, parquet
+from trninv.reports.reader import Found, Stream, find
 from trninv.routing.fleet import Fleet
 from trninv.service.shared import Shared
 from trninv.service.stamped import as_of
 
-MEDIA: Final = {"json": "application/json", "csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
+MEDIA: Final = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "ndjson": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+}
 
 
 async def found(at: Shared, read: Callable[[Find], Found], style: object, time: str | None = None) -> Response:
@@ -25,6 +31,8 @@ async def found(at: Shared, read: Callable[[Find], Found], style: object, time: 
     ------
     RequestError
         There is no such format.
+    UsageError
+        Parquet, and PyArrow is not installed.
 
     """
     if style not in MEDIA:
@@ -41,4 +49,12 @@ def _body(
     fleet = present if time is None else present.at(time)
     run = partial(find, fleet.engine, seconds=seconds, most_bytes=most, login=login)
     rows, state = fleet.stamped(partial(read, run))
-    return (as_json(rows) if style == "json" else as_text(rows, style).encode(), rows.truncated), state
+    return (_written(rows, style), rows.truncated), state
+
+
+def _written(rows: Found, style: str) -> bytes:
+    if style == "parquet":
+        file = BytesIO()
+        parquet(Stream(rows.columns, iter(rows.rows)), kinds_of(rows), file)
+        return file.getvalue()
+    return as_json(rows) if style == "json" else as_text(rows, style).encode()

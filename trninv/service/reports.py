@@ -1,4 +1,4 @@
-"""/reports: the list of reports, and each as JSON, CSV or NDJSON."""
+"""/reports: the list of reports, and each as JSON, CSV, NDJSON or Parquet."""
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -20,7 +20,7 @@ async def reports(request: Request) -> Response:
 
 
 async def one(request: Request) -> Response:
-    """NAME.json, NAME.csv or NAME.ndjson, at a time; the report's parameters are the others of the query."""
+    """NAME and a format of `MEDIA`, at a time; the report's parameters are the others of the query."""
     await holder(request, "read")
     at = shared(request)
     name, _, style = request.path_params["name"].rpartition(".")

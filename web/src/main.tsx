@@ -1,9 +1,11 @@
 // The explorer: a view for each address, within its frame.
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
+import { comparableOf } from "./compare/collect";
 import { later } from "./later";
 import { Panel } from "./panel/panel";
 import { Unshown } from "./parts";
+import { usePressed } from "./pressed";
 import { change, chosen, href, type Route, useRoute } from "./route";
 import { Bar } from "./shell/bar";
 import { Notice } from "./shell/clock";
@@ -68,6 +70,8 @@ function App() {
     mended();
   }, [route.view, route.of]);
   const [broken, mended] = useErrorBoundary();
+  const comparable = comparableOf(route);
+  usePressed(comparable ? "c" : null, () => import("./compare/gathering").then(({ add }) => add(comparable)));
   const sel = HOLDING.has(route.view) ? chosen(route) : "";
   return (
     <>

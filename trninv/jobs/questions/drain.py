@@ -10,6 +10,7 @@ from trninv.jobs.draining import Drain, Outcome, Touched, Way
 from trninv.jobs.model import Legal, legal_of
 from trninv.jobs.named import brief
 from trninv.jobs.questions.make_room import JobMove, told_moves
+from trninv.jobs.revision import revision
 from trninv.jobs.room import most_at_once, stranded
 from trninv.jobs.search import Search
 from trninv.jobs.stock import Stock
@@ -85,6 +86,7 @@ class DrainAnswer(Answer):
     largest_then: Annotated[int, "The same after it."]
     sizes: Annotated[tuple[SizeLeft, ...], "Each size that schedulers grant."]
     modes: Annotated[tuple[ModesLost, ...], "Domains that lose the room for a size."]
+    revision: Annotated[str, "Of what it rests on, as of a plan of makeRoom: moveJobs takes its moves with it."]
 
     def told(self) -> Told:
         touched = f"{counted(self.touched, 'job')} touched, {self.stopped:,} of them stopped"
@@ -160,6 +162,7 @@ def drain(
         largest_then=most_at_once(after, legal),
         sizes=tuple(_sizes(before, after, legal)),
         modes=tuple(_modes(draining, legal)),
+        revision=revision(reader.connection, draining.place.cluster_id),
         truncated=len(touched) > len(shown),
         definition=_DEFINED,
         facts=evidence.cite(reader, sorted({model.of.server.slug, model.slug}), ["chip_sets", "server_sets"]),

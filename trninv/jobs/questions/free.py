@@ -46,6 +46,7 @@ class FreeAnswer(Answer):
     usable: Annotated[int, "Those that are up or degraded."]
     held: Annotated[int, "Those that a job holds."]
     closed: Annotated[int, "Usable ones that no job holds, in servers that take no jobs."]
+    held_in_closed: Annotated[int, "Chips that jobs hold in such servers."]
     free: Annotated[int, "What the next job may have."]
     largest: Annotated[int, "Chips of the largest free block."]
     shape: Annotated[str | None, "Its shape, rows × columns × servers; null where there is none."]
@@ -82,6 +83,7 @@ def free(
         usable=count(there.usable),
         held=count(there.held & there.inside),
         closed=count(there.usable & ~there.held & there.closed),
+        held_in_closed=count(there.held & there.inside & there.closed),
         free=count(there.free),
         largest=best.chips if best else 0,
         shape=written(best.shape) if best and best.shape else None,

@@ -1,4 +1,4 @@
-import{c as e,n as t,t as n}from"./jsxRuntime.js";import{_ as r,p as i,r as a,s as o,x as s}from"./words.js";import{o as c,r as l}from"./parts.js";var u=r(`
+import{C as e,_ as t,t as n}from"./jsxRuntime.js";import{_ as r,p as i,r as a,s as o,x as s}from"./words.js";import{o as c,r as l}from"./parts.js";var u=r(`
   query Disagreements {
     conflicts(first: 1000) {
       nodes {

@@ -1,4 +1,4 @@
-import{_ as e,p as t,r as n,s as r,t as i,x as a}from"./words.js";import{c as o,i as s,o as c,r as l}from"./parts.js";import{r as u}from"./route.js";import{t as d}from"./jsxRuntime.js";function f(e){let t=1;return e.flatMap(e=>(e.trays.length?e.trays:[null]).map(n=>{let r={server:e,tray:n,from:t,units:n?.rackUnits??1,assumed:!n?.rackUnits,chips:e.chips.filter(e=>n===null||e.tray===n.ordinal)};return t+=r.units,r}))}var p=e(`
+import{_ as e,p as t,r as n,s as r,t as i,x as a}from"./words.js";import{c as o,i as s,o as c,r as l}from"./parts.js";import{i as u,t as d}from"./jsxRuntime.js";function f(e){let t=1;return e.flatMap(e=>(e.trays.length?e.trays:[null]).map(n=>{let r={server:e,tray:n,from:t,units:n?.rackUnits??1,assumed:!n?.rackUnits,chips:e.chips.filter(e=>n===null||e.tray===n.ordinal)};return t+=r.units,r}))}var p=e(`
   query Rack($at: Address!) {
     resolve(address: $at) {
       ... on Rack {

@@ -10,10 +10,11 @@ import { number, shortened } from "../words";
 import { type Proposed, useViewer } from "./asked";
 import { NAMED, SET } from "./documents";
 import { Preview } from "./preview";
+import { place } from "./said";
 import { byKind, changedSince, chipsOf, does, FEW, note, type Seen, type Thing, thingsOf, told } from "./things";
-import { newest, place, say } from "./toast";
+import { newest, say } from "./toast";
+import { WhoField, whoOf } from "./who";
 
-const WHO = "trninv who";
 const ORDER: State[] = ["up", "degraded", "down", "maintenance"];
 const MOST_WHY = 1000;
 
@@ -54,8 +55,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
     event.preventDefault();
     const given = new FormData(event.target as HTMLFormElement);
     const why = String(given.get("why"));
-    const who = viewer?.name ? null : String(given.get("who"));
-    if (who) localStorage.setItem(WHO, who);
+    const who = whoOf(given, viewer);
     setBusy(true);
     fail("");
     const input = {
@@ -131,20 +131,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             Why, kept with the change
             <input name="why" required maxLength={MOST_WHY} pattern=".*\S.*" title="A reason" autocomplete="off" />
           </label>
-          {viewer && !viewer.name && (
-            <label>
-              Who you are, kept with the change
-              <input
-                name="who"
-                required
-                maxLength={MOST_WHY}
-                pattern=".*\S.*"
-                title="A name"
-                autocomplete="username"
-                defaultValue={localStorage.getItem(WHO) ?? ""}
-              />
-            </label>
-          )}
+          <WhoField viewer={viewer} most={MOST_WHY} />
           {things.length > 0 && (to !== "degraded" || (factor > 0 && factor < 1)) && (
             <Preview things={things} to={to} factor={factor} route={route} />
           )}

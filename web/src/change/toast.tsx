@@ -1,13 +1,10 @@
-// What was set, for six seconds, and the way back.
-import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { type ApiError, ask, asking } from "../api";
-import { useTurn, written } from "../live";
+// What was set, and the way back.
+import { ask, asking } from "../api";
+import { written } from "../live";
 import type { State } from "../state";
 import { type Made, SET } from "./documents";
+import { tell } from "./said";
 import { restoring } from "./things";
-
-const STAYS = 6000;
 
 export interface Done {
   says: string;
@@ -20,22 +17,9 @@ export interface Done {
 export const newest = (changes: Made[]) =>
   Math.max(0, ...changes.map(({ thing }) => ("lastChange" in thing ? (thing.lastChange?.event ?? 0) : 0)));
 
-let host: HTMLElement | undefined;
-
-/** The place where it is said, which has to be there before anything is. */
-export function place(): HTMLElement {
-  if (host) return host;
-  host = document.body.appendChild(document.createElement("div"));
-  host.className = "toasts made";
-  host.setAttribute("role", "status");
-  return host;
-}
-
 /** Say that something was set; what was said before goes. */
-export function say(done: Done): void {
-  const at = place();
-  render(<Toast key={newest(done.changes)} done={done} close={() => render(null, at)} />, at);
-}
+export const say = (done: Done) =>
+  tell({ says: done.says, undo: done.changes.length ? () => undone(done) : undefined });
 
 /** Set all to what it was, unless somebody has changed it since. */
 async function undone({ changes, why, who }: Done): Promise<void> {
@@ -52,59 +36,4 @@ async function undone({ changes, why, who }: Done): Promise<void> {
     const { setState } = await ask({ ...asking(SET, { input }), at: "" });
     written(newest(setState.changes));
   }
-}
-
-function Toast({ done, close }: { done: Done; close: () => void }) {
-  const { asof } = useTurn();
-  const [kept, keep] = useState(false);
-  const [said, tell] = useState("");
-  useEffect(() => {
-    if (kept) return;
-    const timer = setTimeout(close, STAYS);
-    return () => clearTimeout(timer);
-  }, [kept, said]);
-  const undo = () => {
-    tell("Undoing…");
-    keep(true);
-    undone(done).then(
-      () => {
-        tell("Undone: all is as it was");
-        keep(false);
-      },
-      (error: ApiError) => tell(`Not undone: ${error.message}`),
-    );
-  };
-  const isUndoable = done.changes.length > 0 && !said && !asof;
-  useEffect(() => {
-    if (!isUndoable) return;
-    const press = (event: KeyboardEvent) => {
-      const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable], dialog");
-      if (types || event.key !== "z" || !(event.ctrlKey || event.metaKey)) return;
-      event.preventDefault();
-      undo();
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, [isUndoable]);
-  return (
-    <p
-      class="toast"
-      onPointerEnter={() => keep(true)}
-      onPointerLeave={() => keep(false)}
-      onFocusIn={() => keep(true)}
-      onFocusOut={() => keep(false)}
-    >
-      {said || done.says}
-      {isUndoable && (
-        <button type="button" data-writes aria-keyshortcuts="Control+Z" onClick={undo}>
-          Undo <kbd>Ctrl Z</kbd>
-        </button>
-      )}
-      {said.startsWith("Not") && (
-        <button type="button" onClick={close}>
-          Close
-        </button>
-      )}
-    </p>
-  );
 }

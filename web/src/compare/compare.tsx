@@ -1,13 +1,15 @@
 // Two to four places side by side: as they are, as they were made, or now against an earlier time.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useTurn } from "../live";
 import { Change, Choice, Copy, Shown } from "../parts";
 import { change, href, oneOf } from "../route";
 import { Counts, now, Told as State } from "../state";
 import "../style/compare.css";
 import { counted, number } from "../words";
+import { keep, placesOf } from "./collect";
 import { askedOf, HEALTHY, type Size, type Told, useSizes, useWired, type Wired, wornOf } from "./documents";
-import { Add, compare, Earlier, placesOf } from "./forms";
+import { Add, compare, Earlier } from "./forms";
+import { Little } from "./little";
 import { type Answers, best, GROUPS, type Metric } from "./metrics";
 
 // biome-ignore lint/suspicious/noThenProperty: an option of the address, never awaited
@@ -17,6 +19,9 @@ export function Compare({ options }: { options: Record<string, string> }) {
   const of = placesOf(options.of);
   const as = oneOf(AS, options.as, "now");
   const { asof, epoch } = useTurn();
+  useEffect(() => {
+    if (of.length) keep(of);
+  }, [options.of]);
   return (
     <article>
       <header class="title">
@@ -148,6 +153,7 @@ function Head({ place, size, error, healthy, remove }: HeadProps) {
   const what = size?.resolve;
   return (
     <>
+      {size && <Little size={size} />}
       <span class="place">
         <a href={href("at", place)}>{place}</a>
         <button type="button" class="plain" aria-label={`Remove ${place}`} onClick={remove}>

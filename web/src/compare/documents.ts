@@ -5,7 +5,7 @@ import type { Count } from "../state";
 const SIZE = graphql(`
   query CompareSize(
     $at: Address!, $chips: ChipFilter!, $servers: ServerFilter!, $nics: NicFilter!, $switches: SwitchFilter!
-    $links: LinkFilter!, $nodes: NetworkNodeFilter!
+    $links: LinkFilter!, $nodes: NetworkNodeFilter!, $domains: DomainFilter!
   ) {
     resolve(address: $at) { __typename address ... on Domain { model } ... on Cluster { system } }
     chips(first: 1, filter: $chips) {
@@ -17,7 +17,11 @@ const SIZE = graphql(`
     nics(first: 1, filter: $nics) { totalCount aggregates { bandwidth { gigabytesPerSecond } } }
     networkNodes(first: 1, filter: $nodes) { totalCount }
     links(first: 1, filter: { and: [$links, { scope: { in: [SERVER, RACK, DOMAIN] } }] }) { totalCount aggregates { bandwidth { gigabytesPerSecond } } }
-    chip: chips(first: 1, filter: { and: [$chips, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
+    domains(first: 1, filter: $domains) { totalCount }
+    chip: chips(first: 1000, filter: { and: [$chips, { state: { ne: UP } }] }) {
+      nodes { address state }
+      aggregates(by: [STATE]) { state count }
+    }
     server: servers(first: 1, filter: { and: [$servers, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
     nic: nics(first: 1, filter: { and: [$nics, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
     switch: switches(first: 1, filter: { and: [$switches, { state: { ne: UP } }] }) { aggregates(by: [STATE]) { state count } }
@@ -67,6 +71,7 @@ const askedSize = (at: string) => {
     nics: place,
     switches: place,
     links: place,
+    domains: at.includes("/") ? { address: { eq: at } } : place,
     nodes: { cluster: { eq: at.split("/")[0] ?? at } },
   });
 };

@@ -2,23 +2,11 @@
 import { useRef } from "preact/hooks";
 import { useAsked } from "../api";
 import { Shown } from "../parts";
+import { usePressed } from "../pressed";
 import { change } from "../route";
 import { isTime, moments } from "../state";
+import { gathered, MOST, placesOf } from "./collect";
 import { SUGGESTED } from "./documents";
-
-const MOST = 4;
-
-/** Places of an address, each once, at most four. */
-export const placesOf = (of: string | undefined) =>
-  [
-    ...new Set(
-      (of ?? "")
-        .toLowerCase()
-        .split(",")
-        .map((each) => each.trim())
-        .filter(Boolean),
-    ),
-  ].slice(0, MOST);
 
 export const compare = (of: string[]) => change({ of: of.join(",") || undefined });
 
@@ -26,6 +14,8 @@ export const compare = (of: string[]) => change({ of: of.join(",") || undefined 
 export function Add({ of }: { of: string[] }) {
   const field = useRef<HTMLInputElement>(null);
   const known = useAsked(SUGGESTED);
+  usePressed("c", () => field.current?.focus());
+  const before = of.length ? [] : gathered();
   const add = (event: SubmitEvent) => {
     event.preventDefault();
     const text = field.current?.value ?? "";
@@ -45,6 +35,7 @@ export function Add({ of }: { of: string[] }) {
                   Add{" "}
                   <input
                     ref={field}
+                    aria-keyshortcuts="C"
                     list="places"
                     placeholder="a cluster or domain"
                     required
@@ -65,6 +56,13 @@ export function Add({ of }: { of: string[] }) {
             {of.length < 2 && (
               <section class="card" aria-label="How to begin">
                 <p>{of.length ? "Add a second one." : "Choose two to four clusters or domains."}</p>
+                {before.length > 0 && (
+                  <p>
+                    <button type="button" class="main" onClick={() => compare(before)}>
+                      Compare {before.join(", ")}
+                    </button>
+                  </p>
+                )}
                 <p class="tools">
                   {clusters
                     .filter((each) => !of.includes(each))

@@ -64,7 +64,7 @@ export const ROOM = graphql(
   `
   query MakeRoom($of: Address!, $chips: Int, $servers: Int, $domains: Int, $shape: String) {
     makeRoom(of: $of, chips: $chips, servers: $servers, domains: $domains, shape: $shape) {
-      wanted chips possible places movedChips lower exact closed
+      wanted chips possible places movedChips lower exact closed revision
       moves { ...Moved }
     }
   }
@@ -76,7 +76,7 @@ export const DRAIN = graphql(
   `
   query Drain($of: Address!) {
     drainImpact(of: $of) {
-      of touched stopped chips largest largestThen
+      of touched stopped chips largest largestThen revision
       jobs {
         job chips loses stops way to
         allGather { gigabytesPerSecond }
@@ -89,6 +89,10 @@ export const DRAIN = graphql(
 `,
   [MOVED],
 );
+
+export const CLOSED = graphql(`
+  query ClosedThere($of: Address!) { free(of: $of) { closed heldInClosed } }
+`);
 
 export type Fits = Result<typeof FITS>["fits"];
 export type Placement = Fits["placements"][number];

@@ -1,10 +1,12 @@
 // Where the next job fits: what is asked, the places by rank, why there is none, and whom to move.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asking, useAsked } from "../api";
+import { mayChange } from "../change/asked";
 import { Shown } from "../parts";
 import { change } from "../route";
 import { below, counted, gigabytes, number } from "../words";
 import { bytes, FITS, type Fits, given, KINDS, type Kind, type Placement, type Want, wanted } from "./documents";
+import { propose, toHold } from "./doing";
 import { MakeRoom } from "./plans";
 
 /** Whether anything flows between its halves; one chip has none. */
@@ -12,6 +14,23 @@ const joined = ({ chips, bisection }: Placement) => chips < 2 || bisection.gigab
 
 /** As the service ranks them, and what is not connected last. */
 const ranked = (all: Placement[]) => [...all.filter(joined), ...all.filter((each) => !joined(each))];
+
+const warning = (of: Placement) =>
+  joined(of)
+    ? of.degraded
+      ? "One of its chips or links carries only a part."
+      : undefined
+    : "Nothing flows between its halves: the chips are not connected.";
+
+/** Arrows go from place to place; each that has the focus is ringed. */
+function step(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!by) return;
+  event.preventDefault();
+  const all = [...event.currentTarget.querySelectorAll<HTMLElement>("button")];
+  const next = all.indexOf(document.activeElement as HTMLElement) + by;
+  all[Math.max(0, Math.min(all.length - 1, next))]?.focus();
+}
 
 interface Props {
   scope: string;
@@ -88,6 +107,7 @@ function Form({ want, any }: { want: Want | null; any: boolean }) {
 
 function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places: string[]) => void }) {
   const places = ranked(fits.placements);
+  const may = mayChange();
   const [at, look] = useState(0);
   const picked = places[Math.min(at, places.length - 1)];
   useEffect(() => show(picked?.places ?? []), [picked]);
@@ -114,7 +134,7 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
   const most = Math.max(...places.map(({ bisection }) => bisection.gigabytesPerSecond), 1);
   return (
     <>
-      <ol class="fits">
+      <ol class="fits" onKeyDown={step}>
         {places.map((each, index) => (
           <li key={each.places.join(" ")}>
             <button
@@ -147,10 +167,29 @@ function Found({ fits, scope, show }: { fits: Fits; scope: string; show: (places
           </li>
         ))}
       </ol>
-      <p class="inner quiet">
-        {fits.wanted} of {counted(fits.free, "free chip")}; {counted(fits.positions, "place")}, by all-gather, then
-        bisection (shown). To hold it: <code>trninv hold NAME {picked.places.join(" ")}</code>
-      </p>
+      <div class="inner fit">
+        {may && (
+          <button
+            type="button"
+            class="main"
+            data-writes
+            aria-haspopup="dialog"
+            onClick={() => propose(toHold(scope, picked.places, fits.chips, warning(picked)))}
+          >
+            Hold {counted(fits.chips, "chip")}…
+          </button>
+        )}
+        <span class="quiet">
+          {fits.wanted} of {counted(fits.free, "free chip")}; {counted(fits.positions, "place")}, by all-gather, then
+          bisection (shown).
+          {!may && (
+            <>
+              {" "}
+              To hold it: <code>trninv hold NAME {picked.places.join(" ")}</code>
+            </>
+          )}
+        </span>
+      </div>
     </>
   );
 }

@@ -9,7 +9,7 @@ import { FREE, JOBS, SCOPES } from "./documents";
 import { WhereFits } from "./fits";
 import { JobMap } from "./map";
 import { Draining } from "./plans";
-import { JobTable } from "./table";
+import { Chosen, JobTable } from "./table";
 
 type Jobs = Result<typeof JOBS>["jobs"];
 type Cluster = Result<(typeof SCOPES)["document"]>["clusters"]["nodes"][number];
@@ -83,14 +83,15 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
     domainOf(chosen?.first) ??
     domainOf(jobs.nodes.find(({ cluster }) => cluster === within)?.first) ??
     clusters.find(({ address }) => address === within)?.domains.nodes[0]?.address;
-  if (!within) return <JobTable jobs={jobs} sel={sel} />;
+  if (!within) return <JobTable jobs={jobs} sel={sel} options={options} />;
   return (
     <div class="columns">
       <div>
         {domain && <JobMap domain={domain} proposed={proposed} sel={sel} />}
-        <JobTable jobs={jobs} sel={sel} />
+        <JobTable jobs={jobs} sel={sel} options={options} />
       </div>
       <aside aria-label="Room for jobs">
+        {chosen && <Chosen job={chosen} />}
         <WhereFits scope={within} options={options} show={propose} />
         <Room scope={within} />
         <Draining scope={within.split("/")[0] ?? within} drain={options.drain ?? ""} />

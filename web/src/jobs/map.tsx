@@ -80,7 +80,10 @@ function Drawing({ domain, drawn: { layout, chips }, proposed, sel }: Props) {
           };
           const ring = { ...size, x: Number(size.x) - 5, y: Number(size.y) - 5 };
           return (
-            <g key={place.address} class={at < 0 ? "unheld" : `held j${at % 4}${chip.job === sel ? " chosen" : ""}`}>
+            <g
+              key={place.address}
+              class={at < 0 ? `unheld ${chip.state}` : `held j${at % 4}${chip.job === sel ? " chosen" : ""}`}
+            >
               <title>{`${place.address}, ${chip.state}${chip.job ? `, held by ${chip.job}` : ", free"}`}</title>
               <rect class="body" {...size} />
               {lies(place.address, proposed) && (

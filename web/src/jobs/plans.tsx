@@ -1,10 +1,12 @@
 // Plans, step by step: whom to move so that there is room, and what taking a place out of service does.
 import { useState } from "preact/hooks";
 import { asking, useAsked } from "../api";
+import { mayChange } from "../change/asked";
 import { Change, Shown } from "../parts";
 import { change, href } from "../route";
 import { counted, gigabytes, number } from "../words";
-import { DRAIN, type Drain, given, type Moved, ROOM, type Room, type Want } from "./documents";
+import { CLOSED, DRAIN, type Drain, given, type Moved, ROOM, type Room, type Want } from "./documents";
+import { propose, toClose, toHold, toMakeRoom, toMove, toOpen } from "./doing";
 import { short } from "./fits";
 
 export function MakeRoom({ scope, want }: { scope: string; want: Want }) {
@@ -21,6 +23,7 @@ export function MakeRoom({ scope, want }: { scope: string; want: Want }) {
 }
 
 function Plan({ room, scope }: { room: Room; scope: string }) {
+  const may = mayChange();
   if (room.possible !== true)
     return (
       <p>
@@ -42,6 +45,23 @@ function Plan({ room, scope }: { room: Room; scope: string }) {
       <p>
         Then {room.wanted} are free: <strong>{short(scope, room.places)}</strong>
       </p>
+      {may && (
+        <button
+          type="button"
+          class="main"
+          data-writes
+          aria-haspopup="dialog"
+          onClick={() =>
+            propose(
+              room.moves.length
+                ? toMakeRoom(scope, room.moves, room.places, room.chips, room.revision)
+                : toHold(scope, room.places, room.chips),
+            )
+          }
+        >
+          {room.moves.length ? "Move and hold…" : `Hold ${counted(room.chips, "chip")}…`}
+        </button>
+      )}
     </>
   );
 }
@@ -102,7 +122,47 @@ const WAYS: Record<Drain["jobs"][number]["way"], string> = {
   NOWHERE: "has nowhere to go",
 };
 
+/** What is carried out of a drain: its servers take no new jobs, then what runs there moves, in order, each job once. */
+function Carrying({ plan, scope }: { plan: Drain; scope: string }) {
+  const closes = !plan.of.includes("--") && /\/(s|r|d)\d+$/.test(plan.of);
+  const there = useAsked(closes ? asking(CLOSED, { of: plan.of }) : null);
+  const last = new Map<string, string[]>();
+  for (const { job, way, to, moves } of plan.jobs) {
+    for (const move of moves) last.set(move.job, move.to);
+    if (to.length && way !== "STAYS") last.set(job, to);
+  }
+  const moves = [...last].map(([job, to]) => ({ job, to }));
+  const isClosed = Boolean(there.data && there.data.free.closed + there.data.free.heldInClosed > 0);
+  return (
+    <div class="fit">
+      {closes && there.data && (
+        <button
+          type="button"
+          class={isClosed ? undefined : "main"}
+          data-writes
+          aria-haspopup="dialog"
+          onClick={() => propose(isClosed ? toOpen(plan.of) : toClose(plan.of))}
+        >
+          {isClosed ? "Open again…" : "1. Close to new jobs…"}
+        </button>
+      )}
+      {moves.length > 0 && (
+        <button
+          type="button"
+          class={!closes || isClosed ? "main" : undefined}
+          data-writes
+          aria-haspopup="dialog"
+          onClick={() => propose(toMove(scope, moves, plan.revision))}
+        >
+          {closes && "2. "}Move {counted(moves.length, "job")}…
+        </button>
+      )}
+    </div>
+  );
+}
+
 function Impact({ plan, scope }: { plan: Drain; scope: string }) {
+  const may = mayChange();
   return (
     <div class="inner">
       <p>
@@ -132,6 +192,7 @@ function Impact({ plan, scope }: { plan: Drain; scope: string }) {
           </li>
         ))}
       </ol>
+      {may && <Carrying plan={plan} scope={scope} />}
       <dl class="figures">
         <div>
           <dt>Largest free block, chips</dt>

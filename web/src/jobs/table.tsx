@@ -1,15 +1,50 @@
-// Who holds what, job by job.
+// Who holds what, job by job, and the one that is chosen.
+import { useMemo } from "preact/hooks";
 import type { Result } from "../api";
+import { mayChange } from "../change/asked";
 import { useTurn } from "../live";
 import { href } from "../route";
 import { lasted, now, Told } from "../state";
-import { counted, number } from "../words";
+import type { Cell, Rows } from "../table/rows";
+import { DataTable, useShown } from "../table/table";
+import { counted } from "../words";
 import type { JOBS } from "./documents";
+import { propose, toRelease } from "./doing";
 
 type Listed = Result<typeof JOBS>["jobs"];
+export type Job = Listed["nodes"][number];
 
-export function JobTable({ jobs: { totalCount, nodes }, sel }: { jobs: Listed; sel: string }) {
-  const { asof } = useTurn();
+/** As the other places of the API take it: the name of what is held here, SYSTEM:ID of all else. */
+export const nameOf = ({ name, system, externalId }: Job) => (system === "trninv" ? name : `${system}:${externalId}`);
+
+const COLUMNS: [string, (of: Job) => Cell][] = [
+  ["job", (of) => of.name || nameOf(of)],
+  ["where", (of) => of.first ?? of.cluster],
+  ["chips", (of) => of.chips],
+  ["servers", (of) => of.servers],
+  ["chips_not_up", (of) => of.wounded],
+  ["who", (of) => of.who],
+  ["began", (of) => of.began],
+];
+/** Columns that are there only where they tell jobs apart. */
+const RARE: [string, (of: Job) => Cell][] = [
+  ["pinned", (of) => (of.pinned ? "yes" : null)],
+  ["system", (of) => (of.system === "trninv" ? null : of.system)],
+];
+
+interface Props {
+  jobs: Listed;
+  sel: string;
+  options: Record<string, string>;
+}
+
+export function JobTable({ jobs: { totalCount, nodes }, sel, options: { sort = "", where = "", cols = "" } }: Props) {
+  const all: Rows = useMemo(() => {
+    const columns = [...COLUMNS, ...RARE.filter(([, of]) => nodes.some(of))];
+    return { columns: columns.map(([name]) => name), rows: nodes.map((job) => columns.map(([, of]) => of(job))) };
+  }, [nodes]);
+  const asked = { sort, where, cols };
+  const shown = useShown(all, asked);
   if (!nodes.length)
     return (
       <section class="card">
@@ -20,50 +55,45 @@ export function JobTable({ jobs: { totalCount, nodes }, sel }: { jobs: Listed; s
       </section>
     );
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="card flush scroll" aria-label="Jobs" tabIndex={0}>
-      <table class="full">
-        <thead>
-          <tr>
-            <th scope="col">Job</th>
-            <th scope="col">Where</th>
-            <th scope="col" class="number">
-              Chips
-            </th>
-            <th scope="col" class="number roomy">
-              Servers
-            </th>
-            <th scope="col">Chips not up</th>
-            <th scope="col" class="roomy">
-              Who
-            </th>
-            <th scope="col" class="number roomy">
-              Running for
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {nodes.map((job) => (
-            <tr key={`${job.system} ${job.externalId}`} class={job.name === sel ? "chosen" : undefined}>
-              <th scope="row">
-                {job.name || `${job.system}:${job.externalId}`}
-                {job.pinned && <span class="quiet"> pinned</span>}
-              </th>
-              <td>
-                <a href={job.first ? href("at", job.first) : href("cluster", job.cluster, { colour: "job" })}>
-                  {job.first ?? job.cluster}
-                </a>
-              </td>
-              <td class="number">{number(job.chips)}</td>
-              <td class="number roomy">{number(job.servers)}</td>
-              <td>{job.wounded ? <Told state="down">{number(job.wounded)}</Told> : "none"}</td>
-              <td class="roomy">{job.who}</td>
-              <td class="number roomy">{lasted(job.began, now(asof))}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {totalCount > nodes.length && <p class="inner quiet">{counted(totalCount - nodes.length, "more job")}</p>}
+    <>
+      <DataTable
+        name="jobs"
+        all={all}
+        shown={shown}
+        asked={asked}
+        chosen={(row) => Boolean(sel) && row.includes(sel)}
+      />
+      {totalCount > nodes.length && <p class="quiet">{counted(totalCount - nodes.length, "more job")}</p>}
+    </>
+  );
+}
+
+/** The job that is chosen, and the way to end it. */
+export function Chosen({ job }: { job: Job }) {
+  const { asof } = useTurn();
+  const may = mayChange();
+  const name = nameOf(job);
+  return (
+    <section class="card" aria-label={`Job ${name}`}>
+      <h2>{name}</h2>
+      <p>
+        {counted(job.chips, "chip")} in {counted(job.servers, "server")} of{" "}
+        <a href={href("cluster", job.cluster, { colour: "job" })}>{job.cluster}</a>, for {lasted(job.began, now(asof))},
+        by {job.who}
+        {job.pinned && "; plans leave it where it is"}
+      </p>
+      <p>
+        {job.wounded ? (
+          <Told state="down">{counted(job.wounded, "chip")} not up</Told>
+        ) : (
+          <Told state="up">all of its chips are up</Told>
+        )}
+      </p>
+      {may && job.system === "trninv" && (
+        <button type="button" data-writes aria-haspopup="dialog" onClick={() => propose(toRelease(name, job.chips))}>
+          Release…
+        </button>
+      )}
     </section>
   );
 }

@@ -110,3 +110,6 @@ export function addresses(column: string, cell: Cell): string[] {
   if (/(^|_)cluster$/.test(column)) return /^[a-z0-9][\w.-]*$/.test(cell) ? [cell] : [];
   return parts.every(isAddress) ? parts : [];
 }
+
+/** Whether a cell is a time as it is recorded: a day and a time of it, with its zone. */
+export const isMoment = (text: string) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text);

@@ -2,9 +2,12 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { saved } from "../drawing/save";
 import "../style/data.css";
+import { useTurn } from "../live";
+import { usePressed } from "../pressed";
 import { change, href } from "../route";
+import { dated, lasted, now } from "../state";
 import { counted, exact } from "../words";
-import { addresses, type Cell, chosen, csv, type Rows, says, sorted, wanted } from "./rows";
+import { addresses, type Cell, chosen, csv, isMoment, type Rows, says, sorted, wanted } from "./rows";
 
 /** More rows than this are drawn as they come into view. */
 const MOST = 200;
@@ -33,9 +36,15 @@ interface Props {
   all: Rows;
   shown: Rows;
   asked: Asked;
+  /** Whether a row is of what the page is about. */
+  chosen?: (row: Cell[]) => boolean;
+  /** Beside the download. */
+  tools?: preact.ComponentChildren;
 }
 
-export function DataTable({ name, all, shown, asked }: Props) {
+export function DataTable({ name, all, shown, asked, chosen, tools }: Props) {
+  const field = useRef<HTMLInputElement>(null);
+  usePressed("f", () => field.current?.focus());
   const less = shown.rows.length < all.rows.length;
   return (
     <>
@@ -43,7 +52,9 @@ export function DataTable({ name, all, shown, asked }: Props) {
         <label>
           Filter{" "}
           <input
+            ref={field}
             type="search"
+            aria-keyshortcuts="F"
             name="where"
             value={asked.where}
             placeholder={`text, or ${all.columns[0]}=…`}
@@ -59,12 +70,13 @@ export function DataTable({ name, all, shown, asked }: Props) {
         >
           Download CSV
         </button>
+        {tools}
         <span class="quiet" role="status">
           {less ? `${counted(shown.rows.length, "row")} of ${exact(all.rows.length)}` : counted(all.rows.length, "row")}
         </span>
       </div>
       {shown.rows.length ? (
-        <Body shown={shown} sort={asked.sort} />
+        <Body shown={shown} sort={asked.sort} chosen={chosen} />
       ) : (
         <p class="card">
           {all.rows.length ? (
@@ -108,7 +120,13 @@ function Columns({ all, shown }: { all: string[]; shown: string[] }) {
   );
 }
 
-function Body({ shown: { columns, rows }, sort }: { shown: Rows; sort: string }) {
+interface BodyProps {
+  shown: Rows;
+  sort: string;
+  chosen: Props["chosen"];
+}
+
+function Body({ shown: { columns, rows }, sort, chosen }: BodyProps) {
   const [top, scrolled] = useState(0);
   const box = useRef<HTMLElement>(null);
   const many = rows.length > MOST;
@@ -151,7 +169,11 @@ function Body({ shown: { columns, rows }, sort }: { shown: Rows; sort: string })
         <tbody>
           <Space of={first} />
           {rows.slice(first, last).map((row, at) => (
-            <tr key={first + at} aria-rowindex={many ? first + at + 2 : undefined}>
+            <tr
+              key={first + at}
+              class={chosen?.(row) ? "chosen" : undefined}
+              aria-rowindex={many ? first + at + 2 : undefined}
+            >
               {row.map((cell, place) => (
                 <Value key={columns[place]} column={columns[place] ?? ""} cell={cell} short={many} />
               ))}
@@ -198,6 +220,7 @@ function Value({ column, cell, short }: { column: string; cell: Cell; short: boo
   if (typeof cell === "number") return <td class="number">{exact(cell)}</td>;
   const text = String(cell ?? "");
   const links = addresses(column, cell);
+  if (isMoment(text)) return <Ago time={text} />;
   return (
     <td class={text.length > 60 ? "long" : undefined} title={short && text.length > 40 ? text : undefined}>
       {links.length ? (
@@ -214,6 +237,19 @@ function Value({ column, cell, short }: { column: string; cell: Cell; short: boo
       ) : (
         text
       )}
+    </td>
+  );
+}
+
+/** How long ago a recorded time was, with the time itself on hover and for machines. */
+function Ago({ time }: { time: string }) {
+  const { asof } = useTurn();
+  const reached = now(asof);
+  return (
+    <td class="time">
+      <time dateTime={time} title={dated(time)}>
+        {Date.parse(time) <= reached ? `${lasted(time, reached)} ago` : dated(time)}
+      </time>
     </td>
   );
 }

@@ -1,6 +1,8 @@
 // Reports: the list, and one with its parameters, its rows, a plot where it helps, and CSV.
-import { asking, graphql, type Result, useAsked } from "../api";
+import { useState } from "preact/hooks";
+import { asking, download, graphql, type Result, useAsked } from "../api";
 import { Plot, plotOf } from "../drawing/plot";
+import { saved } from "../drawing/save";
 import { Copy, Download, drawn, Shown, Unshown } from "../parts";
 import { change, href, type Route } from "../route";
 import type { Rows } from "../table/rows";
@@ -8,7 +10,7 @@ import { DataTable, useShown } from "../table/table";
 import { counted } from "../words";
 
 const REPORTS = graphql(`
-  query Reports { reports { name title answers parameters { name default says } } }
+  query Reports { reportFormats reports { name title answers parameters { name default says } } }
 `);
 
 const ROWS = graphql(`
@@ -23,10 +25,10 @@ type Report = Result<typeof REPORTS>["reports"][number];
 export function Reports({ route }: { route: Route }) {
   return (
     <Shown of={useAsked(LIST)} page="Reports">
-      {({ reports }) => {
+      {({ reports, reportFormats }) => {
         if (!route.of) return <List reports={reports} />;
         const report = reports.find((each) => each.name === route.of);
-        if (report) return <One report={report} reports={reports} route={route} />;
+        if (report) return <One report={report} reports={reports} route={route} formats={reportFormats} />;
         return (
           <Unshown page="Reports">
             <p class="failure">There is no report {route.of.slice(0, 80)}.</p>
@@ -63,7 +65,15 @@ function List({ reports }: { reports: Report[] }) {
 /** What an address says of a table, not of a report. */
 const OF_TABLE = new Set(["sort", "where", "cols"]);
 
-function One({ report, reports, route }: { report: Report; reports: Report[]; route: Route }) {
+interface OneProps {
+  report: Report;
+  reports: Report[];
+  route: Route;
+  /** Those that the service has. */
+  formats: string[];
+}
+
+function One({ report, reports, route, formats }: OneProps) {
   const given = report.parameters.flatMap(({ name }) => {
     const value = OF_TABLE.has(name) ? undefined : route.options[name];
     return value === undefined ? [] : [{ name, value }];
@@ -106,7 +116,12 @@ function One({ report, reports, route }: { report: Report; reports: Report[]; ro
         )}
         <Shown of={useAsked(asked)}>
           {({ report: found }) => (
-            <Found name={report.name} found={found as Rows & { truncated: boolean }} options={route.options} />
+            <Found
+              name={report.name}
+              found={found as Rows & { truncated: boolean }}
+              options={route.options}
+              tools={<Parquet name={report.name} given={given} has={formats.includes("parquet")} />}
+            />
           )}
         </Shown>
       </div>
@@ -118,9 +133,10 @@ interface FoundProps {
   name: string;
   found: Rows & { truncated: boolean };
   options: Record<string, string>;
+  tools: preact.ComponentChildren;
 }
 
-function Found({ name, found, options: { sort = "", where = "", cols = "" } }: FoundProps) {
+function Found({ name, found, options: { sort = "", where = "", cols = "" }, tools }: FoundProps) {
   const asked = { sort, where, cols };
   const shown = useShown(found, asked);
   const plot = plotOf(name, shown.columns, shown.rows);
@@ -138,7 +154,44 @@ function Found({ name, found, options: { sort = "", where = "", cols = "" } }: F
           them.
         </p>
       )}
-      <DataTable name={name} all={found} shown={shown} asked={asked} />
+      <DataTable name={name} all={found} shown={shown} asked={asked} tools={tools} />
+    </>
+  );
+}
+
+interface ParquetProps {
+  name: string;
+  given: { name: string; value: string }[];
+  has: boolean;
+}
+
+/** All rows of the report with their types, where the service can write them; else what it lacks. */
+function Parquet({ name, given, has }: ParquetProps) {
+  const [failed, fail] = useState("");
+  if (!has)
+    return (
+      <span class="quiet">
+        Parquet: <code>pip install 'trninv[parquet]'</code> where the service runs
+      </span>
+    );
+  const save = () => {
+    const values = new URLSearchParams(given.map((each): [string, string] => [each.name, each.value]));
+    fail("");
+    download(`reports/${name}.parquet?${values}`).then(
+      (file) => saved(`${name}.parquet`, file, "application/vnd.apache.parquet"),
+      (error: Error) => fail(error.message),
+    );
+  };
+  return (
+    <>
+      <button type="button" title="All rows and columns of the report, with their types" onClick={save}>
+        Download Parquet
+      </button>
+      {failed && (
+        <span class="failure" role="alert">
+          {failed}
+        </span>
+      )}
     </>
   );
 }

@@ -1,0 +1,205 @@
+"""Jobs held, moved and released in the explorer, and servers closed: by keys alone, step by step, and back."""
+
+import gzip
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+import trninv
+from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from conftest import Databases
+from serving import serving
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import stamp
+from trninv.inventory.access import create
+from trninv.inventory.database import connect, writing
+from trninv.service.explorer import WEB
+
+D = "u-trn2x64/d0"
+FULL = "trn2-16.48xlarge/d0"
+CHUNK = 12_000
+"""Bytes of what is fetched to carry a plan out, compressed."""
+
+
+@pytest.fixture(scope="module")
+def service_database(databases: Databases) -> str:
+    """An UltraServer with three jobs that leave no server free as a whole but one."""
+    url = databases.migrated("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        for name in ("u-trn2x64", "trn2-16.48xlarge"):
+            stamp.seed(connection, catalog(), systems().get(name))
+    with trninv.open(url) as fleet:
+        fleet.hold("llama-ft", [f"{D}/s0"], who="tests")
+        fleet.hold("dpo-sweep", [f"{D}/s1/c0-3"], who="tests")
+        fleet.hold("emb", [f"{D}/s2/c0-3"], who="tests")
+        fleet.hold("small", [f"{D}/s3/c0-3"], who="tests")
+    return url
+
+
+def held(url: str) -> dict[str, int]:
+    with trninv.open(url) as fleet:
+        return {job.name: job.chips for job in fleet.jobs()}
+
+
+def dialog(page: Page) -> Locator:
+    return page.get_by_role("dialog")
+
+
+def confirm(page: Page, **given: str) -> None:
+    """Fill the dialog's fields, by keys."""
+    box = dialog(page)
+    expect(box).to_be_visible()
+    expect(box.locator("[aria-busy=true]")).to_have_count(0, timeout=30_000)
+    for name, value in given.items():
+        box.locator(f"[name={name}]").fill(value)
+    page.keyboard.press("Enter")
+
+
+def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_database: str) -> None:  # noqa: F811
+    page = opened(f"#/jobs?in={D}&fit=chips:4")
+    first = page.locator(".fits button").first
+    first.focus()
+    page.keyboard.press("ArrowDown")
+    second = page.locator(".fits button").nth(1)
+    expect(second).to_be_focused()
+    expect(second).to_have_attribute("aria-pressed", "true")
+    ringed = page.locator("g:has(.proposed) title").all_text_contents()
+    assert len(ringed) == 4
+    page.get_by_role("button", name="Hold 4 chips…").focus()
+    page.keyboard.press("Enter")
+    expect(dialog(page).get_by_label("Name of the job")).to_be_focused()
+    expect(dialog(page)).to_contain_text(re.compile(r"Free chips in u-trn2x64/d0.*36.*→.*32", re.DOTALL))
+    confirm(page, job="llama-ft", who="kim")
+    expect(dialog(page).get_by_role("alert")).to_contain_text("job llama-ft holds other chips")
+    confirm(page, job="eval", who="kim")
+    expect(dialog(page)).to_have_count(0)
+    assert held(service_database)["eval"] == 4
+    expect(page.locator(".data tbody")).to_contain_text("eval")
+    with trninv.open(service_database) as fleet:
+        of = next(job for job in fleet.jobs() if job.name == "eval")
+    assert of.who == "kim"
+    assert all(title.startswith(f"{of.first}/") for title in ringed)
+    page.keyboard.press("Control+z")
+    expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
+    assert "eval" not in held(service_database)
+    expect(page.locator(".data tbody")).not_to_contain_text("eval")
+    assert len(Axe().run(page).response["violations"]) == 0
+
+
+def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_database: str) -> None:  # noqa: F811
+    page = opened(f"#/jobs?in={FULL}&fit=chips:16")
+    page.get_by_role("button", name="Hold 16 chips…").click()
+    with trninv.open(service_database) as fleet:
+        fleet.hold("quick", [f"{FULL}/s0/c3"], who="others")
+    confirm(page, job="late", who="kim")
+    expect(dialog(page).get_by_role("alert")).to_contain_text("quick")
+    assert "late" not in held(service_database)
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("Nowhere:")).to_be_visible()
+    page.evaluate("to => { location.hash = to }", f"#/jobs?in={FULL}&sel=quick")
+    page.get_by_role("button", name="Release…").click()
+    confirm(page)
+    expect(page.get_by_role("status").filter(has_text="quick is released")).to_be_visible()
+    assert "quick" not in held(service_database)
+
+
+@pytest.mark.slow
+def test_room_is_made_by_moves_and_a_stale_plan_is_refused(opened: Open, service_database: str) -> None:  # noqa: F811
+    page = opened(f"#/jobs?in={D}&fit=servers:2")
+    page.get_by_role("button", name="Make room…").click()
+    page.get_by_role("button", name="Move and hold…").click()
+    with trninv.open(service_database) as fleet:
+        fleet.hold("between", [f"{D}/s3/c15"], who="others")
+    confirm(page, job="wide", who="kim")
+    expect(dialog(page).get_by_role("alert")).to_contain_text("ask for a new plan")
+    expect(dialog(page).get_by_role("button", name=re.compile("^Move"))).to_be_disabled()
+    page.keyboard.press("Escape")
+    with trninv.open(service_database) as fleet:
+        assert fleet.release("between").ended
+    before = held(service_database)
+    page.reload()
+    settled(page)
+    page.get_by_role("button", name="Make room…").click()
+    page.get_by_role("button", name="Move and hold…").click()
+    confirm(page, job="wide", who="kim")
+    expect(page.get_by_role("status").filter(has_text="wide holds 32 chips")).to_be_visible()
+    assert held(service_database) == before | {"wide": 32}
+    page.keyboard.press("Control+z")
+    expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
+    assert held(service_database) == before
+
+
+@pytest.mark.slow
+def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) -> None:  # noqa: F811
+    with trninv.open(service_database) as fleet:
+        place = next(str(job.first) for job in fleet.jobs() if job.name == "llama-ft")
+        page = opened(f"#/jobs?in=u-trn2x64&drain={place}")
+        page.get_by_role("button", name="1. Close to new jobs…").click()
+        confirm(page, why="cooling, ticket 12", who="kim")
+        expect(page.get_by_role("button", name="Open again…")).to_be_visible()
+        assert [(each.server, each.why) for each in fleet.closed()] == [(place, "cooling, ticket 12")]
+        page.get_by_role("button", name=re.compile(r"^2. Move \d jobs?…")).click()
+        confirm(page, who="kim")
+        plan = page.get_by_role("region", name="What if a place is drained?")
+        expect(plan).to_contain_text("no job is touched", timeout=30_000)
+        assert held(service_database)["llama-ft"] == 16
+        page.get_by_role("button", name="Open again…").click()
+        confirm(page)
+        expect(page.get_by_role("button", name="1. Close to new jobs…")).to_be_visible()
+        assert fleet.closed() == []
+
+
+@contextmanager
+def guarded(watched: Watched, url: str, at: str, scope: str) -> Iterator[Page]:  # noqa: F811
+    """A page of a service that asks for tokens, with one of a scope."""
+    with connect(url) as engine, writing(engine) as connection:
+        token = create(connection, f"jobs-{scope}", scope, None)
+    with serving(url, TRNINV_AUTH="tokens") as address:
+        page = watched.open(at, url=address)
+        page.get_by_label(re.compile("asks for a token")).first.fill(token)
+        page.get_by_role("button", name="Use it").first.click()
+        settled(page)
+        yield page
+        watched.close()
+    assert all("401" in each for each in watched.said)
+    watched.said.clear()
+
+
+@pytest.mark.slow
+def test_who_may_not_write_and_who_looks_at_the_past_have_no_button_that_does(
+    watched: Watched,  # noqa: F811
+    service_database: str,
+) -> None:
+    at = f"#/jobs?in={D}&fit=chips:4&sel=llama-ft&drain={D}/s0"
+    page = watched.open(f"{at}&asof={datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    expect(page.locator(".fits button").first).to_be_visible()
+    assert page.locator("[data-writes]").count() == 0
+    with guarded(watched, service_database, at, "read") as reader:
+        expect(reader.locator(".fits button").first).to_be_visible()
+        expect(reader.get_by_text("trninv hold NAME")).to_be_visible()
+        assert reader.locator("[data-writes]").count() == 0
+    with guarded(watched, service_database, at, "operate") as keeper:
+        keeper.get_by_role("button", name="Hold 4 chips…").click()
+        expect(dialog(keeper)).to_contain_text("As jobs-operate")
+        assert dialog(keeper).locator("[name=who]").count() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_dialog_is_accessible_and_fits_a_phone(opened: Open, scheme: str) -> None:  # noqa: F811
+    page = opened(f"#/jobs?in={D}&fit=chips:4&sel=llama-ft", width=390, height=844, scheme=scheme)
+    page.get_by_role("button", name="Hold 4 chips…").click()
+    expect(dialog(page)).to_contain_text("Free chips in")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert [each["id"] for each in Axe().run(page).response["violations"]] == []
+
+
+def test_what_carries_a_plan_out_is_small() -> None:
+    files = [WEB / "assets" / name for name in ("confirm.js", "jobs.js", "jobs.css", "table.js")]
+    assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 1.5 * CHUNK

@@ -1,0 +1,1 @@
+import{n as e}from"./said.js";import{D as t}from"./index.js";import{C as n,t as r}from"./jsxRuntime.js";function i(i){let{full:a,count:o,to:s}=t(i);e({says:r(n,{children:[a?`${i} is one too many: 4 are compared at most.`:`${i}: ${o} of 4 to compare.`,` `,r(`a`,{href:s,children:`Compare`})]})})}export{i as add};

@@ -1,0 +1,87 @@
+// What was done, for six seconds, and the way back.
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { ApiError } from "../api";
+import { useTurn } from "../live";
+import "../style/said.css";
+
+const STAYS = 6000;
+
+export interface Said {
+  says: preact.ComponentChildren;
+  /** Makes all as it was. */
+  undo?: (() => Promise<unknown>) | undefined;
+}
+
+let host: HTMLElement | undefined;
+let count = 0;
+
+/** The place where it is said, which has to be there before anything is. */
+export function place(): HTMLElement {
+  if (host) return host;
+  host = document.body.appendChild(document.createElement("div"));
+  host.className = "toasts made";
+  host.setAttribute("role", "status");
+  return host;
+}
+
+/** Say that something was done; what was said before goes. */
+export function tell(said: Said): void {
+  const at = place();
+  render(<Toast key={count++} said={said} close={() => render(null, at)} />, at);
+}
+
+function Toast({ said: { says, undo }, close }: { said: Said; close: () => void }) {
+  const { asof } = useTurn();
+  const [kept, keep] = useState(false);
+  const [since, follow] = useState("");
+  useEffect(() => {
+    if (kept) return;
+    const timer = setTimeout(close, STAYS);
+    return () => clearTimeout(timer);
+  }, [kept, since]);
+  const back = () => {
+    follow("Undoing…");
+    keep(true);
+    undo?.().then(
+      () => {
+        follow("Undone: all is as it was");
+        keep(false);
+      },
+      (error: ApiError) => follow(`Not undone: ${error.message}`),
+    );
+  };
+  const isUndoable = undo !== undefined && !since && !asof;
+  useEffect(() => {
+    if (!isUndoable) return;
+    const press = (event: KeyboardEvent) => {
+      const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable], dialog");
+      if (types || event.key !== "z" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      back();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [isUndoable]);
+  return (
+    <p
+      class="toast"
+      onPointerEnter={() => keep(true)}
+      onPointerLeave={() => keep(false)}
+      onFocusIn={() => keep(true)}
+      onFocusOut={() => keep(false)}
+    >
+      {since || says}
+      {isUndoable && (
+        <button type="button" data-writes aria-keyshortcuts="Control+Z" onClick={back}>
+          Undo <kbd>Ctrl Z</kbd>
+        </button>
+      )}
+      {since.startsWith("Not") && (
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,31 @@
+// Who makes a change: whom the token names, or else who they say they are.
+import type { Viewer } from "./asked";
+
+const WHO = "trninv who";
+
+/** Null where the token says it. */
+export function whoOf(given: FormData, viewer: Viewer | undefined): string | null {
+  if (viewer?.name) return null;
+  const who = String(given.get("who"));
+  localStorage.setItem(WHO, who);
+  return who;
+}
+
+/** A field for their name where no token says it. */
+export function WhoField({ viewer, most }: { viewer: Viewer | undefined; most: number }) {
+  if (!viewer || viewer.name) return null;
+  return (
+    <label>
+      Who you are, kept with the change
+      <input
+        name="who"
+        required
+        maxLength={most}
+        pattern=".*\S.*"
+        title="A name"
+        autocomplete="username"
+        defaultValue={localStorage.getItem(WHO) ?? ""}
+      />
+    </label>
+  );
+}

@@ -1,0 +1,41 @@
+// What is to be compared: of an address, or gathered from page to page by C.
+import { chosen, href, type Route } from "../route";
+
+export const MOST = 4;
+const KEPT = "trninv compare";
+
+/** Places of an address, each once, at most four. */
+export const placesOf = (of: string | undefined) =>
+  [
+    ...new Set(
+      (of ?? "")
+        .toLowerCase()
+        .split(",")
+        .map((each) => each.trim())
+        .filter(Boolean),
+    ),
+  ].slice(0, MOST);
+
+/** What this tab has gathered. */
+export const gathered = () => placesOf(sessionStorage.getItem(KEPT) ?? "");
+
+export const keep = (of: string[]) => sessionStorage.setItem(KEPT, of.join(","));
+
+/** The domain, or else the cluster, of what is chosen or shown. */
+export function comparableOf(route: Route): string {
+  const at = chosen(route) || (route.view === "jobs" ? (route.options.in ?? "") : route.of);
+  const [cluster = "", domain = ""] = at.toLowerCase().split("/");
+  const isPlace =
+    ["cluster", "domain", "rack", "at", "jobs"].includes(route.view) && cluster && !cluster.startsWith("@");
+  if (!isPlace) return "";
+  return /^d\d+$/.test(domain) ? `${cluster}/${domain}` : cluster;
+}
+
+/** Gather one more; how many there are then, and the way to them. */
+export function gather(place: string): { full: boolean; count: number; to: string } {
+  const before = gathered();
+  const full = before.length === MOST && !before.includes(place);
+  const all = full ? before : placesOf([...before, place].join(","));
+  keep(all);
+  return { full, count: all.length, to: href("compare", "", { of: all.join(",") }) };
+}

@@ -1,0 +1,171 @@
+// The dialog that carries a plan out, step by step: what it leaves, who says so, what failed.
+import { render } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, asking, graphql, useAsked } from "../api";
+import { useViewer } from "../change/asked";
+import { tell } from "../change/said";
+import { WhoField, whoOf } from "../change/who";
+import { refresh } from "../live";
+import { Change, Shown } from "../parts";
+import "../style/change.css";
+import { counted, number } from "../words";
+import type { Doing } from "./doing";
+import { short } from "./fits";
+
+const MOST = 200;
+const FREE_THEN = graphql(`
+  query FreeThen($of: Address!, $with: [Holding!]!) {
+    free(of: $of) { free largest together { chips jobs } }
+    whatIf(with: $with) { free(of: $of) { free largest together { chips jobs } } }
+  }
+`);
+
+/** Open the dialog over the page; what had the focus has it again afterwards. */
+export function open(doing: Doing): void {
+  if (document.querySelector("dialog.change")) return;
+  const host = document.body.appendChild(document.createElement("div"));
+  const close = () => {
+    render(null, host);
+    host.remove();
+  };
+  render(<Dialog doing={doing} close={close} />, host);
+}
+
+/** Of what was planned for another state no second try is of use. */
+const isOver = ({ code }: ApiError) => code === "STALE_PLAN";
+
+function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
+  const box = useRef<HTMLDialogElement>(null);
+  const viewer = useViewer();
+  const [done, setDone] = useState(0);
+  const [failed, fail] = useState<ApiError>();
+  const [busy, setBusy] = useState(false);
+  const { title, asks, steps, held, warns } = doing;
+  useLayoutEffect(() => {
+    box.current?.showModal();
+    const first = box.current?.querySelector<HTMLElement>(".body input");
+    (first ?? box.current?.querySelector<HTMLElement>("[type=submit]"))?.focus();
+  }, []);
+  const shut = () => box.current?.close();
+  const send = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.target as HTMLFormElement);
+    const text = (name: string) => String(form.get(name) ?? "").trim();
+    const who = asks.includes("who") ? whoOf(form, viewer) : null;
+    const given = { job: text("job"), why: text("why"), who };
+    setBusy(true);
+    fail(undefined);
+    try {
+      for (let at = done; at < steps.length; at++) {
+        await steps[at]?.does(given);
+        setDone(at + 1);
+      }
+    } catch (error) {
+      fail(error as ApiError);
+      setBusy(false);
+      refresh();
+      return;
+    }
+    shut();
+    refresh();
+    const undo = doing.undo;
+    tell({ says: doing.done(given), undo: undo && (() => undo(given).finally(refresh)) });
+  };
+  return (
+    <dialog class="change" ref={box} aria-labelledby="doing" onClose={close}>
+      <form onSubmit={send}>
+        <header>
+          <h2 id="doing">{title}</h2>
+          <button type="button" class="square" aria-label="Close" onClick={shut}>
+            <span aria-hidden="true">×</span>
+          </button>
+        </header>
+        <div class="body">
+          {asks.includes("job") && (
+            <label>
+              Name of the job
+              <input name="job" required maxLength={MOST} pattern=".*\S.*" title="A name" autocomplete="off" />
+            </label>
+          )}
+          {asks.includes("why") && (
+            <label>
+              Why, kept with the change
+              <input name="why" required maxLength={MOST} pattern=".*\S.*" title="A reason" autocomplete="off" />
+            </label>
+          )}
+          {asks.includes("who") && <WhoField viewer={viewer} most={MOST} />}
+          <section class="would" aria-label="What it does">
+            <h3>What it does</h3>
+            <ol class="steps does">
+              {steps.map(({ says }, at) => (
+                <li key={says}>
+                  {says}
+                  {at < done && <span class="quiet">done ✓</span>}
+                </li>
+              ))}
+            </ol>
+            {held && <Left {...held} />}
+            {warns && <p class="quiet">{warns}</p>}
+          </section>
+          {failed && (
+            <p class="failure" role="alert">
+              {done > 0 && `Step ${done} is done, step ${done + 1} is not: `}
+              {failed.message}
+              {isOver(failed) && ". The page behind has the new one."}
+            </p>
+          )}
+        </div>
+        <footer>
+          <span class="quiet">{viewer?.name ? `As ${viewer.name}` : ""}</span>
+          <button type="button" onClick={shut}>
+            Cancel
+          </button>
+          <button type="submit" class="main" data-writes disabled={busy || !viewer || (failed && isOver(failed))}>
+            {done ? `Go on with step ${done + 1}` : title}
+          </button>
+        </footer>
+      </form>
+    </dialog>
+  );
+}
+
+/** What of the scope is free before and after. */
+function Left({ of, places }: { of: string; places: string[] }) {
+  const found = useAsked(asking(FREE_THEN, { of, with: [{ job: "what is held", places }] }));
+  return (
+    <Shown of={found}>
+      {({ free, whatIf: { free: then } }) => {
+        const after = new Map(then.together.map(({ chips, jobs }) => [chips, jobs]));
+        const rows: [string, number, number][] = [
+          [`Free chips in ${of}`, free.free, then.free],
+          ["Largest free block", free.largest, then.largest],
+          ...free.together.map(({ chips, jobs }): [string, number, number] => [
+            `Jobs of ${counted(chips, "chip")} at once`,
+            jobs,
+            after.get(chips) ?? 0,
+          ]),
+        ];
+        return (
+          <dl class="figures">
+            <div>
+              <dt>Chips</dt>
+              <dd>
+                <strong>{short(of, places)}</strong>
+              </dd>
+            </div>
+            {rows
+              .filter(([, before, now], at) => !at || before !== now)
+              .map(([name, before, now]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>
+                    <Change before={number(before)} now={number(now)} />
+                  </dd>
+                </div>
+              ))}
+          </dl>
+        );
+      }}
+    </Shown>
+  );
+}

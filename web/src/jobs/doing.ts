@@ -1,0 +1,116 @@
+// What the page changes for real: chips held and released, jobs moved, servers closed and opened, each a plan of steps.
+import { ask, asking, graphql } from "../api";
+import { counted } from "../words";
+import type { Moved } from "./documents";
+
+const HOLD = graphql("mutation HoldChips($input: HoldInput!) { hold(input: $input) { job { name } } }");
+const RELEASE = graphql("mutation ReleaseJob($input: ReleaseInput!) { release(input: $input) { job { name } } }");
+const MOVE = graphql("mutation Move($input: MoveJobsInput!) { moveJobs(input: $input) { jobs { name } } }");
+const CLOSE = graphql(
+  "mutation Close($input: CloseServerInput!) { closeServer(input: $input) { closings { server } } }",
+);
+const OPEN = graphql("mutation Open($input: OpenServerInput!) { openServer(input: $input) { closings { server } } }");
+
+/** What whoever confirms it says. */
+export interface Given {
+  job: string;
+  why: string;
+  who: string | null;
+}
+
+export interface Step {
+  says: string;
+  does: (given: Given) => Promise<unknown>;
+}
+
+export interface Doing {
+  title: string;
+  asks: ("job" | "why" | "who")[];
+  steps: Step[];
+  /** What would be held, of which the dialog shows what that leaves. */
+  held?: { of: string; places: string[] };
+  /** What else is to be known before it is done. */
+  warns?: string | undefined;
+  done: (given: Given) => string;
+  undo?: (given: Given) => Promise<unknown>;
+}
+
+/** Open the dialog that does it once it is confirmed. */
+export const propose = (doing: Doing) => void import("./confirm").then((dialog) => dialog.open(doing));
+
+const now = { at: "" };
+const released = (job: string) => ask({ ...asking(RELEASE, { input: { job } }), ...now });
+const opened = (place: string) => ask({ ...asking(OPEN, { input: { servers: [place] } }), ...now });
+
+function holding(places: string[], chips: number): Step {
+  return {
+    says: `Hold ${counted(chips, "chip")}`,
+    does: ({ job, who }) => ask({ ...asking(HOLD, { input: { job, places, who } }), ...now }),
+  };
+}
+
+function moving(of: string, moves: { job: string; to: string[] }[], revision: string): Step {
+  const input = { of, revision, moves: moves.map(({ job, to }) => ({ job, to })) };
+  return {
+    says: `Move ${counted(moves.length, "job")}: all, or none`,
+    does: ({ who }) => ask({ ...asking(MOVE, { input: { ...input, who } }), ...now }),
+  };
+}
+
+/** Hold places for a new job. */
+export const toHold = (of: string, places: string[], chips: number, warns?: string): Doing => ({
+  title: `Hold ${counted(chips, "chip")}`,
+  asks: ["job", "who"],
+  steps: [holding(places, chips)],
+  held: { of, places },
+  warns,
+  done: ({ job }) => `${job} holds ${counted(chips, "chip")}`,
+  undo: ({ job }) => released(job),
+});
+
+/** Move whom a plan of makeRoom moves, then hold what is free. */
+export const toMakeRoom = (of: string, moves: Moved[], places: string[], chips: number, revision: string): Doing => ({
+  title: `Move ${counted(moves.length, "job")}, then hold ${counted(chips, "chip")}`,
+  asks: ["job", "who"],
+  steps: [moving(of, moves, revision), holding(places, chips)],
+  warns: "What moved stays where it is then: Undo only gives the held chips back.",
+  done: ({ job }) => `${counted(moves.length, "job")} moved, ${job} holds ${counted(chips, "chip")}`,
+  undo: ({ job }) => released(job),
+});
+
+/** Move the jobs of a drained place. */
+export const toMove = (of: string, moves: { job: string; to: string[] }[], revision: string): Doing => ({
+  title: `Move ${counted(moves.length, "job")}`,
+  asks: ["who"],
+  steps: [moving(of, moves, revision)],
+  warns: "There is no way back but another plan.",
+  done: () => `${counted(moves.length, "job")} moved`,
+});
+
+export const toClose = (place: string): Doing => ({
+  title: `Close ${place}`,
+  asks: ["why", "who"],
+  steps: [
+    {
+      says: "Let its servers take no new jobs; what runs there goes on",
+      does: ({ why, who }) => ask({ ...asking(CLOSE, { input: { servers: [place], why, who } }), ...now }),
+    },
+  ],
+  done: () => `${place} takes no new jobs`,
+  undo: () => opened(place),
+});
+
+export const toOpen = (place: string): Doing => ({
+  title: `Open ${place}`,
+  asks: [],
+  steps: [{ says: "Let its servers take new jobs again", does: () => opened(place) }],
+  done: () => `${place} takes new jobs`,
+});
+
+export const toRelease = (job: string, chips: number): Doing => ({
+  title: `Release ${job}`,
+  asks: [],
+  steps: [{ says: `End the job, and give ${counted(chips, "chip")} back`, does: () => released(job) }],
+  warns: "There is no way back: the job has to be held anew.",
+  done: () => `${job} is released`,
+});
