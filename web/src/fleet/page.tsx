@@ -12,6 +12,7 @@ import { holdings } from "./holdings";
 import { inkOf } from "./ink";
 import { type Overview, unpacked } from "./overview";
 import "../style/map.css";
+import "../style/map-forced.css";
 import { addressOfCause, type CAUSES, type Cause, causesOf, isNotUp, placed, sorted, spotsOf } from "./spots";
 import { overviewSvg } from "./svg";
 
