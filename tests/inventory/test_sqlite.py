@@ -156,11 +156,15 @@ def another_writing(url: str) -> Iterator[None]:
 @contextmanager
 def interrupted_soon() -> Iterator[None]:
     """Ctrl-C, within the block."""
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell started in the background ignores it
     soon = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     soon.start()
-    with pytest.raises(KeyboardInterrupt):
-        yield
-    soon.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+        soon.join()
+    finally:
+        signal.signal(signal.SIGINT, ours)
 
 
 def test_who_waits_too_long_for_another_is_told_so(lite: str, monkeypatch: pytest.MonkeyPatch) -> None:
