@@ -67,7 +67,7 @@ def test_it_is_accessible_and_hostile_text_is_text(opened: Open, scheme: str) ->
     expect(page.locator("dialog").get_by_role("status")).to_contain_text("Nothing is called <img")
     assert page.locator("img").count() == 0
     page.keyboard.press("Escape")
-    assert page.locator("dialog").count() == 0
+    expect(page.locator("dialog")).to_have_count(0)
 
 
 def test_themes_and_queries_are_a_word_away(opened: Open) -> None:  # noqa: F811
