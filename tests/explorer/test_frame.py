@@ -132,6 +132,7 @@ def test_an_empty_database_says_how_to_begin(watched: Watched, databases: Databa
         assert page.evaluate("navigator.clipboard.readText()") == "trninv seed u-trn2x64"
         page.get_by_role("link", name="Incidents").click()
         expect(page.get_by_text("Nothing is open")).to_be_visible()
+        page.close()  # before what it listens to
 
 
 @pytest.mark.slow

@@ -195,7 +195,10 @@ def test_what_somebody_else_has_changed_is_shown_and_asked_again(opened: Open, s
     expect(alert).to_contain_text("m.chen: <b>fans</b>")
     assert alert.count() == 1
     assert states(service_database)[f"{D}/s3/c3"] == "maintenance"
-    page.get_by_role("button", name="Set 1 chip down all the same").click()
+    page.get_by_role("button", name="Set 1 chip down").click()
+    assert states(service_database)[f"{D}/s3/c3"] == "maintenance", "not before that is agreed to"
+    page.get_by_label("Set it all the same").check()
+    page.get_by_role("button", name="Set 1 chip down").click()
     expect(dialog(page)).to_have_count(0)
     assert states(service_database)[f"{D}/s3/c3"] == "down"
     setting(service_database, f"{D}/s3/c3", "up")

@@ -167,7 +167,6 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
             disabled={busy || !viewer || found.loading || !things.length || isCut}
           >
             {does(things, to)}
-            {later.length > 0 && " all the same"}
           </button>
         </footer>
       </form>
@@ -255,6 +254,9 @@ function Conflict({ things, seen }: { things: Thing[]; seen: Seen }) {
           </li>
         ))}
       </ul>
+      <label key={things.map(({ lastChange }) => lastChange?.event).join()}>
+        <input type="checkbox" required /> Set it all the same
+      </label>
     </div>
   );
 }
