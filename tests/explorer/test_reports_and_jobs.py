@@ -149,6 +149,17 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
 
 
+def test_a_system_that_is_not_seeded_is_compared_by_its_design(opened: Open) -> None:  # noqa: F811
+    page = opened("#/compare?of=u-trn2x64,rainier")
+    head = page.get_by_role("columnheader", name="rainier")
+    expect(head).to_contain_text("design only, not seeded: trninv seed rainier")
+    assert head.get_by_role("link").count() == 0
+    assert cell(page, "Chips that carry", 1) == "400,000 best × 6349.21"
+    assert "38,400,000 GiB" in cell(page, "HBM", 1)
+    assert "known once seeded" in cell(page, "Bisection", 1)
+    expect(page.locator(".compare")).to_contain_text("1,984", timeout=60_000)
+
+
 @pytest.mark.slow
 def test_what_is_chosen_anywhere_is_compared_by_c_and_seen_in_small(opened: Open) -> None:  # noqa: F811
     page = opened("#/domain/u-trn2x64/d0?sel=s1/c5")
