@@ -40,7 +40,7 @@ export function Add({ of }: { of: string[] }) {
                     ref={field}
                     aria-keyshortcuts="C"
                     list="places"
-                    placeholder="a cluster, domain or system"
+                    placeholder="a place or system"
                     required
                     autocomplete="off"
                     spellcheck={false}
