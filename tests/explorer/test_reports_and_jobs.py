@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import re
+from pathlib import Path
 
 import pyarrow.parquet
 import pytest
@@ -11,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from browsing import Open, browser, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
+from serving import serving
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.inventory import stamp
@@ -120,6 +122,24 @@ def test_jobs_sort_and_filter_as_reports_do(opened: Open) -> None:  # noqa: F811
     expect(page.locator(".data time")).to_have_attribute("datetime", re.compile(r"^\d{4}-.*T"))
 
 
+def test_a_report_of_ones_own_has_the_chart_that_its_header_declares(
+    opened: Open,  # noqa: F811
+    service_database: str,
+    tmp_path: Path,
+) -> None:
+    rows = "SELECT 'a' AS name, 1 AS chips, 0 AS jobs UNION ALL SELECT 'b', 3, 0 ORDER BY name"
+    for name, chart in {"mine": "chips by name", "flat": "chips, jobs by name", "less": "cores by name"}.items():
+        (tmp_path / f"{name}.sql").write_text(f"-- title: {name}\n-- chart: {chart}\n{rows}\n")
+    with serving(service_database, TRNINV_REPORTS=str(tmp_path)) as url:
+        page = opened("#/reports/mine", url=url)
+        assert page.locator("#plot title").text_content() == "chips: a 1; b 3"
+        page.evaluate("location.hash = '#/reports/flat'")
+        expect(page.locator("#plot circle")).to_have_count(2)
+        page.evaluate("location.hash = '#/reports/less'")
+        expect(page.get_by_text("No chart: its header names cores, and the report has no such column.")).to_be_visible()
+        assert page.locator("#plot").count() == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["sort=-nothing&where=(((&cols=__proto__", 'where="&sort=-', "where=x%3E&cols=,"])
 def test_a_table_bears_any_address(opened: Open, options: str) -> None:  # noqa: F811
@@ -147,6 +167,17 @@ def test_places_are_compared_as_they_are_and_as_they_were_made(opened: Open) -> 
     expect(page.locator(".compare")).to_contain_text("2,048", timeout=60_000)
     assert cell(page, "Chips that carry", 0) == "64"
     assert page.evaluate("location.hash") == "#/compare?of=u-trn2x64/d0,trn3-gen1&as=healthy"
+
+
+def test_a_system_that_is_not_seeded_is_compared_by_its_design(opened: Open) -> None:  # noqa: F811
+    page = opened("#/compare?of=u-trn2x64,rainier")
+    head = page.get_by_role("columnheader", name="rainier")
+    expect(head).to_contain_text("design only, not seeded: trninv seed rainier")
+    assert head.get_by_role("link").count() == 0
+    assert cell(page, "Chips that carry", 1) == "400,000 best × 6349.21"
+    assert "38,400,000 GiB" in cell(page, "HBM", 1)
+    assert "known once seeded" in cell(page, "Bisection", 1)
+    expect(page.locator(".compare")).to_contain_text("1,984", timeout=60_000)
 
 
 @pytest.mark.slow

@@ -16,6 +16,14 @@ def test_every_report_is_listed(ask: Ask) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["bandwidth", "capacity", "pools", "ratios"])
+def test_a_chart_names_columns_that_its_report_has(ask: Ask, name: str) -> None:
+    listed = ask("{ reports { name chart { x y by } } }")["data"]["reports"]
+    (chart,) = (each["chart"] for each in listed if each["name"] == name)
+    columns = ask("query ($n: String!) { report(name: $n) { columns } }", n=name)["data"]["report"]["columns"]
+    assert set(chart.values()) - {None} <= set(columns)
+
+
 @pytest.mark.parametrize("name", reports())
 def test_rows_are_those_of_the_report(ask: Ask, fleet: Fleet, name: str) -> None:
     found = ask("query ($name: String!) { report(name: $name) { columns rows truncated } }", name=name)["data"][

@@ -27,7 +27,7 @@ from trninv.inventory.database import connect, reading, writing
 from trninv.jobs import holding
 from trninv.reports.export import TABLES_AND_VIEWS, export, property_graph
 from trninv.reports.guard import checked
-from trninv.reports.library import Report, report, reports
+from trninv.reports.library import Chart, Report, report, reports
 from trninv.reports.reader import find
 from trninv.reports.views import VIEWS
 from trninv.routing.fleet import Fleet
@@ -245,6 +245,36 @@ def test_a_wrong_parameter_is_refused(given: dict[str, str], error: str) -> None
 
 def test_a_parameter_is_a_value_and_nothing_else(two: dict[str, str]) -> None:
     assert _both(two, lambda backend: report("capacity").sql(backend, {"generation": "' OR 1=1 --"})) == []
+
+
+@pytest.mark.parametrize(
+    ("header", "chart"),
+    [
+        ("-- chart: n by cluster", Chart("n", None, "cluster")),
+        ("--chart:  n , m   by cluster ", Chart("n", "m", "cluster")),
+        ("", None),
+    ],
+)
+def test_a_report_may_have_a_chart(tmp_path: Path, header: str, chart: Chart | None) -> None:
+    (tmp_path / "mine.sql").write_text(f"{header}\nSELECT 1 AS n, 2 AS m, 'a' AS cluster\n")
+    assert reports(tmp_path)["mine"].chart == chart
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("-- chart: n", "write a chart as COLUMN by NAMES .*, not 'n'"),
+        ("-- chart:", "write a chart as"),
+        ("-- chart: n, m, o by cluster", "for points, not 'n, m, o by cluster'"),
+        ("-- chart: <img src=x> by cluster", "write a chart as"),
+        ("-- chart: " + "n " * 100_000, "write a chart as"),
+        ("-- chart: n by a\n-- chart: m by a", "one chart, not 2"),
+    ],
+)
+def test_a_chart_that_is_not_one_is_refused(tmp_path: Path, header: str, says: str) -> None:
+    (tmp_path / "mine.sql").write_text(f"{header}\nSELECT 1 AS n\n")
+    with pytest.raises(LimitError, match=rf"^mine\.sql: .*{says}"):
+        reports(tmp_path)
 
 
 def test_a_users_own_reports(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import click
 from sqlalchemy import Connection, Engine
 
 import trninv
+from trninv.catalog.design import Design
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import System
 from trninv.catalog.models import systems as known_systems
@@ -25,7 +26,7 @@ from trninv.inventory.verify import verify as differences
 from trninv.reports import views
 from trninv.reports.postgresql_reader import make_login
 from trninv.settings import Settings
-from trninv.units import counted
+from trninv.units import Capacity, counted
 
 _TOUR = "u-trn2x64/d0/s0/c0", "u-trn2x64/d0/s2/c10", "u-trn2x64"
 
@@ -123,12 +124,16 @@ def systems(style: str) -> None:
     """
     known = known_systems().systems
     titles = {system.slug: [source.title for source in system.sources(catalog())] for system in known}
+    designs = {system.slug: Design.of(catalog(), system) for system in known}
 
     def table() -> None:
         rows(
-            ["system", "chips", "servers", "domains", "aliases", "sources"],
-            ([s.slug, *_sizes(s), ", ".join(s.aliases), _first(titles[s.slug])] for s in known),
-            spare=["sources"],
+            ["system", "chips", "servers", "domains", "HBM", "BF16", "aliases", "sources"],
+            (
+                [s.slug, *_sizes(s), *_carried(designs[s.slug]), ", ".join(s.aliases), _first(titles[s.slug])]
+                for s in known
+            ),
+            spare=["sources", "BF16", "HBM"],
         )
 
     listed = [
@@ -138,6 +143,8 @@ def systems(style: str) -> None:
             "chips": system.chips,
             "servers": system.servers,
             "domains": system.domains,
+            "memory": Capacity(designs[system.slug].memory.value or 0),
+            "teraflops": designs[system.slug].teraflops,
             "aliases": system.aliases,
             "sources": [{"title": title} for title in titles[system.slug]],
         }
@@ -282,6 +289,11 @@ def _cluster(connection: Connection, address: str, done: str) -> Place:
 
 def _default_systems() -> list[System]:
     return [system for system in known_systems().systems if not system.large]
+
+
+def _carried(design: Design) -> tuple[str, str]:
+    """HBM and dense BF16 of all chips."""
+    return str(design.memory), str(design.bf16)
 
 
 def _first(sources: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import click
 from trninv.cli.executors import SCHEDULER, executor_at
 from trninv.cli.output import show, tell, tell_state
 from trninv.cli.progress import Progress
-from trninv.cli.questions import jobs_in, made, values
+from trninv.cli.questions import alone, jobs_in, made, values
 from trninv.cli.supposing import asking
 from trninv.errors import UsageError
 from trninv.jobs.questions import find
@@ -34,13 +34,14 @@ def _run(  # an option each
     **given: Any,  # as the question declares
 ) -> None:
     jobs = jobs_in(given)
-    asked = values(_CAPACITY, given | {"rates": None if rates is None else _read(Path(rates))})
+    given["rates"] = None if rates is None else _read(Path(rates))
     with (
         _executor(workers, scheduler) as executor,
         asking(database, down, derate, at, *jobs) as fleet,
         fleet.in_one_state() as one,
     ):
         with Progress("capacity", waits=False) as progress:
+            asked = values(_CAPACITY, alone(one, given))
             answer = one.ask(_CAPACITY, **asked, executor=executor, progress=progress)
         tell_state(one.as_of())
     show(style, answer, lambda: tell(answer))
@@ -71,4 +72,5 @@ capacity = made(
         ["--workers"], type=click.IntRange(1, _MOST_WORKERS), default=1, show_default=True, help="Processes that draw."
     ),
     SCHEDULER,
+    needs_place=False,
 )

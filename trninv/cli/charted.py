@@ -8,7 +8,7 @@ import click
 
 from trninv.cli.output import show, tell, tell_state
 from trninv.cli.progress import Progress
-from trninv.cli.questions import made, values
+from trninv.cli.questions import alone, made, values
 from trninv.cli.supposing import asking
 from trninv.errors import UsageError
 from trninv.routing.questions import find
@@ -31,7 +31,7 @@ def charted(name: str, draw: Callable[[Any], str], says: str) -> click.Command:
     ) -> None:
         with asking(database, down, derate, at) as fleet, fleet.in_one_state() as one:
             with Progress(question.command):
-                answer = one.ask(question, **values(question, given))
+                answer = one.ask(question, **values(question, alone(one, given)))
             tell_state(one.as_of())
         if svg is not None:
             try:
@@ -41,4 +41,5 @@ def charted(name: str, draw: Callable[[Any], str], says: str) -> click.Command:
         show(style, answer, lambda: tell(answer))
 
     file = click.Path(dir_okay=False, path_type=Path)
-    return made(question, run, click.Option(["--svg"], type=file, metavar="FILE.svg", help=says))
+    svg = click.Option(["--svg"], type=file, metavar="FILE.svg", help=says)
+    return made(question, run, svg, needs_place=False)

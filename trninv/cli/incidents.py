@@ -19,7 +19,7 @@ from trninv.units import counted
 HEADERS: Final = ("incident", "severity", "place", "what", "rule", "since", "who", "why")
 SPARE: Final = ("rule", "who", "severity")
 """Columns that a narrow terminal does without."""
-_UNSEEDED: Final = "nothing is seeded yet: trninv seed"
+UNSEEDED: Final = "nothing is seeded yet: trninv seed"
 KINDS: Final = {"nic": "NIC", "network_node": "network node"}
 
 
@@ -46,15 +46,16 @@ def incidents(database: str, scope: str | None, with_impact: bool, at: str | Non
         fleet = present if at is None else present.at(at)
         with fleet.in_one_state() as one, Progress("incidents"):
             found = one.incidents(scope)
-            is_empty = not found and _is_unseeded(one)
+            is_empty = not found and is_unseeded(one)
             costs = [one.impact(each) for each in found] if with_impact else []
     value = [encode(each) for each in found]
     for each, cost in zip(value, costs, strict=False):
         each["impact"] = encode(cost)
-    show(style, value, lambda: say(_UNSEEDED) if is_empty else _tell(found, costs, scope))
+    show(style, value, lambda: say(UNSEEDED) if is_empty else _tell(found, costs, scope))
 
 
-def _is_unseeded(fleet: Fleet) -> bool:
+def is_unseeded(fleet: Fleet) -> bool:
+    """Whether there is no cluster."""
     with fleet.reading() as connection:
         return is_without(connection, "cluster")
 

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -15,7 +16,7 @@ from trninv import __version__
 from trninv.characters import SAYS, plain, refused
 from trninv.cli import listing
 from trninv.cli.importing import importing
-from trninv.errors import TrninvError, UsageError
+from trninv.errors import NotMigratedError, TrninvError, UsageError
 from trninv.settings import Settings
 
 _GROUPS = {
@@ -205,6 +206,20 @@ def _tell(line: str) -> None:
     say(plain(line), err=True)
 
 
+def _repeated(error: TrninvError, words: Sequence[str]) -> str:
+    """An error; the command that it says to run is of the database that was named."""
+    from trninv.inventory.database import display  # noqa: PLC0415 # only what fails needs it
+
+    named = [
+        after if word == "--database" else word.partition("=")[2]
+        for word, after in zip(words, [*words[1:], ""], strict=True)
+        if word.split("=")[0] == "--database"
+    ]
+    if not named or not isinstance(error, NotMigratedError):
+        return str(error)
+    return str(error).replace("run trninv migrate", f"run trninv --database {shlex.quote(display(named[-1]))} migrate")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command: exit status 0 fine, 1 a check failed or nothing found, 2 wrong use."""
     words = sys.argv[1:] if arguments is None else list(arguments)
@@ -223,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except TrninvError as error:
         if "--debug" in words:
             raise
-        _tell(f"trninv: {error}")
+        _tell(f"trninv: {_repeated(error, words)}")
         status = error.exit_status
     except _ReaderLeftError:
         _say_no_more()

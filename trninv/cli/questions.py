@@ -9,8 +9,10 @@ from trninv.cli.output import encode, format_option, servers_in, show, tell, tel
 from trninv.cli.places import PLACE
 from trninv.cli.progress import Progress
 from trninv.cli.supposing import asking, supposing
+from trninv.inventory.alone import only_cluster
 from trninv.jobs import questions as of_jobs
 from trninv.routing import questions as of_routing
+from trninv.routing.fleet import Fleet
 from trninv.routing.question import Parameter, Question
 from trninv.routing.servers import servers_of
 from trninv.units import Capacity
@@ -41,12 +43,25 @@ def command_of(file: str) -> click.Command:
     return made(question, run)
 
 
-def made(question: Question, run: Callable[..., None], *more: click.Parameter) -> click.Command:
-    """A command that takes what a question asks, and more."""
+def alone(fleet: Fleet, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was written; of the one cluster where no place is."""
+    if given["of"] is not None:
+        return dict(given)
+    with fleet.reading() as connection:
+        return {**given, "of": only_cluster(connection)}
+
+
+def made(
+    question: Question, run: Callable[..., None], *more: click.Parameter, needs_place: bool = True
+) -> click.Command:
+    """A command that takes what a question asks, and more; the one cluster is meant where it needs no place."""
     examples = "".join(f"{_folded(f'trninv {example}')}\n" for example in question.examples)
     found = click.Command(
         question.command,
-        params=[*(option for each in question.parameters for option in _options(each)), *more],
+        params=[
+            *(option for each in question.parameters for option in _options(each, may_lack=not needs_place)),
+            *more,
+        ],
         callback=run,
         help=f"{question.says}\n\n\b\n{examples}",
     )
@@ -77,12 +92,15 @@ def values(question: Question, given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _options(of: Parameter) -> list[click.Parameter]:
+def _options(of: Parameter, *, may_lack: bool) -> list[click.Parameter]:
     """The argument or option of a parameter; a switch for each word but the default, of words that are switches."""
     argument = of.argument
     if argument.positional or (of.required and not argument.option):
         taken = PLACE if of.form is str else None
-        return [click.Argument([of.name], metavar=argument.metavar or None, required=of.required, type=taken)]
+        metavar = argument.metavar or None
+        if may_lack and of.name == "of":
+            return [click.Argument([of.name], metavar=f"[{metavar}]", required=False, type=taken)]
+        return [click.Argument([of.name], metavar=metavar, required=of.required, type=taken)]
     if argument.option == "":
         return [
             click.Option([_dashed(word.name), of.name], flag_value=word.name.lower(), help=word.says)

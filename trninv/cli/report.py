@@ -22,7 +22,7 @@ from trninv.reports.export import export as exported
 from trninv.reports.guard import checked
 from trninv.reports.library import report as named
 from trninv.reports.library import reports
-from trninv.reports.output import FORMATS, as_text, kinds_of, parquet
+from trninv.reports.output import FORMATS, as_text, formats, kinds_of, parquet
 from trninv.reports.reader import MOST_ROWS, Found, Stream, find
 from trninv.settings import Settings
 
@@ -181,6 +181,8 @@ def export(database: str, directory: Path, style: str, at: str | None) -> None:
         for name, number in exported(engine, directory, style, progress):
             progress.say(f"{directory / name}.{style}: {number:,} rows")
 
+    if style not in formats():
+        raise UsageError("Parquet needs PyArrow: pip install 'trninv[parquet]', or export --format csv or ndjson")
     with connected(database, at) as engine:
         _told(engine, "export", write)
     click.echo(f"{directory / 'property_graph.sql'}")

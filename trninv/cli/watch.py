@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import click
 
 import trninv
-from trninv.cli.incidents import HEADERS, KINDS, SPARE, cells
+from trninv.cli.incidents import HEADERS, KINDS, SPARE, UNSEEDED, cells, is_unseeded
 from trninv.cli.output import rows
 from trninv.cli.places import PLACE
 from trninv.errors import NotReachableError
@@ -47,13 +47,14 @@ def watch(database: str, scope: str | None) -> None:
 
 def _states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, list[Incident]]]:
     """What is not up, and that in a line: now, and each time that it is something else or can't be asked."""
-    watched, seen, told, is_waiting = Revision(fleet.engine), None, None, False
+    watched, seen, told, was, is_waiting = Revision(fleet.engine), None, None, "", False
     while True:
         revision = watched.current()
         if revision is None or revision != seen:
             try:
                 with fleet.in_one_state() as one:
                     found = one.incidents(scope)
+                    nothing = UNSEEDED if is_unseeded(one) else "everything is up"
             except NotReachableError as error:
                 if told is None:
                     raise
@@ -61,18 +62,18 @@ def _states(fleet: Fleet, scope: str | None) -> Iterator[tuple[str, list[Inciden
                     yield f"{error}: waiting for it; this is how it was", told
                 revision, is_waiting = None, True
             else:
-                if found != told or is_waiting:
-                    yield _heading(scope, found), found
-                told, is_waiting = found, False
+                if found != told or nothing != was or is_waiting:
+                    yield _heading(scope, found, nothing), found
+                told, was, is_waiting = found, nothing, False
             seen = revision
         time.sleep(_SECONDS)
 
 
-def _heading(scope: str | None, found: Sequence[Incident]) -> str:
+def _heading(scope: str | None, found: Sequence[Incident], nothing: str) -> str:
     parts = Counter(part.kind for each in found for part in each.parts for _ in range(part.count))
     what = ", ".join(counted(count, KINDS.get(kind, kind)) for kind, count in parts.items())
     more = f"; the first {_SHOWN}" if len(found) > _SHOWN else ""
-    told = f"{counted(len(found), 'incident')}: {what} not up{more}" if found else "everything is up"
+    told = f"{counted(len(found), 'incident')}: {what} not up{more}" if found else nothing
     return f"{scope or 'all clusters'}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z: {told}"
 
 

@@ -1,5 +1,6 @@
 """Reports as GraphQL: the list of them, and the rows of one."""
 
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any
 
@@ -20,18 +21,27 @@ class ReportParameter:
     says: str = strawberry.field(description="What it is.")
 
 
+@strawberry.type(description="What may be drawn of a report's rows, by names of columns.")
+class ReportChart:
+    x: str = strawberry.field(description="Length of the bar of a row, or how far right its point is.")
+    y: str | None = strawberry.field(description="How high the point of a row is; null of bars.")
+    by: str = strawberry.field(description="Name of a row's bar or point.")
+
+
 @strawberry.type(description="A question that SQL answers.")
 class Report:
     name: str = strawberry.field(description="Name to run it by.")
     title: str = strawberry.field(description="What it is about.")
     answers: str = strawberry.field(description="The question that it answers.")
     parameters: list[ReportParameter] = strawberry.field(description="What it may be given.")
+    chart: ReportChart | None = strawberry.field(description="What may be drawn of its rows, if anything.")
 
     @classmethod
     def of(cls, report: library.Report) -> "Report":
         """A report of the library."""
         parameters = [ReportParameter(name=of.name, default=str(of.default), says=of.says) for of in report.parameters]
-        return cls(name=report.name, title=report.title, answers=report.answers, parameters=parameters)
+        chart = ReportChart(**asdict(report.chart)) if report.chart else None
+        return cls(name=report.name, title=report.title, answers=report.answers, parameters=parameters, chart=chart)
 
 
 @strawberry.input(description="A value of a report's parameter.")

@@ -8,12 +8,14 @@ import strawberry
 from sqlalchemy import Connection as Database
 from sqlalchemy import RowMapping
 
+from trninv.catalog.design import Design, Total
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import System as CatalogSystem
 from trninv.graphql.arguments import Asked
 from trninv.graphql.context import AppInfo
 from trninv.graphql.enums import Disagreement
 from trninv.graphql.lazy import lazy, lazy_list
+from trninv.graphql.scalars import Bandwidth, Capacity, Rate, Size
 from trninv.graphql.things import made
 from trninv.inventory.fields import rows
 from trninv.inventory.kinds import KINDS
@@ -43,6 +45,28 @@ class System:
     chips: int = strawberry.field(description="Chips in all.")
     servers: int = strawberry.field(description="Servers in all.")
     domains: int = strawberry.field(description="Scale-up domains.")
+    domain_model: str = strawberry.field(description="Name of the model of its domains.")
+    memory: Any = strawberry.field(
+        description="HBM of all chips; the fact is of one chip.", graphql_type=Capacity | None
+    )
+    memory_bandwidth: Any = strawberry.field(
+        description="HBM bandwidth of all chips; the fact is of one chip.", graphql_type=Bandwidth | None
+    )
+    teraflops: float | None = strawberry.field(
+        description="10¹² dense BF16 operations per second of all chips; null if no document says."
+    )
+    host_memory: Any = strawberry.field(
+        description="Memory of all servers; the fact is of one server.", graphql_type=Capacity | None
+    )
+    nics: int = strawberry.field(description="EFA devices in all.")
+    efa_bandwidth: Any = strawberry.field(
+        description="Of all EFA devices; the fact is of one.", graphql_type=Bandwidth | None
+    )
+    links: int = strawberry.field(description="Scale-up links in all.")
+    link_bandwidth: Any = strawberry.field(
+        description="Of all scale-up links, added up by kind of wire.", graphql_type=Bandwidth | None
+    )
+    network_nodes: int = strawberry.field(description="Network nodes of its EFA fabric.")
     sources: list[Any] = strawberry.field(description="Documents that it rests on.", graphql_type=lazy_list("Source"))
 
     @classmethod
@@ -50,7 +74,31 @@ class System:
         """A system of the catalog."""
         named = {name: getattr(system, name) for name in ("slug", "name", "chips", "servers", "domains")}
         sources: list[Any] = [made("source", asdict(source)) for source in system.sources(catalog())]
-        return cls(**named, aliases=list(system.aliases), sources=sources)
+        design = Design.of(catalog(), system)
+        return cls(
+            **named,
+            aliases=list(system.aliases),
+            domain_model=system.domain.name,
+            memory=_quantity(Size, design.memory),
+            memory_bandwidth=_quantity(Rate, design.memory_bandwidth),
+            teraflops=design.teraflops,
+            host_memory=_quantity(Size, design.host_memory),
+            nics=design.nics.parts,
+            efa_bandwidth=_quantity(Rate, design.nics),
+            links=design.wires.parts,
+            link_bandwidth=_quantity(Rate, design.wires),
+            network_nodes=design.network_nodes,
+            sources=sources,
+        )
+
+
+def _quantity(unit: type[Size] | type[Rate], total: Total) -> Size | Rate | None:
+    """A total with the fact that it rests on."""
+    if total.value is None:
+        return None
+    quantity = unit(total.value)
+    quantity.about = total.fact.key if total.fact else None
+    return quantity
 
 
 async def conflicts_about(_: object, info: AppInfo, given: Mapping[str, Any]) -> list[Conflict]:

@@ -49,7 +49,7 @@ _NAMES: Final = {
     "n": "network_node",
 }
 _ANY_SERVER: Final = "any/d0/s0"
-_NOTHING: Final = "nothing is seeded yet, run trninv seed"
+NOTHING: Final = "nothing is seeded yet, run trninv seed"
 
 HOLDS_CHIPS: Final = ("chip", "core", "server", "rack", "domain", "cluster")
 
@@ -394,7 +394,7 @@ def _instead(connection: Connection, address: Address) -> str:
 
         meant = systems().names.get(missing.cluster)
         offer = f"did you mean {meant.slug}?" if meant and meant.slug in slugs else nearest(missing.cluster, slugs)
-        return f"no cluster {missing.cluster}: " + (offer if slugs else _NOTHING)
+        return f"no cluster {missing.cluster}: " + (offer if slugs else NOTHING)
     beside = sorted({row[2] for row in connection.execute(_query(missing, siblings=True))})
     letters = _written(missing.steps[-1][0])[1:]
     ends = dict.fromkeys(f"{letters}{at}" for at in (*beside[:1], *beside[-1:]))

@@ -3,14 +3,16 @@
     -- title: Capacity by generation and cluster
     -- answers: How much is there of what?
     -- parameter: cluster = '' of v_cluster.address — only this one
+    -- chart: hbm_gib by cluster
     SELECT …
 
 The default of a parameter determines its type: 'text', 5 or 0.5. The query refers to it as :cluster. A column after
-``of`` holds what the parameter may name: any value but the default must stand in it (`trninv.reports.asked`).
+``of`` holds what the parameter may name: any value but the default must stand in it (`trninv.reports.asked`). A chart
+has a bar of a column's value for each row, named ``by`` another, or with ``x, y by name`` a point.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,8 +23,9 @@ from trninv.reports.guard import checked
 OWN = Path(__file__).parent / "sql"
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_HEADER = re.compile(r"--\s*(title|answers|parameter):\s*(.+?)\s*$", re.MULTILINE)
+_HEADER = re.compile(r"--\s*(title|answers|parameter|chart):\s*(.+?)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"(\w+)\s*=\s*('[^']*'|-?\d+(?:\.\d+)?)\s*(?:of\s+(\w+\.\w+)\s*)?(?:—\s*(.*))?")
+_CHART = re.compile(r"(\w+)(?:\s*,\s*(\w+))?\s+by\s+(\w+)")
 
 Value = str | int | float
 
@@ -62,6 +65,26 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Chart:
+    """What may be drawn of a report's rows, by names of columns: a bar for each, or a point.
+
+    Attributes
+    ----------
+    x
+        How long a bar is, or how far right a point.
+    y
+        How high a point is; None: bars.
+    by
+        What names them.
+
+    """
+
+    x: str
+    y: str | None
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A report: its file's name, its header, its query."""
 
@@ -70,6 +93,7 @@ class Report:
     answers: str
     parameters: tuple[Parameter, ...]
     text: str
+    chart: Chart | None = None
 
     def sql(self, dialect: str, given: Mapping[str, str]) -> str:
         """The query, with its parameters filled in.
@@ -90,14 +114,21 @@ class Report:
 
     @classmethod
     def of(cls, file: Path) -> "Report":
-        """The report in a file."""
+        """The report in a file.
+
+        Raises
+        ------
+        LimitError
+            A parameter or a chart is not written as one.
+
+        """
         text = file.read_text(encoding="utf-8")
-        lines: dict[str, list[str]] = {"title": [], "answers": [], "parameter": []}
+        lines: dict[str, list[str]] = {"title": [], "answers": [], "parameter": [], "chart": []}
         for name, value in _HEADER.findall(text):
             lines[name].append(value)
         parameters = [_parameter(file, line) for line in lines["parameter"]]
         title = next(iter(lines["title"]), file.stem)
-        return cls(file.stem, title, " ".join(lines["answers"]), tuple(parameters), text)
+        return cls(file.stem, title, " ".join(lines["answers"]), tuple(parameters), text, _chart(file, lines["chart"]))
 
 
 def _parameter(file: Path, line: str) -> Parameter:
@@ -108,6 +139,16 @@ def _parameter(file: Path, line: str) -> Parameter:
     name, default, names, says = found.groups()
     value = default[1:-1] if default.startswith("'") else float(default) if "." in default else int(default)
     return Parameter(name, value, says or "", names)
+
+
+def _chart(file: Path, lines: Sequence[str]) -> Chart | None:
+    if len(lines) > 1:
+        raise LimitError(f"{file.name}: a report has one chart, not {len(lines)}")
+    found = [_CHART.fullmatch(line) for line in lines]
+    if None in found:
+        form = "COLUMN by NAMES for bars, or COLUMN, COLUMN by NAMES for points"
+        raise LimitError(f"{file.name}: write a chart as {form}, not {lines[0][:60]!r}")
+    return next((Chart(*match.groups()) for match in found if match), None)
 
 
 def reports(directory: Path | None = None) -> dict[str, Report]:

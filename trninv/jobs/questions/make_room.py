@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from sqlalchemy import select
 
-from trninv.errors import LimitError
 from trninv.inventory.address import resolve
-from trninv.inventory.schema import TABLES
+from trninv.inventory.alone import only_cluster
 from trninv.jobs.asked import Asked, asked
 from trninv.jobs.model import Legal, legal_of
 from trninv.jobs.moving import Move, Plan, Planner, pinned_by_name
@@ -141,7 +139,7 @@ def make_room(
     """
     if of is None and shape is not None and (chips, servers, domains) != (None, None, None):
         of, shape = shape, None
-    scope = _only_cluster(reader) if of is None else of.strip()
+    scope = only_cluster(reader.connection) if of is None else of.strip()
     there = every_row(reader, scope)
     model = there.model
     legal = reader.remembered(("legal", model.slug), lambda: legal_of(reader.connection, model))
@@ -190,10 +188,3 @@ def _closed(
     closed = whole(there.closed)
     taken = ((row, mask & closed[row]) for row, mask in used)
     return tuple(dict.fromkeys(server for row, mask in taken for server in there.servers_at(row, mask)))
-
-
-def _only_cluster(reader: Reader) -> str:
-    slugs = list(reader.connection.scalars(select(TABLES["cluster"].c.slug).order_by(TABLES["cluster"].c.id).limit(2)))
-    if len(slugs) != 1:
-        raise LimitError("name where there is to be room: there is not one cluster alone")
-    return str(slugs[0])

@@ -1,6 +1,7 @@
 -- title: Bandwidth by link technology and scope
 -- answers: What do links of each kind carry in one direction when healthy, each cable and all together, how many are there, and how many are themselves not up?
 -- parameter: cluster = '' of v_cluster.address — only this one
+-- chart: gb_per_s_a_cable by model
 SELECT
     model.technology, made.scope, model.slug AS model,
     CAST(model.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS gb_per_s_a_cable, model.lanes,

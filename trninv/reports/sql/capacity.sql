@@ -1,6 +1,7 @@
 -- title: Capacity by generation and cluster
 -- answers: How many chips, how much HBM and how many dense BF16 TFLOPS does each cluster have, up or not, and what part is that of the chips listed?
 -- parameter: generation = '' of chip_model.generation — only this one, such as trn2
+-- chart: hbm_gib by cluster
 WITH part AS (
     SELECT cluster_id, domain_model_id, count(*) AS domains FROM domain GROUP BY cluster_id, domain_model_id
 ), made AS (

@@ -1,5 +1,6 @@
 -- title: Compute against bandwidth, by model of chip
 -- answers: How many dense BF16 operations can a chip do for each byte of its HBM, and for each byte that all its NeuronLink ports carry in one direction?
+-- chart: bf16_tflops, hbm_gb_per_s by name
 SELECT
     model.generation, model.name, CAST(model.bf16_gflops AS DOUBLE PRECISION) / 1000 AS bf16_tflops,
     model.device_memory_bytes / 1073741824 AS hbm_gib,

@@ -1,5 +1,6 @@
 // Two to four places side by side: as they are, as they were made, or now against an earlier time.
 import { useEffect, useMemo } from "preact/hooks";
+import { ApiError } from "../api";
 import { useTurn } from "../live";
 import { Change, Choice, Copy, Shown } from "../parts";
 import { change, href, oneOf } from "../route";
@@ -69,7 +70,7 @@ function Columns({ of, as, since }: ColumnsProps) {
             <Table
               of={of}
               now={answersOf(found, wired.data)}
-              before={as === "then" ? answersOf(before.data, wiredBefore.data) : undefined}
+              before={as === "then" ? answersOf(before.data?.map(seeded), wiredBefore.data) : undefined}
               sizes={found}
               errors={found.map(
                 (each, index) => each.error ?? wired.data?.[index]?.error ?? before.data?.[index]?.error,
@@ -88,8 +89,15 @@ function Columns({ of, as, since }: ColumnsProps) {
   );
 }
 
-const answersOf = (sizes: Told<Size>[] | undefined, wired: Told<Wired>[] | undefined): (Answers | undefined)[] =>
+const answersOf = (
+  sizes: Told<Size>[] | undefined,
+  wired: (Told<Wired> | undefined)[] | undefined,
+): (Answers | undefined)[] =>
   (sizes ?? []).map(({ data }, index) => data && { size: data, wired: wired?.[index]?.data });
+
+/** Without what is design only, which has no past. */
+const seeded = (told: Told<Size>): Told<Size> => (told.data?.design ? { error: UNSEEDED } : told);
+const UNSEEDED = new ApiError("design only", "");
 
 interface TableProps {
   of: string[];
@@ -155,7 +163,7 @@ function Head({ place, size, error, healthy, remove }: HeadProps) {
     <>
       {size && <Little size={size} />}
       <span class="place">
-        <a href={href("at", place)}>{place}</a>
+        {size?.design ? <span>{place}</span> : <a href={href("at", place)}>{place}</a>}
         <button type="button" class="plain" aria-label={`Remove ${place}`} onClick={remove}>
           ✕
         </button>
@@ -163,7 +171,12 @@ function Head({ place, size, error, healthy, remove }: HeadProps) {
       <span class="quiet">
         {what && ("model" in what ? what.model : "system" in what ? what.system : what.__typename)}
       </span>
-      {size && (
+      {size?.design && (
+        <span class="quiet">
+          design only, not seeded: <code>trninv seed {size.design}</code>
+        </span>
+      )}
+      {size && !size.design && (
         <span class="states">
           {worn.length ? <Counts of={worn} /> : <State state="up">{healthy ? "all up, as made" : "all up"}</State>}
         </span>
@@ -204,7 +217,13 @@ function Row({ metric, of, now, before, errors }: RowProps) {
         if (value === undefined || value === null)
           return (
             <td key={place} class="quiet">
-              {value === null || errors[at] ? "not known" : "…"}
+              {now[at]?.size.design ? (
+                <Unseeded system={now[at].size.design} />
+              ) : value === null || errors[at] ? (
+                "not known"
+              ) : (
+                "…"
+              )}
             </td>
           );
         return (
@@ -240,6 +259,14 @@ function Row({ metric, of, now, before, errors }: RowProps) {
     </tr>
   );
 }
+
+/** A number that takes wiring: of a cluster, which a system is once it is seeded. */
+const Unseeded = ({ system }: { system: string }) => (
+  <span title={`trninv seed ${system} gives the wiring that this is computed from`}>
+    <span aria-hidden="true">—</span>
+    <span class="unseen">known once seeded</span>
+  </span>
+);
 
 function Share({ was, is, better }: { was: number; is: number; better: Metric["better"] }) {
   if (!was) return null;

@@ -1,6 +1,7 @@
 // What is asked of each place that is compared.
 import { type ApiError, ask, asking, graphql, type Result, useLoaded } from "../api";
 import type { Count } from "../state";
+import { designOf, SYSTEMS } from "./design";
 
 const SIZE = graphql(`
   query CompareSize(
@@ -16,7 +17,7 @@ const SIZE = graphql(`
     servers(first: 1, filter: $servers) { totalCount aggregates { memory { gibibytes } } }
     nics(first: 1, filter: $nics) { totalCount aggregates { bandwidth { gigabytesPerSecond } } }
     networkNodes(first: 1, filter: $nodes) { totalCount }
-    links(first: 1, filter: { and: [$links, { scope: { in: [SERVER, RACK, DOMAIN] } }] }) { totalCount aggregates { bandwidth { gigabytesPerSecond } } }
+    links(first: 1, filter: { and: [$links, { scope: { in: [SERVER, RACK, DOMAIN] } }] }) { aggregates { bandwidth { gigabytesPerSecond } } }
     domains(first: 1, filter: $domains) { totalCount }
     chip: chips(first: 1000, filter: { and: [$chips, { state: { ne: UP } }] }) {
       nodes { address state }
@@ -48,12 +49,14 @@ export const SUGGESTED = asking(
   graphql(`
     query CompareWhat {
       clusters(first: 100) { nodes { address domains(first: 2) { nodes { address } } } }
+      systems { slug }
     }
   `),
   {},
 );
 
-export type Size = Result<typeof SIZE>;
+/** Of a place; `design` is the system of one that is not seeded. */
+export type Size = Result<typeof SIZE> & { design?: string };
 export type Wired = Result<typeof WIRED> & { reach: number | null };
 
 /** Of one place: an answer, or why there is none; undefined until it is there. */
@@ -85,10 +88,18 @@ const told = <T>(asked: Promise<T>): Promise<Told<T>> =>
     },
   );
 
+/** Of a place at a moment; where there is none, of the system that is called so. */
+async function sizeOf(place: string, at: string | undefined, signal: AbortSignal): Promise<Told<Size>> {
+  const found = await told<Size>(ask({ ...askedSize(place), at }, signal));
+  if (found.error?.code !== "UNKNOWN_ADDRESS") return found;
+  const design = designOf(place, await ask({ ...SYSTEMS, at: "" }, signal));
+  return design ? { data: design } : found;
+}
+
 /** Sizes of several places at a moment; undefined: the page's. */
 export function useSizes(of: string[], at: string | undefined) {
   return useLoaded(of.length ? `sizes ${of} ${at}` : null, (signal) =>
-    Promise.all(of.map((place) => told(ask({ ...askedSize(place), at }, signal)))),
+    Promise.all(of.map((place) => sizeOf(place, at, signal))),
   );
 }
 
@@ -98,12 +109,16 @@ export function useWired(of: string[], sizes: Told<Size>[] | undefined, at: stri
   return useLoaded(sizes ? `wired ${of} ${first} ${at}` : null, (signal) =>
     Promise.all(
       of.map((place, index) =>
-        told(
-          Promise.all([
-            ask({ ...asking(WIRED, { of: place }), at }, signal),
-            first[index] ? told(ask({ ...asking(REACH, { of: first[index] }), at }, signal)) : undefined,
-          ]).then(([wired, reach]): Wired => ({ ...wired, reach: reach?.data?.memoryPool.memory.gibibytes ?? null })),
-        ),
+        sizes?.[index]?.data?.design
+          ? undefined
+          : told(
+              Promise.all([
+                ask({ ...asking(WIRED, { of: place }), at }, signal),
+                first[index] ? told(ask({ ...asking(REACH, { of: first[index] }), at }, signal)) : undefined,
+              ]).then(
+                ([wired, reach]): Wired => ({ ...wired, reach: reach?.data?.memoryPool.memory.gibibytes ?? null }),
+              ),
+            ),
       ),
     ),
   );

@@ -24,9 +24,12 @@ export function Add({ of }: { of: string[] }) {
   };
   return (
     <Shown of={known}>
-      {({ clusters: { nodes } }) => {
+      {({ clusters: { nodes }, systems }) => {
         const all = nodes.flatMap(({ address, domains }) => [address, ...domains.nodes.map((each) => each.address)]);
         const clusters = nodes.map(({ address }) => address);
+        const designs = systems
+          .map(({ slug }) => slug)
+          .filter((slug) => !clusters.includes(slug) && !of.includes(slug));
         return (
           <>
             {of.length < MOST && (
@@ -37,7 +40,7 @@ export function Add({ of }: { of: string[] }) {
                     ref={field}
                     aria-keyshortcuts="C"
                     list="places"
-                    placeholder="a cluster or domain"
+                    placeholder="a place or system"
                     required
                     autocomplete="off"
                     spellcheck={false}
@@ -49,13 +52,16 @@ export function Add({ of }: { of: string[] }) {
                     .map((each) => (
                       <option key={each} value={each} />
                     ))}
+                  {designs.map((each) => (
+                    <option key={each} value={each} label={`${each}: design only, not seeded`} />
+                  ))}
                 </datalist>
                 <button type="submit">Add</button>
               </form>
             )}
             {of.length < 2 && (
               <section class="card" aria-label="How to begin">
-                <p>{of.length ? "Add a second one." : "Choose two to four clusters or domains."}</p>
+                <p>{of.length ? "Add a second one." : "Choose two to four clusters, domains or documented systems."}</p>
                 {before.length > 0 && (
                   <p>
                     <button type="button" class="main" onClick={() => compare(before)}>
@@ -78,6 +84,16 @@ export function Add({ of }: { of: string[] }) {
                     </span>
                   )}
                 </p>
+                {designs.length > 0 && (
+                  <p class="tools">
+                    <span class="quiet">Design only, not seeded:</span>
+                    {designs.map((each) => (
+                      <button key={each} type="button" onClick={() => compare([...of, each])}>
+                        {each}
+                      </button>
+                    ))}
+                  </p>
+                )}
               </section>
             )}
           </>

@@ -1,6 +1,7 @@
 // Who holds which chips: a letter for each job, the largest first.
 
 import type { Wiring } from "../drawing/layout";
+import { letterOf } from "../drawing/letter";
 import type { Letter } from "../drawing/wiring";
 import { href } from "../route";
 import { counted, number } from "../words";
@@ -11,16 +12,11 @@ interface Held extends Letter {
   chips: number;
 }
 
-function letter(at: number): Letter {
-  const text = at < 26 ? String.fromCharCode(65 + at) : `${String.fromCharCode(64 + at / 26)}${at % 26}`;
-  return { text, tone: at % 4 };
-}
-
 function held({ parts }: Wiring): Held[] {
   const counts = new Map<string, number>();
   for (const { job } of parts) if (job) counts.set(job, (counts.get(job) ?? 0) + 1);
   const sorted = [...counts].sort((a, b) => b[1] - a[1]);
-  return sorted.map(([job, chips], at) => ({ job, chips, ...letter(at) }));
+  return sorted.map(([job, chips], at) => ({ job, chips, ...letterOf(at) }));
 }
 
 /** The letter of each chip that a job holds. */

@@ -2,14 +2,13 @@
 import { type Cell, says } from "../table/rows";
 import { number } from "../words";
 
-type Shape = { bars: string; by: string } | { x: string; y: string; by: string };
-
-const SHAPES: Record<string, Shape> = {
-  bandwidth: { bars: "gb_per_s_a_cable", by: "model" },
-  capacity: { bars: "hbm_gib", by: "cluster" },
-  pools: { bars: "hbm_gib_up", by: "domain" },
-  ratios: { x: "bf16_tflops", y: "hbm_gb_per_s", by: "name" },
-};
+/** What a report's header says may be drawn of its rows, by names of columns. */
+export interface Chart {
+  x: string;
+  /** Null of bars. */
+  y: string | null;
+  by: string;
+}
 
 export interface Plotted {
   x: string;
@@ -20,18 +19,20 @@ export interface Plotted {
 
 const MOST_BARS = 24;
 
-export function plotOf(report: string, columns: string[], rows: Cell[][]): Plotted | null {
-  const shape = SHAPES[report];
-  if (!shape || !rows.length) return null;
+/** Columns that a chart needs. */
+export const columnsOf = ({ x, y, by }: Chart) => (y === null ? [x, by] : [x, y, by]);
+
+export function plotOf(chart: Chart | null, columns: string[], rows: Cell[][]): Plotted | null {
+  if (!chart || !columnsOf(chart).every((name) => columns.includes(name))) return null;
+  const { x, y, by } = chart;
   const value = (row: Cell[], name: string) => row[columns.indexOf(name)] ?? null;
-  const [x, y] = "bars" in shape ? [shape.bars, null] : [shape.x, shape.y];
-  if (![x, y, shape.by].every((name) => name === null || columns.includes(name))) return null;
   const points = rows.flatMap((row) => {
     const [across, up] = [value(row, x), y === null ? 0 : value(row, y)];
     return typeof across === "number" && typeof up === "number"
-      ? [{ name: String(value(row, shape.by)), x: across, y: up }]
+      ? [{ name: String(value(row, by)), x: across, y: up }]
       : [];
   });
+  if (points.some((each) => each.x < 0 || each.y < 0)) return null;
   return points.length ? { x, y, points: y === null ? points.slice(0, MOST_BARS) : points } : null;
 }
 
@@ -53,7 +54,7 @@ interface Drawn {
 }
 
 function Bars({ id, plot, title }: Drawn) {
-  const most = Math.max(...plot.points.map((each) => each.x));
+  const most = Math.max(...plot.points.map((each) => each.x)) || 1;
   const height = 30 + BAR * plot.points.length;
   return (
     <svg id={id} class="plot" viewBox={`0 0 ${WIDTH} ${height}`} role="img">
@@ -81,7 +82,7 @@ function Bars({ id, plot, title }: Drawn) {
 
 function Points({ id, plot, title }: Drawn) {
   const [left, bottom] = [60, HEIGHT - 40];
-  const most = (of: "x" | "y") => 1.15 * Math.max(...plot.points.map((each) => each[of]));
+  const most = (of: "x" | "y") => 1.15 * Math.max(...plot.points.map((each) => each[of])) || 1;
   const [mx, my] = [most("x"), most("y")];
   const x = (value: number) => left + ((WIDTH - left - 40) * value) / mx;
   const y = (value: number) => bottom - ((bottom - 20) * value) / my;

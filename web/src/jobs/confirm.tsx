@@ -31,9 +31,6 @@ export function open(doing: Doing): void {
   render(<Dialog doing={doing} close={close} />, host);
 }
 
-/** Of what was planned for another state no second try is of use. */
-const isOver = ({ code }: ApiError) => code === "STALE_PLAN";
-
 function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
   const viewer = useViewer();
@@ -41,6 +38,8 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
   const [failed, fail] = useState<ApiError>();
   const [busy, setBusy] = useState(false);
   const { title, asks, steps, held, warns } = doing;
+  // what is left was planned for another state: no second try is of use
+  const isOver = failed !== undefined && (done > 0 || failed.code === "STALE_PLAN");
   useLayoutEffect(() => {
     box.current?.showModal();
     const first = box.current?.querySelector<HTMLElement>(".body input");
@@ -49,6 +48,7 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
   const shut = () => box.current?.close();
   const send = async (event: SubmitEvent) => {
     event.preventDefault();
+    if (isOver) return shut();
     const form = new FormData(event.target as HTMLFormElement);
     const text = (name: string) => String(form.get(name) ?? "").trim();
     const who = asks.includes("who") ? whoOf(form, viewer) : null;
@@ -56,7 +56,7 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
     setBusy(true);
     fail(undefined);
     try {
-      for (let at = done; at < steps.length; at++) {
+      for (let at = 0; at < steps.length; at++) {
         await steps[at]?.does(given);
         setDone(at + 1);
       }
@@ -111,18 +111,26 @@ function Dialog({ doing, close }: { doing: Doing; close: () => void }) {
             <p class="failure" role="alert">
               {done > 0 && `Step ${done} is done, step ${done + 1} is not: `}
               {failed.message}
-              {isOver(failed) && ". The page behind has the new one."}
+              {isOver && ". The page behind has a new plan."}
             </p>
           )}
         </div>
         <footer>
           <span class="quiet">{viewer?.name ? `As ${viewer.name}` : ""}</span>
-          <button type="button" onClick={shut}>
-            Cancel
-          </button>
-          <button type="submit" class="main" data-writes disabled={busy || !viewer || (failed && isOver(failed))}>
-            {done ? `Go on with step ${done + 1}` : title}
-          </button>
+          {isOver ? (
+            <button type="submit" class="main">
+              To the new plan
+            </button>
+          ) : (
+            <>
+              <button type="button" onClick={shut}>
+                Cancel
+              </button>
+              <button type="submit" class="main" data-writes disabled={busy || !viewer}>
+                {title}
+              </button>
+            </>
+          )}
         </footer>
       </form>
     </dialog>

@@ -1,7 +1,7 @@
 // Jobs: who holds what, where the next one fits, and what moving or draining would do.
 import { useState } from "preact/hooks";
 import { asking, type Result, useAsked } from "../api";
-import { Copy, Failure, Shown } from "../parts";
+import { Copy, Shown } from "../parts";
 import { change } from "../route";
 import "../style/jobs.css";
 import { counted, number } from "../words";
@@ -102,7 +102,6 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
 
 function Room({ scope }: { scope: string }) {
   const room = useAsked(asking(FREE, { of: scope }));
-  if (room.error) return <Failure error={room.error} />;
   return (
     <section class="card" aria-label="Room">
       <h2>Room in {scope}</h2>

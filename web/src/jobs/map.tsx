@@ -1,6 +1,7 @@
 // A domain with the letter of the job in every chip that one holds; what is proposed is ringed.
 import { asking, type Result, useAsked } from "../api";
 import { useNarrow } from "../domain/wired";
+import { letterOf } from "../drawing/letter";
 import { fixed, Sign } from "../drawing/marks";
 import { Shown } from "../parts";
 import { href } from "../route";
@@ -12,9 +13,6 @@ type Drawn = Result<typeof MAP>;
 
 export const lies = (address: string, places: string[]) =>
   places.some((place) => address === place || address.startsWith(`${place}/`));
-
-const letter = (at: number) =>
-  at < 26 ? String.fromCharCode(65 + at) : `${String.fromCharCode(64 + at / 26)}${at % 26}`;
 
 export function JobMap({ domain, proposed, sel }: { domain: string; proposed: string[]; sel: string }) {
   const narrow = useNarrow();
@@ -52,7 +50,7 @@ function Drawing({ domain, drawn: { layout, chips }, proposed, sel }: Props) {
         viewBox={[box.x, box.y, box.width, box.height].map(fixed).join(" ")}
         style={`--letter: ${font}px; --least: 240px; --wide: 0px; --most: ${Math.max(240, box.width * 1.2)}px`}
         role="img"
-        aria-label={`${domain}: ${jobs.map((job, at) => `${letter(at)} ${job} holds ${counts.get(job)}`).join(", ") || "no job"}; ${free} chips are free`}
+        aria-label={`${domain}: ${jobs.map((job, at) => `${letterOf(at).text} ${job} holds ${counts.get(job)}`).join(", ") || "no job"}; ${free} chips are free`}
       >
         {layout.panels.map((panel) => (
           <rect key={`${panel.x} ${panel.y}`} class="panel" {...panel} rx="10" />
@@ -90,7 +88,7 @@ function Drawing({ domain, drawn: { layout, chips }, proposed, sel }: Props) {
                 <rect class="proposed" {...ring} width={place.width + 10} height={place.height + 10} rx={size.rx + 5} />
               )}
               <text x={fixed(place.x)} y={fixed(place.y + 0.35 * font)}>
-                {at < 0 ? place.text : letter(at)}
+                {at < 0 ? place.text : letterOf(at).text}
               </text>
               {chip.state !== "up" && (
                 <Sign at={{ x: place.sign[0] ?? 0, y: place.sign[1] ?? 0 }} state={chip.state} around />
@@ -102,7 +100,7 @@ function Drawing({ domain, drawn: { layout, chips }, proposed, sel }: Props) {
       <ul class="legend">
         {jobs.map((job, at) => (
           <li key={job}>
-            <span class={`letter j${at % 4}`}>{letter(at)}</span>{" "}
+            <span class={`letter j${at % 4}`}>{letterOf(at).text}</span>{" "}
             <a href={href("jobs", "", { in: domain, sel: job })}>{job}</a> {number(counts.get(job) ?? 0)}
           </li>
         ))}

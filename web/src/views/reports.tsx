@@ -1,7 +1,7 @@
 // Reports: the list, and one with its parameters, its rows, a plot where it helps, and CSV.
 import { useState } from "preact/hooks";
 import { asking, download, graphql, type Result, useAsked } from "../api";
-import { Plot, plotOf } from "../drawing/plot";
+import { type Chart, columnsOf, Plot, plotOf } from "../drawing/plot";
 import { saved } from "../drawing/save";
 import { Copy, Download, drawn, Shown, Unshown } from "../parts";
 import { change, href, type Route } from "../route";
@@ -10,7 +10,7 @@ import { DataTable, useShown } from "../table/table";
 import { counted } from "../words";
 
 const REPORTS = graphql(`
-  query Reports { reportFormats reports { name title answers parameters { name default says } } }
+  query Reports { reportFormats reports { name title answers parameters { name default says } chart { x y by } } }
 `);
 
 const ROWS = graphql(`
@@ -118,6 +118,7 @@ function One({ report, reports, route, formats }: OneProps) {
           {({ report: found }) => (
             <Found
               name={report.name}
+              chart={report.chart}
               found={found as Rows & { truncated: boolean }}
               options={route.options}
               tools={<Parquet name={report.name} given={given} has={formats.includes("parquet")} />}
@@ -131,15 +132,17 @@ function One({ report, reports, route, formats }: OneProps) {
 
 interface FoundProps {
   name: string;
+  chart: Chart | null;
   found: Rows & { truncated: boolean };
   options: Record<string, string>;
   tools: preact.ComponentChildren;
 }
 
-function Found({ name, found, options: { sort = "", where = "", cols = "" }, tools }: FoundProps) {
+function Found({ name, chart, found, options: { sort = "", where = "", cols = "" }, tools }: FoundProps) {
   const asked = { sort, where, cols };
   const shown = useShown(found, asked);
-  const plot = plotOf(name, shown.columns, shown.rows);
+  const plot = plotOf(chart, shown.columns, shown.rows);
+  const lacking = chart && columnsOf(chart).find((column) => !found.columns.includes(column));
   return (
     <>
       {plot && (
@@ -148,6 +151,7 @@ function Found({ name, found, options: { sort = "", where = "", cols = "" }, too
           <Download name={name} picture={drawn("plot")} />
         </figure>
       )}
+      {lacking && <p class="warned">No chart: its header names {lacking}, and the report has no such column.</p>}
       {found.truncated && (
         <p class="warned">
           The first {counted(found.rows.length, "row")}: there are more; <code>trninv report {name} --limit</code> has

@@ -1,0 +1,62 @@
+"""What commands mean, and say, where no place is named, nothing is seeded, or an extra is not installed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import Databases, Run
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.cli import report
+from trninv.inventory import stamp
+from trninv.inventory.database import connect, writing
+
+ASK = ["timeline", "availability", "capacity"]
+
+
+@pytest.mark.parametrize("command", ASK)
+def test_the_one_cluster_is_meant(run: Run, databases: Databases, tmp_path: Path, command: str) -> None:
+    url = databases.migrated("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
+    (rates := tmp_path / "rates.toml").write_text("[chip]\nmtbf_hours = 1000\nmttr_hours = 1\n")
+    more = ["--rates", str(rates)] if command == "capacity" else []
+    alone, named = (run(command, *place, *more, database=url) for place in ([], ["trn1.32xlarge"]))
+    assert alone[0] == named[0] == 0
+    assert alone[1].startswith("trn1.32xlarge: ")
+
+
+@pytest.mark.parametrize("command", ASK)
+def test_of_several_one_is_to_be_named(run: Run, command: str) -> None:
+    status, _, err = run(command)
+    assert status != 0
+    assert "which place? There are" in err
+    assert "trn1.32xlarge" in err
+
+
+def test_of_none_it_is_said_how_to_seed(run: Run, databases: Databases) -> None:
+    status, _, err = run("make-room", "4x4x2", database=databases.migrated("sqlite"))
+    assert status != 0
+    assert "nothing is seeded yet, run trninv seed" in err
+
+
+def test_without_pyarrow_an_export_names_the_other_formats(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "formats", lambda: ["csv"])
+    status, _, err = run("export", str(tmp_path / "out"))
+    assert (status, list(tmp_path.iterdir())) == (2, [])
+    assert "--format csv" in err
+    assert run("export", str(tmp_path / "out"), "--format", "csv")[0] == 0
+
+
+def test_watch_does_not_say_up_of_what_is_not_there(databases: Databases) -> None:
+    command = [sys.executable, "-m", "trninv", "--database", databases.migrated("sqlite"), "watch"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ, text=True) as process:
+        assert process.stdout is not None
+        heading = process.stdout.readline()
+        process.terminate()
+    assert "nothing is seeded yet: trninv seed" in heading

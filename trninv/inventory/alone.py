@@ -1,0 +1,28 @@
+"""The place that is meant where none is named: the one cluster."""
+
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from trninv.errors import LimitError
+from trninv.inventory.address import NOTHING
+from trninv.inventory.schema import TABLES
+
+_FEW: Final = 6
+
+
+def only_cluster(connection: Connection) -> str:
+    """The address of the one cluster that there is, for who names no place.
+
+    Raises
+    ------
+    LimitError
+        There is none, or there are several.
+
+    """
+    cluster = TABLES["cluster"]
+    slugs = connection.scalars(select(cluster.c.slug).order_by(cluster.c.id)).all()
+    if len(slugs) == 1:
+        return str(slugs[0])
+    few = ", ".join(slugs[:_FEW]) + (", …" if len(slugs) > _FEW else "")
+    raise LimitError(f"which place? There are {len(slugs)} clusters: name one of {few}" if slugs else NOTHING)
