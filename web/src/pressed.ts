@@ -1,9 +1,9 @@
 // A single key, wherever nothing is being typed.
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 /** Hears a key as long as it is not null. */
 export function usePressed(key: string | null, act: () => void): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!key) return;
     const press = (event: KeyboardEvent) => {
       const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable], dialog");

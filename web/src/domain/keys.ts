@@ -1,12 +1,12 @@
 // Keys of the domain view: what is chosen becomes From (F) or To (T), or is supposed down (D); X swaps the ends; Escape
 // lets go of what is chosen, then of what is supposed, then of the ends.
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { change, chosen, type Route } from "../route";
 import { below } from "../words";
 import { isSupposed, partOf, type Scenario, suppose } from "./scenario";
 
 export function useKeys(route: Route, from: string, to: string, scenario: Scenario): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const short = (address: string) => below(route.of, address) || undefined;
     const press = (event: KeyboardEvent) => {
       const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable], dialog");

@@ -1,5 +1,5 @@
 // A fleet: what is not up on a map of every chip, and the tiers of the fabric that joins its domains.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { asking, download, graphql, type Loaded, type Result, useAsked, useLoaded } from "../api";
 import { later } from "../later";
 import { Choice, Copy, Download, Shown } from "../parts";
@@ -194,9 +194,9 @@ function countsOf({ entries }: Coloured, causes: Cause[]): Count[] {
   return [...chips, ...sums.values()];
 }
 
-/** Single keys, unless they are typed into a field. */
+/** Single keys, unless they are typed into a field; heard by what is shown, not by what was. */
 function useKeys(keys: Record<string, () => void>): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       if (
