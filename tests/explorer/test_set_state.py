@@ -79,8 +79,10 @@ def dialog(page: Page) -> Locator:
 
 def previewed(page: Page) -> Locator:
     """What it would change, once that is computed."""
-    expect(dialog(page).get_by_text("Computing…")).to_have_count(0, timeout=30_000)
-    return dialog(page).get_by_label("What it would change")
+    would = dialog(page).get_by_label("What it would change")
+    expect(would).to_be_visible(timeout=30_000)
+    expect(would.get_by_text("Computing…")).to_have_count(0, timeout=30_000)
+    return would
 
 
 def by_keys(page: Page, url: str, chip: str, who: str) -> None:
