@@ -204,7 +204,7 @@ def test_what_somebody_else_has_changed_is_shown_and_asked_again(opened: Open, s
     expect(dialog(page)).to_have_count(0)
     assert states(service_database)[f"{D}/s3/c3"] == "down"
     setting(service_database, f"{D}/s3/c3", "up")
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo Ctrl Z").click()
     expect(page.get_by_role("status").filter(has_text=re.compile("Not undone: .*down to up"))).to_be_visible()
     assert f"{D}/s3/c3" not in states(service_database)
 
@@ -245,7 +245,7 @@ def test_many_chips_take_their_number_and_come_back_as_they_were(
     expect(dialog(page)).to_have_count(0)
     assert len(states(service_database)) > 34
     assert Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}).response["violations"] == []
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo Ctrl Z").click()
     expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
     assert states(service_database) == was
 
