@@ -1,4 +1,4 @@
-"""events: who set what to which state, when and why; now, and as it comes."""
+"""events: what was set to which state, and which jobs came and went, when, by whom and why; now, and as it comes."""
 
 import json
 import time
@@ -19,12 +19,12 @@ from trninv.history.events import events as listed
 from trninv.inventory.address import locate
 from trninv.inventory.database import connect, reading
 from trninv.inventory.revision import Revision
-from trninv.inventory.schema import EVENT_SOURCES, PART_KINDS
+from trninv.inventory.schema import ACTIONS, EVENT_SOURCES, PART_KINDS
 
 _SECONDS: Final = 0.5
 """Between two looks for new events."""
 _PAGE: Final = 1_000
-_NONE: Final = "no state was changed so: trninv set ADDRESS STATE --why TEXT changes one"
+_NONE: Final = "nothing happened so: trninv set ADDRESS STATE --why TEXT changes a state"
 
 
 @click.command()
@@ -32,6 +32,8 @@ _NONE: Final = "no state was changed so: trninv set ADDRESS STATE --why TEXT cha
 @click.option("--since", metavar="TIME", help="None before: an ISO time with its zone.")
 @click.option("--until", metavar="TIME", help="None after.")
 @click.option("--kind", type=click.Choice(PART_KINDS), help="Only of parts of this kind.")
+@click.option("--action", type=click.Choice(ACTIONS), help="Only this, of jobs and of servers closed to them.")
+@click.option("--job", metavar="JOB", help="Only of the jobs of this name.")
 @click.option("--who", metavar="NAME", help="Only what they did.")
 @click.option("--why", metavar="TEXT", help="Only with this text in the reason.")
 @click.option("--source", type=click.Choice(EVENT_SOURCES), help="Only what came from there.")
@@ -48,13 +50,15 @@ _NONE: Final = "no state was changed so: trninv set ADDRESS STATE --why TEXT cha
 )
 @click.pass_obj
 def events(database: str, /, most: int, style: str, *, follow: bool, **tests: Any) -> None:
-    """Who set what to which state, when and why; newest first.
+    """Who set what to which state, when and why, and which jobs came, moved and went; newest first.
 
-    Of a place, with all that it holds and the links that end there. The number of an event is a time for --at.
+    Of a place, with all that it holds, the links that end there and the jobs that held chips there. A job is at the
+    least place that has all of its chips. The number of an event is a time for --at.
 
     \b
     trninv events u-trn2x64/d0/s1 --since 2026-11-22T00:00:00Z
     trninv events u-trn2x64 --kind server --why ticket
+    trninv events u-trn2x64/d0/s1 --job train-7b
     trninv events --follow --format ndjson
     """
     if not 1 <= most <= MOST:
@@ -82,10 +86,9 @@ def _found(connection: Connection, most: int, tests: dict[str, Any]) -> list[Eve
 
 
 def _table(found: list[Event], most: int) -> None:
-    headers = ["event", "at", "who", "source", "address", "before", "after", "why"]
     rows(
-        headers,
-        ([str(getattr(each, header) or "") for header in headers] for each in found[:most]),
+        ["event", "at", "who", "source", "address", "before", "after", "why"],
+        ([each.event, each.at, each.who, each.source, each.address, *_became(each), each.why] for each in found[:most]),
         spare=["source", "who"],
         none=_NONE,
     )
@@ -95,14 +98,21 @@ def _table(found: list[Event], most: int) -> None:
             say(f"the clock had gone back before event {each.event}: numbers keep the order")
 
 
+def _became(of: Event) -> tuple[str, str]:
+    """What was before and after; of a job or a closing, nothing and what was done."""
+    if of.action is None:
+        return str(of.before), str(of.after)
+    return "", f"{of.action} {of.job}" if of.job else of.action
+
+
 def _lines(found: list[Event], style: str) -> None:
     for each in found:
         if style == "ndjson":
             click.echo(plain(json.dumps(each.fields(), ensure_ascii=False)))
         else:
-            click.echo(
-                plain(f"{each.event}  {each.at}  {each.who}  {each.address}: {each.before} → {each.after}  {each.why}")
-            )
+            before, after = _became(each)
+            became = f"{before} → {after}" if before else after
+            click.echo(plain(f"{each.event}  {each.at}  {each.who}  {each.address}: {became}  {each.why}"))
 
 
 def _follow(engine: Engine, most: int, style: str, tests: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from trninv.jobs.holding import Job
 from trninv.units import counted
 
 _who = click.option("--who", default=you, show_default="you", help="Who says so.")
+_why = click.option("--why", default="", help="The reason, kept with the event.")
 
 
 @click.command()
@@ -73,6 +74,7 @@ def _line(of: Job | Closing) -> list[object]:
 @click.option("--spare", "spares", multiple=True, metavar="PLACE", help="Held in reserve for it; repeatable.")
 @click.option("--pinned", is_flag=True, help="Plans leave it where it is.")
 @click.option("--revision", metavar="REVISION", help="Of a plan: refused where the fleet is not as it was then.")
+@_why
 @_who
 @format_option
 @click.pass_obj
@@ -83,6 +85,7 @@ def hold(  # an option each
     spares: tuple[str, ...],
     pinned: bool,
     revision: str | None,
+    why: str,
     who: str,
     style: str,
 ) -> None:
@@ -96,22 +99,25 @@ def hold(  # an option each
     trninv hold eval u-trn2x64/d0/s1/c0 u-trn2x64/d0/s1/c1
     """
     with changing(database) as connection:
-        made = holding.hold(connection, job, places, who=who, spares=spares, pinned=pinned, revision=revision)
+        made = holding.hold(connection, job, places, who=who, spares=spares, pinned=pinned, revision=revision, why=why)
     show(style, made, lambda: say(f"{made.name}: holds {counted(made.chips, 'chip')}, {_at(made)}"))
 
 
 @click.command()
 @click.argument("job")
+@_why
+@_who
 @format_option
 @click.pass_obj
-def release(database: str, job: str, style: str) -> None:
+def release(database: str, job: str, why: str, who: str, style: str) -> None:
     """End a job, and give its chips back.
 
     \b
     trninv release train-7b
+    trninv release train-7b --why "done, loss 1.83"
     """
     with changing(database) as connection:
-        done = holding.release(connection, job)
+        done = holding.release(connection, job, who=who, why=why)
     show(style, done, lambda: say(f"{done.name}: released {counted(done.chips, 'chip')}"))
 
 
@@ -134,16 +140,18 @@ def close(database: str, servers: tuple[str, ...], why: str, who: str, style: st
 
 @click.command("open")
 @click.argument("servers", nargs=-1, required=True, metavar="SERVER…", type=PLACE)
+@_why
+@_who
 @format_option
 @click.pass_obj
-def open_(database: str, servers: tuple[str, ...], style: str) -> None:
+def open_(database: str, servers: tuple[str, ...], why: str, who: str, style: str) -> None:
     """Let servers take new jobs again.
 
     \b
     trninv open u-trn2x64/d0/s3
     """
     with changing(database) as connection:
-        done = closings.open_(connection, servers)
+        done = closings.open_(connection, servers, who=who, why=why)
     show(style, done, lambda: _tell(done, "takes new jobs", "they take new jobs already"))
 
 

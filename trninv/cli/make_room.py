@@ -30,6 +30,7 @@ def _run(
     style: str,
     apply: bool,
     who: str | None,
+    why: str,
     revision: str | None,
     **given: Any,
 ) -> None:
@@ -43,7 +44,7 @@ def _run(
             tell_state(one.as_of())
         if revision not in (None, plan.revision):
             raise StalePlanError(f"the plan is of revision {revision:.40}, the fleet is at {plan.revision}: ask anew")
-        moved = fleet.relocate(plan, who=who or you()) if apply and isinstance(fleet, Fleet) else []
+        moved = fleet.relocate(plan, who=who or you(), why=why) if apply and isinstance(fleet, Fleet) else []
     show(style, plan, lambda: tell(plan, more=[f"moved {counted(len(moved), 'job')}"] if apply else ()))
     if not plan.succeeded():
         raise click.exceptions.Exit(1)
@@ -54,6 +55,7 @@ make_room = made(
     _run,
     click.Option(["--apply"], is_flag=True, help="Move them, all or none."),
     click.Option(["--who"], metavar="TEXT", show_default="you", help="Who moves them."),
+    click.Option(["--why"], metavar="TEXT", default="", help="The reason, kept with the events."),
     click.Option(
         ["--revision"], metavar="REVISION", help="Only if the fleet is as it was for the plan of this revision."
     ),

@@ -16,6 +16,7 @@ from strawberry.utils.str_converters import to_snake_case as snake
 
 from trninv.errors import AddressError, FilterError, LimitError, nearest
 from trninv.graphql.scalars import UNITS
+from trninv.history.events import HOLDING
 from trninv.history.moment import written
 from trninv.inventory.address import Address, level_of, parse
 from trninv.inventory.fields import Field, Form, Kind
@@ -45,6 +46,7 @@ class At:
     address: str
     level: str
     by_name: bool = False
+    may_be_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,8 @@ def _of(address: str, values: list[Any]) -> Shape:
     level = level_of(address)
     named = ["--".join(ends(address)), "--".join(reversed(ends(address)))] if level == "link" else [address]
     values += [At(each, level, by_name=level != "rack") for each in named]
+    if level in HOLDING:
+        values.append(At(address, level, may_be_gone=True))
     return "of", level
 
 

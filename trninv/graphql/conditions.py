@@ -9,7 +9,7 @@ from sqlalchemy import BindParameter, and_, bindparam, false, func, not_, or_, s
 
 from trninv.graphql.arguments import ALL, TEXTS, Page, Shape, field_of, signature
 from trninv.graphql.text import Writer
-from trninv.history.events import of_place
+from trninv.history.events import HOLDING, of_place
 from trninv.inventory.address import nodes_at
 from trninv.inventory.fields import Field, Form, Kind, Sql, in_cluster
 from trninv.inventory.happened import EVENT
@@ -103,8 +103,9 @@ class _Conditions:
         return self.adapt(self.kind.key).in_(union_all(*ways))
 
     def _of(self, level: str) -> Sql:
-        like = EVENT.c.id if level == "rack" else EVENT.c.address
-        return self.adapt(of_place(level, lambda: self.binder.take(like)))
+        first = EVENT.c.id if level == "rack" else EVENT.c.address
+        like = iter([first, EVENT.c.id if level in HOLDING else EVENT.c.address])
+        return self.adapt(of_place(level, lambda: self.binder.take(next(like))))
 
     def beyond(self, looks: Page, *, after: bool) -> Sql:
         """That a row comes after, or before, the one of a cursor."""

@@ -119,12 +119,15 @@ class HoldInput:
         default=None, description="Of a plan (makeRoom): refused with STALE_PLAN where the fleet is not as it was then."
     )
     who: str | None = strawberry.field(default=None, description=WHO)
+    why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
 
 
 @strawberry.input(description="A job that ends.")
 class ReleaseInput:
     job: str = strawberry.field(description="Its name, or SYSTEM:ID of one that another system runs.")
+    who: str | None = strawberry.field(default=None, description=WHO)
+    why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
 
 
@@ -140,6 +143,7 @@ class MoveJobsInput:
     moves: list[MoveInput] = strawberry.field(description="The plan's moves, in its order.")
     revision: str = strawberry.field(description="The plan's: refused with STALE_PLAN where the fleet is not as then.")
     who: str | None = strawberry.field(default=None, description=WHO)
+    why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
 
 
@@ -169,6 +173,8 @@ class CloseServerInput:
 @strawberry.input(description="Servers that take new jobs again.")
 class OpenServerInput:
     servers: list[Address] = strawberry.field(description="Servers, or racks and domains for all of theirs.")
+    who: str | None = strawberry.field(default=None, description=WHO)
+    why: str | None = strawberry.field(default=None, description="The reason, kept with the event.")
     client_mutation_id: str | None = strawberry.field(default=None, description=MUTATION_ID)
 
 
@@ -179,6 +185,9 @@ class ClosingPayload:
         graphql_type=list_of(object_type(closings.Closing)),
     )
     client_mutation_id: str | None = strawberry.field(description=SAME_ID)
+
+
+_Said = HoldInput | ReleaseInput | MoveJobsInput | CloseServerInput | OpenServerInput
 
 
 def _change(says: str) -> Any:
@@ -234,9 +243,8 @@ class Mutation:
         info: AppInfo,
         input: Annotated[HoldInput, strawberry.argument(description="What to hold.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
-        who = _who(info.context.who, input.who)
-        more = {"who": who, "spares": input.spares, "pinned": input.pinned, "revision": input.revision}
-        job = await _written(info, holding.hold, input.job, input.places, **more)
+        more = {"spares": input.spares, "pinned": input.pinned, "revision": input.revision}
+        job = await _written(info, input, holding.hold, input.job, input.places, **more)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 
     @_change("End a job, and give its chips back. Again is no change.")
@@ -245,7 +253,7 @@ class Mutation:
         info: AppInfo,
         input: Annotated[ReleaseInput, strawberry.argument(description="What to end.")],  # noqa: A002 # Relay's name
     ) -> JobPayload:
-        job = await _written(info, holding.release, input.job)
+        job = await _written(info, input, holding.release, input.job)
         return JobPayload(job=job, client_mutation_id=input.client_mutation_id)
 
     @_change("Carry out a plan of makeRoom: all of its moves, or none.")
@@ -254,8 +262,7 @@ class Mutation:
         info: AppInfo,
         input: Annotated[MoveJobsInput, strawberry.argument(description="The plan.")],  # noqa: A002 # Relay's name
     ) -> MoveJobsPayload:
-        who = _who(info.context.who, input.who)
-        jobs = await _written(info, relocate, input.of, input.moves, input.revision, who=who)
+        jobs = await _written(info, input, relocate, input.of, input.moves, input.revision)
         return MoveJobsPayload(jobs=jobs, client_mutation_id=input.client_mutation_id)
 
     @_change("Let servers take no new jobs; what runs there goes on.")
@@ -264,8 +271,7 @@ class Mutation:
         info: AppInfo,
         input: Annotated[CloseServerInput, strawberry.argument(description="What to close.")],  # noqa: A002 # Relay's name
     ) -> ClosingPayload:
-        who = _who(info.context.who, input.who)
-        made = await _written(info, closings.close, input.servers, who=who, why=input.why)
+        made = await _written(info, input, closings.close, input.servers)
         return ClosingPayload(closings=made, client_mutation_id=input.client_mutation_id)
 
     @_change("Let servers take new jobs again.")
@@ -274,12 +280,13 @@ class Mutation:
         info: AppInfo,
         input: Annotated[OpenServerInput, strawberry.argument(description="What to open.")],  # noqa: A002 # Relay's name
     ) -> ClosingPayload:
-        made = await _written(info, closings.open_, input.servers)
+        made = await _written(info, input, closings.open_, input.servers)
         return ClosingPayload(closings=made, client_mutation_id=input.client_mutation_id)
 
 
-async def _written(info: AppInfo, change: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """What a change of the database gives, made in one transaction."""
+async def _written(info: AppInfo, said: _Said, change: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """What a change of the database gives, made in one transaction, by whom and why its input says."""
+    named |= {"who": _who(info.context.who, said.who), "why": said.why or "", "source": "api"}
 
     def run() -> Any:
         with writing(info.context.fleet.engine) as connection:

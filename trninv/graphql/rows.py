@@ -24,6 +24,7 @@ from trninv.errors import FilterError
 from trninv.graphql.arguments import Asked, At
 from trninv.graphql.conditions import Binder, conditions, cursor, directed, sort_keys
 from trninv.graphql.text import Writer
+from trninv.history.events import key_of
 from trninv.inventory.address import read, resolve, resolve_link
 from trninv.inventory.fields import Kind, Many, Sql, in_cluster, rows
 from trninv.inventory.happened import inside
@@ -127,6 +128,8 @@ def values_of(connection: Connection, values: Iterable[Any]) -> list[Any]:
 def _id(connection: Connection, at: At) -> int | str:
     if at.by_name:
         return "--".join(str(read(connection, end)) for end in ends(at.address))
+    if at.may_be_gone:
+        return key_of(connection, at.address)
     place = (resolve_link if at.level == "link" else resolve)(connection, at.address)
     if place.level != at.level:
         raise FilterError(f"{place.address} is a {place.level}, not a {at.level}")

@@ -14,6 +14,7 @@ from trninv.graphql.documents import Operation
 from trninv.graphql.scalars import Address
 from trninv.graphql.things import made
 from trninv.history.events import Event
+from trninv.inventory.state import Condition
 
 _REMEMBERED: Final = 64
 """Of the events that a document was told of."""
@@ -54,8 +55,9 @@ class Told:
 
     def _made(self, event: Event) -> bytes:
         row = {name: getattr(event, name) for name in Event.__slots__}
-        row |= {"id": event.event, "before": event.before.state, "factor_before": event.before.factor_ppm}
-        row |= {"after": event.after.state, "factor": event.after.factor_ppm}
+        before, after = (of or Condition("") for of in (event.before, event.after))
+        row |= {"id": event.event, "before": before.state or None, "factor_before": before.factor_ppm}
+        row |= {"after": after.state or None, "factor": after.factor_ppm}
         found = execute(self._schema, self._document, made("event", row), variable_values=self._values)
         assert isinstance(found, ExecutionResult)
         return orjson.dumps(found.formatted)

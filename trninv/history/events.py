@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, and_, func, literal, literal_column, or_, select
 
-from trninv.errors import LimitError
+from trninv.errors import LimitError, UnknownAddressError
 from trninv.history.moment import written
 from trninv.inventory.address import level_of, nodes_at, read, resolve
 from trninv.inventory.fields import Sql
 from trninv.inventory.happened import EVENT, FIELDS, inside
 from trninv.inventory.named import ends
-from trninv.inventory.schema import EVENT_SOURCES, NODE_KINDS, PART_KINDS, TABLES
+from trninv.inventory.schema import ACTIONS, EVENT_SOURCES, NODE_KINDS, PART_KINDS, TABLES
 from trninv.inventory.state import PPM, Condition, taken_along
 
 _COLUMNS: Final = [field.sql.label(field.name) for field in FIELDS if field.name != "id"]
@@ -21,7 +21,7 @@ _COLUMNS: Final = [field.sql.label(field.name) for field in FIELDS if field.name
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change of a part's state.
+    """A change of a part's state; or what was done to a job, or to a server for jobs' sake.
 
     Attributes
     ----------
@@ -29,8 +29,12 @@ class Event:
         Its number; numbers keep the order in which changes were made, whatever the clock said.
     batch
         The number of the first event of the same change; None of events before revision 0017, as are source and kind.
+    action, job
+        One of ACTIONS and, unless that is of a server, the job's name; None where a part's state was changed.
+    address
+        Of the part; or the least place that has all of the job's chips.
     before, after
-        Its condition; of a part whose server is not up either, its own.
+        Its condition; of a part whose server is not up either, its own. None where no state was changed.
     taken_along
         Whether its server was changed, and took it along.
 
@@ -42,9 +46,11 @@ class Event:
     who: str
     source: str | None
     kind: str | None
+    action: str | None
+    job: str | None
     address: str
-    before: Condition
-    after: Condition
+    before: Condition | None
+    after: Condition | None
     why: str
     taken_along: bool
     clock_went_back: bool
@@ -54,9 +60,9 @@ class Event:
         found: dict[str, Any] = {}
         for name in self.__slots__:
             value = getattr(self, name)
-            if isinstance(value, Condition):
-                factor = value.factor_ppm and value.factor_ppm / PPM
-                found |= {name: value.state, "factorBefore" if name == "before" else "factor": factor}
+            if name in ("before", "after"):
+                factor = value and value.factor_ppm and value.factor_ppm / PPM
+                found |= {name: value and value.state, "factorBefore" if name == "before" else "factor": factor}
             else:
                 first, *rest = name.split("_")
                 found[first + "".join(map(str.capitalize, rest))] = value
@@ -73,8 +79,8 @@ class Wanted:
         A place: those of it, of all it holds and of the links that end there. What is gone still has its events.
     since, until
         Times with their zones.
-    kind, who, source
-        What the event has: one of PART_KINDS, a name, one of EVENT_SOURCES.
+    kind, action, job, who, source
+        What the event has: one of PART_KINDS, one of ACTIONS, a job's name, a name, one of EVENT_SOURCES.
     why
         A text that is somewhere in the reason.
     batch
@@ -86,6 +92,8 @@ class Wanted:
     since: str | datetime | None = None
     until: str | datetime | None = None
     kind: str | None = None
+    action: str | None = None
+    job: str | None = None
     who: str | None = None
     why: str | None = None
     source: str | None = None
@@ -98,7 +106,7 @@ class Wanted:
         ------
         AddressError, UnknownAddressError
         LimitError
-            There is no such kind or source.
+            There is no such kind, action or source.
         MomentError
             A time has no zone, or is yet to come.
 
@@ -112,10 +120,10 @@ class Wanted:
             yield EVENT.c.at >= written(self.since)
         if self.until is not None:
             yield EVENT.c.at <= written(self.until)
-        for name, known in (("kind", PART_KINDS), ("source", EVENT_SOURCES)):
+        for name, known in (("kind", PART_KINDS), ("action", ACTIONS), ("source", EVENT_SOURCES)):
             if (value := getattr(self, name)) is not None and value not in known:
                 raise LimitError(f"{name} {value!r}: choose {', '.join(known[:-1])} or {known[-1]}")
-        for name in ("kind", "who", "source", "batch"):
+        for name in ("kind", "action", "job", "who", "source", "batch"):
             if (value := getattr(self, name)) is not None:
                 yield EVENT.c[name] == value
         if self.why is not None:
@@ -161,16 +169,27 @@ def of_scope(connection: Connection, scope: str) -> Sql:
     if level == "rack":
         return of_place(level, lambda: literal(resolve(connection, scope).id))
     named = ["--".join(str(read(connection, end)) for end in each) for each in (ends(scope), ends(scope)[::-1])]
+    if level in HOLDING:
+        return of_place(level, map(literal, (named[0], key_of(connection, scope))).__next__)
     return of_place(level, lambda: literal(named.pop()))
 
 
+def key_of(connection: Connection, scope: str) -> int:
+    """The id of a place; 0 of one that is gone."""
+    try:
+        return resolve(connection, scope).id
+    except UnknownAddressError:
+        return 0
+
+
 def of_place(level: str, take: Callable[[], Sql]) -> Sql:
-    """Of a place, of all it holds and of the links that end there.
+    """Of a place, of all it holds and of the links that end there; and of jobs that held chips there.
 
     Parameters
     ----------
     take
-        Gives the address; of a link that from either end; of a rack its id, for servers are not named by their rack.
+        Gives the address; of a link that from either end; of a rack its id, for servers are not named by their rack;
+        of the levels `HOLDING` its id after the address.
 
     """
     place = take()
@@ -178,8 +197,25 @@ def of_place(level: str, take: Callable[[], Sql]) -> Sql:
         return EVENT.c.address.in_([place, take()])
     if level == "rack":
         return _in_rack(place)
-    ends_there = or_(*(EVENT.c.address.like(literal_column("'%--'") + place + rest) for rest in _BELOW))
-    return or_(inside(EVENT.c.address, place), and_(EVENT.c.address.like(literal_column("'%--%'")), ends_there))
+    ends_there = or_(*(EVENT.c.address.like(literal_column("'%--%'") + place + rest) for rest in _BELOW))
+    ways = [inside(EVENT.c.address, place), and_(EVENT.c.address.like(literal_column("'%--%'")), ends_there)]
+    if level in HOLDING:
+        holds = EVENT.c.address + literal_column("'/'")
+        ways.append(and_(func.substr(place, 1, func.length(holds)) == holds, _held(level, take())))
+    return or_(*ways)
+
+
+HOLDING: Final = ("domain", "server", "chip")
+"""Levels of places that jobs of a larger one may hold chips in."""
+
+
+def _held(level: str, key: Sql) -> Sql:
+    """That an event is of a job which held chips of a place."""
+    held, chip, server = (TABLES[name] for name in ("allocation", "chip", "server"))
+    columns = {"chip": chip.c.id, "server": chip.c.server_id, "rack": server.c.rack_id, "domain": server.c.domain_id}
+    chips = select(chip.c.id).join(server, server.c.id == chip.c.server_id).where(columns[level] == key)
+    query = select(held.c.id).where(held.c.job_id == EVENT.c.part_id, held.c.chip_id.in_(chips)).correlate(EVENT)
+    return and_(EVENT.c.job.is_not(None), query.exists())
 
 
 _BELOW: Final[tuple[Sql, ...]] = (literal_column("''"), literal_column("'/%'"))
@@ -194,7 +230,9 @@ def _in_rack(rack: Sql) -> Sql:
         (NODE_KINDS, nodes),
         (("link",), select(link.c.id).where(or_(link.c.a_id.in_(nodes), link.c.b_id.in_(nodes)))),
     ]
-    return or_(*(and_(EVENT.c.kind.in_(list(map(_word, kinds))), EVENT.c.part_id.in_(ids)) for kinds, ids in parts))
+    states = (and_(EVENT.c.kind.in_(list(map(_word, kinds))), EVENT.c.part_id.in_(ids)) for kinds, ids in parts)
+    closings = and_(EVENT.c.action.in_(list(map(_word, ("close", "open")))), EVENT.c.part_id.in_(parts[0][1]))
+    return or_(*states, closings, _held("rack", rack))
 
 
 def _word(kind: str) -> Sql:
@@ -204,6 +242,7 @@ def _word(kind: str) -> Sql:
 def _event(row: Any) -> Event:
     values = dict(row._mapping)  # noqa: SLF001 # SQLAlchemy's public name for it
     factors = values.pop("factor_before"), values.pop("factor")
-    before, after = map(Condition, (values.pop("before"), values.pop("after")), factors)
+    states = values.pop("before"), values.pop("after")
+    before, after = (state and Condition(state, factor) for state, factor in zip(states, factors, strict=True))
     values |= {name: bool(values[name]) for name in ("taken_along", "clock_went_back")}
     return Event(**values, before=before, after=after)

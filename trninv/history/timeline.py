@@ -24,6 +24,7 @@ from sqlalchemy import (
 from trninv.history.availability import Seconds, times_of_events
 from trninv.history.events import of_scope
 from trninv.inventory.address import Place, nodes_of
+from trninv.inventory.happened import OF_STATE
 from trninv.inventory.past import among_lost
 from trninv.inventory.schema import BIG, STATES, TABLES, is_not_up
 
@@ -135,7 +136,7 @@ def _changes(
             _EVENT.c.state,
         )
         .select_from(_EVENT if when is _EVENT else _EVENT.join(when, when.c.id == _EVENT.c.id))
-        .where(_EVENT.c.id > known_from, when.c.at > _text(since), of_scope(connection, place.address))
+        .where(_EVENT.c.id > known_from, when.c.at > _text(since), OF_STATE, of_scope(connection, place.address))
         .subquery("events")
     )
     one = {state: _one(events.c.state == state) - _one(events.c.before == state) for state in LOST}

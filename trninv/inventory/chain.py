@@ -8,26 +8,29 @@ Somebody who may write the database can make a whole new chain: keep the last se
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy import Connection, delete, func, insert, select, text
 
-from trninv.inventory.schema import TABLES
+from trninv.errors import LimitError
+from trninv.inventory.schema import EVENT_SOURCES, TABLES
 from trninv.inventory.triggers import LOCK
 
-_EVENT, _SEAL, _ARCHIVE = TABLES["state_event"], TABLES["event_seal"], TABLES["history_archive"]
+_EVENT, _SEAL, _ARCHIVE, _SAID = (TABLES[name] for name in ("state_event", "event_seal", "history_archive", "_change"))
 SEALED: Final = tuple(
     _EVENT.c[name]
     for name in (
         *("id", "batch", "at", "source", "who", "why", "kind", "part_id", "previous_id", "address", "before"),
         *("factor_ppm_before", "state", "factor_ppm", "own_before", "own_factor_ppm_before", "own_state"),
-        *("own_factor_ppm", "clock_went_back"),
+        *("own_factor_ppm", "clock_went_back", "action", "job"),
     )
 )
-"""Columns in the order in which they are hashed."""
+"""Columns in the order in which they are hashed; of a change of state without the last two, which it has not."""
 _BATCH: Final = 10_000
 
 
@@ -60,8 +63,30 @@ class Chain:
     archived: int = 0
 
 
+@contextmanager
+def change(connection: Connection, *, who: str, why: str, source: str) -> Iterator[None]:
+    """What is written within is one change, of one time: the triggers write its events, and in the end they are sealed.
+
+    Nobody else changes states, jobs or closings meanwhile, nor until the caller's transaction ends.
+
+    Raises
+    ------
+    LimitError
+        There is no such source.
+
+    """
+    if source not in EVENT_SOURCES:
+        raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
+    alone(connection)
+    at = datetime.now(UTC).isoformat(timespec="microseconds")
+    connection.execute(insert(_SAID).values(id=1, at=at, who=who, why=why, source=source))
+    yield
+    connection.execute(delete(_SAID))
+    seal(connection)
+
+
 def alone(connection: Connection) -> None:
-    """Wait until nobody else changes states, plain SQL included; nobody does until the caller's transaction ends."""
+    """Wait until nobody else changes what leaves events, plain SQL included; nobody does until the transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
 
@@ -119,12 +144,13 @@ def _lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
     query = select(*SEALED).where(_EVENT.c.id > after).order_by(_EVENT.c.id)
     with connection.execute(query, execution_options={"yield_per": _BATCH}) as found:
         for row in found:
-            yield row.id, line(tuple(row))
+            yield row.id, line(row)
 
 
-def line(values: tuple[Any, ...]) -> bytes:
+def line(values: Sequence[Any]) -> bytes:
     """What is hashed of an event, given its `SEALED` columns."""
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+    told = tuple(values) if values[-2] else tuple(values)[:-2]
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def following(digest: str, line: bytes) -> str:

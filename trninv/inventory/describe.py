@@ -65,8 +65,8 @@ def describe(connection: Connection, catalog: Catalog, place: Place) -> Descript
     """Everything that the tables and the catalog say about a place."""
     attributes, subjects = _DESCRIBERS[place.level](connection, catalog, place)
     event = TABLES["state_event"]
-    latest = select(event).where(event.c.address == place.address, ~taken_along()).order_by(event.c.id.desc()).limit(1)
-    if last := connection.execute(latest).first():
+    ours = event.c.address == place.address, event.c.action.is_(None), ~taken_along()
+    if last := connection.execute(select(event).where(*ours).order_by(event.c.id.desc()).limit(1)).first():
         now = condition_of(last, "own_" if last.own_state else "")
         attributes["last set"] = f"{now} at {last.at} by {last.who}: {last.why}"
     not_up = tuple(islice(_not_up(connection, place), MAX_NOT_UP + 1))

@@ -8,6 +8,7 @@ from trninv.catalog.models import COMPUTE, DomainModel, systems
 from trninv.inventory.fields import Enumeration
 from trninv.inventory.rules import RULES, SEVERITY_MEANINGS
 from trninv.inventory.schema import (
+    ACTION_MEANINGS,
     CONFIDENCE_MEANINGS,
     ENDING_MEANINGS,
     EVENT_SOURCE_MEANINGS,
@@ -58,6 +59,9 @@ COMPUTE_TYPE: Final = Enumeration("ComputeType", "A type of operation, by its nu
 TOKEN_SCOPE: Final = Enumeration("TokenScope", "What a bearer token allows.", lambda: TOKEN_SCOPE_MEANINGS)
 
 EVENT_SOURCE: Final = Enumeration("EventSource", "Where a change of state came from.", lambda: EVENT_SOURCE_MEANINGS)
+ACTION: Final = Enumeration(
+    "EventAction", "What is done to jobs, and to servers for their sake.", lambda: ACTION_MEANINGS
+)
 PART_KIND: Final = Enumeration("PartKind", "A kind of part that has a state.", lambda: PART_KIND_MEANINGS)
 BINDING_HOW: Final = Enumeration("BindingHow", "How it is known which instance stands in a slot.", lambda: HOW_MEANINGS)
 CONFIDENCE: Final = Enumeration("Confidence", "How sure a binding is.", lambda: CONFIDENCE_MEANINGS)

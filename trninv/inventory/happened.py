@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, case, func, literal_column, or_, select
 
-from trninv.inventory.enumerations import EVENT_SOURCE, PART_KIND, STATE
+from trninv.inventory.enumerations import ACTION, EVENT_SOURCE, PART_KIND, STATE
 from trninv.inventory.fields import Field, Form, Many, One, Sql
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import taken_along
@@ -19,9 +19,13 @@ _SAME: Final = and_(
 """Only what the part would be without its server has changed."""
 
 
+OF_STATE: Final = EVENT.c.action.is_(None)
+"""A row that tells a change of a part's state, and not what was done to a job or for jobs' sake."""
+
+
 def _own(column: str, own: str, tells: str) -> Sql:
-    """A condition's column, or that of the part's own condition where only that has changed."""
-    return case((and_(_SAME, EVENT.c[tells].is_not(None)), EVENT.c[own]), else_=EVENT.c[column])
+    """A condition's column, or that of the part's own condition where only that has changed; null of what has none."""
+    return case((~OF_STATE, None), (and_(_SAME, EVENT.c[tells].is_not(None)), EVENT.c[own]), else_=EVENT.c[column])
 
 
 FIELDS: Final = (
@@ -31,13 +35,35 @@ FIELDS: Final = (
     Field("at", Form.TEXT, EVENT.c.at, "When, in UTC.", listed=False),
     Field("who", Form.TEXT, EVENT.c.who, "Who made the change."),
     Field("source", Form.ENUM, EVENT.c.source, "Where it came from.", null=True, enumeration=EVENT_SOURCE),
-    Field("kind", Form.ENUM, EVENT.c.kind, "What kind of part it is.", null=True, enumeration=PART_KIND),
-    Field("address", Form.TEXT, EVENT.c.address, "Address that the part had; it may be gone."),
+    Field(
+        "kind",
+        Form.ENUM,
+        EVENT.c.kind,
+        "What kind of part it is, of a change of state.",
+        null=True,
+        enumeration=PART_KIND,
+    ),
+    Field(
+        "action",
+        Form.ENUM,
+        EVENT.c.action,
+        "What was done to a job, or to a server for jobs' sake; null: a part's state was changed.",
+        null=True,
+        enumeration=ACTION,
+    ),
+    Field("job", Form.TEXT, EVENT.c.job, "Name of the job that began, moved or ended.", null=True),
+    Field(
+        "address",
+        Form.TEXT,
+        EVENT.c.address,
+        "Address that the part had, or the least place that has all chips of the job; it may be gone.",
+    ),
     Field(
         "before",
         Form.ENUM,
         _own("before", "own_before", "own_before"),
-        "Its state before; of a part whose server is not up either, its own.",
+        "Its state before; of a part whose server is not up either, its own. Null: it is of no part's state.",
+        null=True,
         enumeration=STATE,
     ),
     Field(
@@ -47,7 +73,14 @@ FIELDS: Final = (
         "The part that it carried before, of what was degraded.",
         null=True,
     ),
-    Field("after", Form.ENUM, _own("state", "own_state", "own_state"), "Its state from then on.", enumeration=STATE),
+    Field(
+        "after",
+        Form.ENUM,
+        _own("state", "own_state", "own_state"),
+        "Its state from then on; null as before.",
+        null=True,
+        enumeration=STATE,
+    ),
     Field(
         "factor",
         Form.MILLIONTHS,
@@ -83,8 +116,9 @@ def history_of(address: Sql, *, holds: bool = False) -> tuple[One, Many]:
     """
     its = "it, of what it holds and of links named from there (A of A--B)" if holds else "it"
     where = inside(_OF.c.address, address) if holds else _OF.c.address == address
-    last = select(func.max(_OF.c.id)).where(where).correlate_except(_OF).scalar_subquery()
+    changed = select(func.max(_OF.c.id)).where(where, _OF.c.action.is_(None))
+    last = changed.correlate_except(_OF).scalar_subquery()
     return (
-        One("last_change", ("event",), last, f"The newest event of {its}; null: none.", null=True),
+        One("last_change", ("event",), last, f"The newest change of state of {its}; null: none.", null=True),
         Many("events", "event", (EVENT.c.address,), address, f"Events of {its}, the oldest first.", inside=holds),
     )

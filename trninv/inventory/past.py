@@ -14,7 +14,7 @@ A condition on the state can't use an index then: `among_lost` narrows it to wha
 A cluster of which nothing is known at the moment, since it was seeded later, is left out with all its rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -43,12 +43,12 @@ _BEFORE: Final = {
 }
 """Columns of a part, and those of an event that tell what they were before it."""
 _LASTING: Final = {
-    "job": ("began", "ended"),
-    "allocation": ("began", "ended"),
-    "closing": ("since", "until"),
-    "binding": ("since", "until", "ending", "ended_by"),
+    "job": ("began", {"ended": "ended", "moved": "moved"}),
+    "allocation": ("began", {"ended": "ended"}),
+    "closing": ("since", {"until": "until"}),
+    "binding": ("since", {"until": "until", "ending": "until", "ended_by": "until"}),
 }
-"""Columns that say since when a row holds and until when, and those that go with its end."""
+"""The column that says since when a row holds, and those that are filled later, each with the one that says when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,8 @@ def _views(schema: str, at: str, time: str, known: Mapping[str, str]) -> Iterato
         elif known[block]:
             yield name, f"SELECT * FROM {prefix}{name} AS part WHERE {known[block]}"  # noqa: S608 # names of ours
     yield "state_event", f"SELECT * FROM {prefix}state_event WHERE id <= {at}"  # noqa: S608 # names of ours
-    for name, (began, ended, *more) in _LASTING.items():
-        yield name, _lasting(name, began, [ended, *more], prefix, time)
+    for name, (began, later) in _LASTING.items():
+        yield name, _lasting(name, began, later, prefix, time)
     yield "domain_held", _held(prefix, time)
 
 
@@ -202,10 +202,10 @@ def _lost(name: str, prefix: str, at: str) -> str:
     )
 
 
-def _lasting(name: str, began: str, ends: Sequence[str], prefix: str, time: str) -> str:
+def _lasting(name: str, began: str, later: Mapping[str, str], prefix: str, time: str) -> str:
     columns = ", ".join(
-        f"CASE WHEN {ends[0]} <= {time} THEN {column.name} END AS {column.name}" if column.name in ends else column.name
-        for column in TABLES[name].c
+        f"CASE WHEN {later[column]} <= {time} THEN {column} END AS {column}" if column in later else column
+        for column in (each.name for each in TABLES[name].c)
     )
     return f"SELECT {columns} FROM {prefix}{name} WHERE {began} <= {time}"  # noqa: S608 # names of ours
 

@@ -93,6 +93,15 @@ EVENT_SOURCE_MEANINGS: Final[Mapping[str, str]] = {
 }
 EVENT_SOURCES = tuple(EVENT_SOURCE_MEANINGS)
 """Where a change of state came from."""
+ACTION_MEANINGS: Final[Mapping[str, str]] = {
+    "hold": "A job began to hold chips.",
+    "move": "A job went on to other chips: an event of where it was, and one of where it is if that is elsewhere.",
+    "release": "A job gave its chips back.",
+    "close": "A server takes no new jobs from then on.",
+    "open": "A server takes new jobs again.",
+}
+ACTIONS = tuple(ACTION_MEANINGS)
+"""What is done to jobs, and to servers for their sake; events of states have none of these."""
 LINK_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
     "server": "Joins chips and switches of one server.",
     "rack": "Joins chips and switches of one rack.",
@@ -524,6 +533,10 @@ Table(
 #
 # ``batch``: the first event of the change that it belongs to. ``previous_id``: the event of this part before it.
 # ``own_…``: as in node. ``clock_went_back``: the event before it has a later time.
+#
+# With an ``action``: what was done to a job (``job`` is its name, ``part_id`` its key, ``address`` the least place that
+# has all its chips), or to a server (``part_id``, ``address``) that takes no new jobs, or does again. Such a row has no
+# kind, and its states are those of no part.
 Table(
     "state_event",
     METADATA,
@@ -546,14 +559,18 @@ Table(
     Column("own_state", String(12)),
     Column("own_factor_ppm", Integer),
     required("clock_went_back", Boolean, server_default=text("false")),
+    Column("action", String(8)),
+    Column("job", Text),
     one_of("source", EVENT_SOURCES, nullable=True),
     one_of("kind", PART_KINDS, nullable=True),
+    one_of("action", ACTIONS, nullable=True),
     Index(None, "address"),
     Index(None, "batch"),
     Index("ix_state_event_part", "kind", "part_id", "id"),
     Index("ix_state_event_at", "at", "id"),
     Index("ix_state_event_lost", "id", "previous_id", "kind", "part_id", sqlite_where=text("before <> 'up'")),
     Index("ix_state_event_back", "id", "at", sqlite_where=text("clock_went_back")),
+    Index("ix_state_event_action", "action", "part_id", "id", sqlite_where=text("action IS NOT NULL")),
 )
 
 # The digest of all events up to this one, trninv.inventory.chain; rows are only ever added.
@@ -738,7 +755,8 @@ Table(
 )
 
 # Work that holds chips, as its system calls it. A move ends its row and begins another, so that both tell who said so;
-# ``first_began`` is then when the first of them began.
+# ``first_began`` is then when the first of them began. ``place``: the least that has all its chips. ``moved``: when it
+# went on to others last, within its row, or, as it ``ended``, in another.
 Table(
     "job",
     METADATA,
@@ -754,6 +772,8 @@ Table(
     required("pinned", Integer, server_default="0"),
     required("who", Text),
     Column("first_began", Text),
+    Column("place", Text),
+    Column("moved", Text),
     CheckConstraint("pinned IN (0, 1)", name="pinned"),
     Index(None, "cluster_id"),
     one_at_a_time("job", "system", "external_id", ended="ended"),

@@ -6,7 +6,6 @@ state while its server is not up, so that it can be restored.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -19,10 +18,8 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    delete,
     false,
     func,
-    insert,
     literal_column,
     select,
     union_all,
@@ -35,9 +32,9 @@ from sqlalchemy.sql.functions import FunctionElement
 from trninv.characters import SAYS, refused
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, locate, nodes_of
-from trninv.inventory.chain import seal
+from trninv.inventory.chain import change
 from trninv.inventory.ranges import each_of
-from trninv.inventory.schema import CARRYING, EVENT_SOURCES, NODE_KINDS, STATES, TABLES, is_not_up
+from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES, is_not_up
 from trninv.inventory.since import refuse_changed
 
 PPM = 1_000_000
@@ -214,8 +211,6 @@ def set_state(
         raise LimitError(f"say who and why in 1 to {MAX_WHY:,} characters")
     if refused([why, who]):
         raise LimitError(f"who or why {SAYS}")
-    if source not in EVENT_SOURCES:
-        raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
     places = [locate(connection, each) for each in each_of(addresses)]
     for place in places:
         if place.level not in ("server", "link", *NODE_KINDS):
@@ -224,13 +219,9 @@ def set_state(
     once = {place.address: place for place in places}.values()
     if unchanged_since is not None:
         refuse_changed(connection, once, unchanged_since)
-    said = TABLES["_change"]
-    at = datetime.now(UTC).isoformat(timespec="microseconds")
-    connection.execute(insert(said).values(id=1, at=at, who=who.strip(), why=why.strip(), source=source))
-    changes = [_set(connection, place, condition, only_carrying=only_carrying) for place in once]
-    connection.execute(delete(said))
-    seal(connection)
-    return [change for change in changes if change.before != change.after]
+    with change(connection, who=who.strip(), why=why.strip(), source=source):
+        changes = [_set(connection, place, condition, only_carrying=only_carrying) for place in once]
+    return [each for each in changes if each.before != each.after]
 
 
 def kept_by_server(connection: Connection, addresses: Iterable[str]) -> Iterator[tuple[str, Condition]]:

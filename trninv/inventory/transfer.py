@@ -57,7 +57,7 @@ def transfer(
         done += rows
         progress(doing, done, 2 * total)
 
-    with bulk(target, max(before, total), 0):
+    with bulk(target, max(before, total), 0), _without_triggers(target, ("job", "closing")):  # whose events come too
         if before:
             _clear(target)
         for table in _TABLES:
@@ -96,25 +96,25 @@ def _batches(connection: Connection, table: Table) -> Iterator[Sequence[tuple[An
 
 
 def _clear(connection: Connection) -> None:
-    with _kept_may_go(connection):
+    with _without_triggers(connection, KEPT):  # they are kept for ever
         for table in reversed(_TABLES):
             connection.execute(delete(table))
 
 
 @contextmanager
-def _kept_may_go(connection: Connection) -> Iterator[None]:
-    """Lift what else forbids that rows which are kept for ever are removed."""
+def _without_triggers(connection: Connection, tables: Sequence[str]) -> Iterator[None]:
+    """Lift what triggers do to the rows of tables."""
     if connection.dialect.name == "postgresql":
-        for table in KEPT:
+        for table in tables:
             connection.exec_driver_sql(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         yield
         connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")  # or their checks are still to come
         connection.exec_driver_sql("SET CONSTRAINTS ALL DEFERRED")
-        for table in KEPT:
+        for table in tables:
             connection.exec_driver_sql(f"ALTER TABLE {table} ENABLE TRIGGER USER")
         return
-    query = text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN :kept")
-    triggers = connection.execute(query.bindparams(bindparam("kept", KEPT, expanding=True))).all()
+    query = text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN :tables")
+    triggers = connection.execute(query.bindparams(bindparam("tables", tables, expanding=True))).all()
     for trigger in triggers:
         connection.exec_driver_sql(f"DROP TRIGGER {trigger.name}")
     yield

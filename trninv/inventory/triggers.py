@@ -1,15 +1,17 @@
-"""Triggers that keep an event of every change of a state, whoever makes it: nothing else writes ``state_event``.
+"""Triggers that keep an event of every change of a state, of every job that begins to hold chips, moves or gives them
+back, and of every server that is closed or opened, whoever does it: nothing else writes ``state_event``.
 
 Who, why and from where stand in the one row of ``_change`` while trninv makes a change. A statement of SQL has none:
 PostgreSQL then tells the login; SQLite knows no users, and whoever it is is written ``sqlite3``. PostgreSQL keeps the
 events of a statement as one change. SQLite's triggers see one row at a time: each is a change of its own.
 
-On PostgreSQL whoever changes states holds a lock until the end of the transaction, taken before any row's, so that the
-order of the events is that in which they were committed. Like views, triggers have no versions: migrations drop and
-create them (``migrations/env.py``).
+On PostgreSQL whoever changes states, jobs or closings holds a lock until the end of the transaction, taken before any
+row's, so that the order of the events is that in which they were committed. Like views, triggers have no versions:
+migrations drop and create them (``migrations/env.py``).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, literal_column, make_url, select, text
@@ -18,21 +20,21 @@ from trninv.inventory.address import address_of, address_of_node
 from trninv.inventory.schema import TABLES
 
 LOCK: Final = 7475
-"""PostgreSQL's advisory lock of whoever changes states."""
+"""PostgreSQL's advisory lock of whoever changes states, jobs or closings."""
 
 _TABLES: Final = ("server", "node", "link")
 _CONDITION: Final = ("state", "factor_ppm")
 _OWN: Final = ("own_state", "own_factor_ppm")
 _WRITTEN: Final = (
     "id, batch, at, who, why, source, clock_went_back, kind, part_id, previous_id, address, before, factor_ppm_before, "
-    "state, factor_ppm, own_before, own_factor_ppm_before, own_state, own_factor_ppm"
+    "state, factor_ppm, own_before, own_factor_ppm_before, own_state, own_factor_ppm, action, job"
 )
 _NOW: Final = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000+00:00'",
     "postgresql": """to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')""",
 }
 _LITE: Final = """
-CREATE TRIGGER {table}_state_event AFTER UPDATE OF {columns} ON {table}
+CREATE TRIGGER {name}_state_event AFTER {verb} ON {table}
 WHEN {changed}
 BEGIN
     INSERT INTO state_event ({written})
@@ -43,7 +45,7 @@ BEGIN
     UPDATE _change SET batch = (SELECT max(id) FROM state_event) WHERE batch IS NULL;
 END"""
 _FUNCTION: Final = """
-CREATE FUNCTION {table}_state_event() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+CREATE FUNCTION {name}_state_event() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$ DECLARE last bigint; said _change%ROWTYPE; BEGIN
     SELECT coalesce(max(id), 0) INTO last FROM state_event;
     SELECT * INTO said FROM _change;
@@ -53,22 +55,22 @@ AS $$ DECLARE last bigint; said _change%ROWTYPE; BEGIN
         coalesce(said.why, 'plain SQL'), coalesce(said.source, 'sql'),
         number = 1 AND coalesce(said.at < (SELECT at FROM state_event WHERE id = last), false), {part}
     FROM (
-        SELECT row_number() OVER (ORDER BY became.id) AS number, became.* FROM was JOIN became ON became.id = was.id
+        SELECT row_number() OVER (ORDER BY became.id) AS number, became.* FROM {rows}
         WHERE {changed}
-    ) AS became JOIN was ON was.id = became.id ORDER BY number;
+    ) AS became {with_was} ORDER BY number;
     IF FOUND THEN
         UPDATE _change SET batch = last + 1 WHERE batch IS NULL;
     END IF;
     RETURN NULL;
 END $$"""
 _TRIGGER: Final = """
-CREATE TRIGGER {table}_state_event AFTER UPDATE ON {table} REFERENCING OLD TABLE AS was NEW TABLE AS became
-FOR EACH STATEMENT EXECUTE FUNCTION {table}_state_event()"""
+CREATE TRIGGER {name}_state_event AFTER {verb} ON {table} REFERENCING {tables}
+FOR EACH STATEMENT EXECUTE FUNCTION {name}_state_event()"""
 _ONE_AT_A_TIME: Final = f"""
 CREATE FUNCTION one_state_writer() RETURNS trigger LANGUAGE plpgsql
 AS $$ BEGIN PERFORM pg_advisory_xact_lock({LOCK}); RETURN NULL; END $$"""
 _FIRST: Final = """
-CREATE TRIGGER {table}_one_state_writer BEFORE UPDATE OF {columns} ON {table}
+CREATE TRIGGER {table}_one_state_writer BEFORE {verbs} ON {table}
 FOR EACH STATEMENT EXECUTE FUNCTION one_state_writer()"""
 _STANDING: Final = {
     "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND substr(name, -12) = '_state_event'",
@@ -81,35 +83,115 @@ _STANDING: Final = {
 """Names of the triggers that there are and run, and what tells whether they are as they should be."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Trigger:
+    """What is watched of a table: columns that are updated, or, where there are none, rows that are inserted."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+
+    @property
+    def verb(self) -> str:
+        return f"UPDATE OF {', '.join(self.columns)}" if self.columns else "INSERT"
+
+    def in_sqlite(self) -> str:
+        return _LITE.format(
+            name=self.name,
+            verb=self.verb,
+            table=self.table,
+            changed=self._changed("OLD", "NEW", "IS NOT"),
+            written=_WRITTEN,
+            now=_NOW["sqlite"],
+            part=self._part("OLD", "NEW", "sqlite"),
+        ).strip()
+
+    def in_postgresql(self) -> Iterator[str]:
+        """The function, and the trigger that calls it."""
+        yield _FUNCTION.format(
+            name=self.name,
+            rows="was JOIN became ON became.id = was.id" if self.columns else "became",
+            with_was="JOIN was ON was.id = became.id" if self.columns else "",
+            changed=self._changed("was", "became", "IS DISTINCT FROM"),
+            written=_WRITTEN,
+            now=_NOW["postgresql"],
+            part=self._part("was", "became", "postgresql"),
+        )
+        yield _TRIGGER.format(
+            name=self.name,
+            verb=self.verb.partition(" ")[0],
+            table=self.table,
+            tables="OLD TABLE AS was NEW TABLE AS became" if self.columns else "NEW TABLE AS became",
+        )
+
+    def _changed(self, was: str, became: str, differs: str) -> str:
+        if self.table in _LASTING:
+            ended = _LASTING[self.table]
+            if not self.columns:
+                return f"{became}.{ended} IS NULL"
+            ways = [f"{became}.{ended} IS NOT NULL"]
+            if self.table == "job":
+                ways += [f"{was}.{column} {differs} {became}.{column}" for column in ("moved", "place")]
+            return f"{was}.{ended} IS NULL AND ({' OR '.join(ways)})"
+        return " OR ".join(f"{was}.{column} {differs} {became}.{column}" for column in self.columns)
+
+    def _part(self, was: str, became: str, dialect: str) -> str:
+        """What a row is of, and what became of it, in the order of `_WRITTEN`."""
+        if self.table == "job":
+            begun = f"CASE WHEN {became}.first_began IS NULL THEN 'hold' ELSE 'move' END"
+            goes_on = f"{became}.ended IS NULL OR {became}.moved = {became}.ended"
+            action = f"CASE WHEN {goes_on} THEN 'move' ELSE 'release' END" if self.columns else begun
+            address = f"coalesce({became}.place, (SELECT slug FROM cluster WHERE id = {became}.cluster_id))"  # noqa: S608 # of ours
+            return _done(f"{became}.id", address, action, f"{became}.name")
+        if self.table == "closing":
+            address = _server(f"{became}.server_id", dialect)
+            return _done(f"{became}.server_id", address, "'open'" if self.columns else "'close'", "NULL")
+        return _of_part(self.table, was, became, dialect)
+
+
+_LASTING: Final = {"job": "ended", "closing": "until"}
+"""Tables whose rows begin and end, and what tells when they did."""
+_PARTS: Final = tuple(_Trigger(name, name, (*_CONDITION, *_OWN) if name == "node" else _CONDITION) for name in _TABLES)
+_TRIGGERS: Final = (
+    *_PARTS,
+    _Trigger("job_begun", "job", ()),
+    _Trigger("job", "job", ("ended", "moved", "place")),
+    _Trigger("closing_begun", "closing", ()),
+    _Trigger("closing", "closing", ("until",)),
+)
+
+
 def dropping(dialect: str) -> Iterator[str]:
     """Statements that drop the triggers, where there are any."""
     if dialect == "sqlite":
-        yield from (f"DROP TRIGGER IF EXISTS {table}_state_event" for table in _TABLES)
+        yield from (f"DROP TRIGGER IF EXISTS {each.name}_state_event" for each in _TRIGGERS)
         return
-    for function in (*(f"{table}_state_event" for table in _TABLES), "one_state_writer"):
+    for function in (*(f"{each.name}_state_event" for each in _TRIGGERS), "one_state_writer"):
         yield f"DROP FUNCTION IF EXISTS {function} CASCADE"
 
 
 def creating(dialect: str) -> Iterator[str]:
     """Statements that create the triggers."""
     if dialect == "sqlite":
-        yield from (_lite(table).strip() for table in _TABLES)
+        yield from (each.in_sqlite() for each in _TRIGGERS)
         return
     yield _ONE_AT_A_TIME
-    for table in _TABLES:
-        yield _function(table)
-        yield _TRIGGER.format(table=table)
-        yield _FIRST.format(table=table, columns=", ".join(_columns(table)))
+    for each in _TRIGGERS:
+        yield from each.in_postgresql()
+    for each in _PARTS:
+        yield _FIRST.format(table=each.table, verbs=each.verb)
+    for table in _LASTING:
+        yield _FIRST.format(table=table, verbs="INSERT OR UPDATE")
 
 
 def outdated(connection: Connection) -> list[str]:
     """Names of triggers that are missing, do not run, or are not as this trninv makes them."""
     standing = {row.name: row.sql for row in connection.execute(text(_STANDING[connection.dialect.name]))}
     if connection.dialect.name == "sqlite":
-        wanted = {f"{table}_state_event": _lite(table).strip() for table in _TABLES}
+        wanted = {f"{each.name}_state_event": each.in_sqlite() for each in _TRIGGERS}
     else:
-        wanted = {f"{table}_state_event": _body(_function(table)) for table in _TABLES}
-        wanted |= {f"{table}_one_state_writer": _body(_ONE_AT_A_TIME) for table in _TABLES}
+        wanted = {f"{each.name}_state_event": _body(next(each.in_postgresql())) for each in _TRIGGERS}
+        wanted |= {f"{table}_one_state_writer": _body(_ONE_AT_A_TIME) for table in (*_TABLES, *_LASTING)}
     return sorted(name for name in {*wanted, *standing} if wanted.get(name) != standing.get(name))
 
 
@@ -117,9 +199,7 @@ def check(connection: Connection) -> str | None:
     """What is wrong with the triggers of a database, in one line, else None."""
     names = outdated(connection)
     return (
-        f"changes of state leave no events: {', '.join(names)} not as trninv makes them: run trninv migrate"
-        if names
-        else None
+        f"changes leave no events: {', '.join(names)} not as trninv makes them: run trninv migrate" if names else None
     )
 
 
@@ -127,41 +207,19 @@ def _body(function: str) -> str:
     return function.split("$$")[1]
 
 
-def _columns(table: str) -> tuple[str, ...]:
-    return (*_CONDITION, *_OWN) if table == "node" else _CONDITION
-
-
-def _lite(table: str) -> str:
-    columns = _columns(table)
-    return _LITE.format(
-        table=table,
-        columns=", ".join(columns),
-        changed=" OR ".join(f"OLD.{column} IS NOT NEW.{column}" for column in columns),
-        written=_WRITTEN,
-        now=_NOW["sqlite"],
-        part=_part(table, "OLD", "NEW", "sqlite"),
-    )
-
-
-def _function(table: str) -> str:
-    columns = _columns(table)
-    return _FUNCTION.format(
-        table=table,
-        changed=" OR ".join(f"was.{column} IS DISTINCT FROM became.{column}" for column in columns),
-        written=_WRITTEN,
-        now=_NOW["postgresql"],
-        part=_part(table, "was", "became", "postgresql"),
-    )
-
-
-def _part(table: str, was: str, became: str, dialect: str) -> str:
-    """What part a row is, and its condition before and after, in the order of `_WRITTEN`."""
+def _of_part(table: str, was: str, became: str, dialect: str) -> str:
+    """What part a row is, and its condition before and after."""
     kind = f"{became}.kind" if table == "node" else f"'{table}'"
     previous = f"(SELECT max(id) FROM state_event WHERE kind = {kind} AND part_id = {became}.id)"  # noqa: S608 # names of ours
     own = [f"{row}.{column}" if table == "node" else "NULL" for row in (was, became) for column in _OWN]
     conditions = [f"{row}.{column}" for row in (was, became) for column in _CONDITION]
-    found: Sequence[str] = (kind, f"{became}.id", previous, _address(table, became, dialect), *conditions, *own)
-    return ", ".join(found)
+    address = _address(table, became, dialect)
+    return ", ".join((kind, f"{became}.id", previous, address, *conditions, *own, "NULL", "NULL"))
+
+
+def _done(key: str, address: str, action: str, job: str) -> str:
+    """What was done to a job or a server."""
+    return ", ".join(("NULL", key, "NULL", address, *("'up'", "NULL") * 2, *("NULL",) * 4, action, job))
 
 
 def _address(table: str, row: str, dialect: str) -> str:
@@ -172,12 +230,15 @@ def _address(table: str, row: str, dialect: str) -> str:
 
     if table == "link":
         return f"{node('a_id')} || '--' || {node('b_id')}"
-    if table == "node":
-        return node("id")
+    return node("id") if table == "node" else _server(f"{row}.id", dialect)
+
+
+def _server(key: str, dialect: str) -> str:
+    """The address of the server with a key."""
     at = {name: TABLES[name].alias(f"at_{name}") for name in ("server", "domain", "cluster")}
     joined = at["server"].join(at["domain"], at["domain"].c.id == at["server"].c.domain_id)
     joined = joined.join(at["cluster"], at["cluster"].c.id == at["domain"].c.cluster_id)
-    query = select(address_of("server", at)).select_from(joined).where(at["server"].c.id == literal_column(f"{row}.id"))
+    query = select(address_of("server", at)).select_from(joined).where(at["server"].c.id == literal_column(key))
     return _text(query.scalar_subquery(), dialect)
 
 

@@ -10,7 +10,7 @@ from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, address_of, resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import check, now
+from trninv.jobs.holding import NOBODY, changing, check, now
 from trninv.jobs.taking import MOST_PLACES
 from trninv.routing.answer import At
 
@@ -28,13 +28,17 @@ class Closing:
     why: Annotated[str, "The reason."]
 
 
-def close(connection: Connection, places: Sequence[str], *, who: str, why: str) -> list[Closing]:
+def close(
+    connection: Connection, places: Sequence[str], *, who: str, why: str, source: str = "command"
+) -> list[Closing]:
     """Let servers take no new jobs; what runs there goes on. Those that are closed already are left alone.
 
     Parameters
     ----------
     places
         Servers, or racks and domains for all of theirs.
+    source
+        Kept with the events: one of EVENT_SOURCES.
 
     Raises
     ------
@@ -44,25 +48,35 @@ def close(connection: Connection, places: Sequence[str], *, who: str, why: str) 
         A place is no server, rack or domain.
 
     """
-    check(why=why, who=who)
+    check(why=why)
     closing = _T["closing"]
-    closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
-    wanted = [server for server in _servers(connection, places) if server not in closed]
-    first, time = next_id(connection, closing), now()
-    rows = [
-        {"id": first + at, "server_id": server, "since": time, "who": who, "why": why}
-        for at, server in enumerate(wanted)
-    ]
-    if rows:
-        connection.execute(insert(closing), rows)
+    with changing(connection, who=who, why=why, source=source):
+        closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
+        wanted = [server for server in _servers(connection, places) if server not in closed]
+        first, time = next_id(connection, closing), now()
+        rows = [
+            {"id": first + at, "server_id": server, "since": time, "who": who, "why": why}
+            for at, server in enumerate(wanted)
+        ]
+        if rows:
+            connection.execute(insert(closing), rows)
     return _closings(connection, closing.c.id >= first)
 
 
-def open_(connection: Connection, places: Sequence[str]) -> list[Closing]:
+def open_(
+    connection: Connection, places: Sequence[str], *, who: str = NOBODY, why: str = "", source: str = "command"
+) -> list[Closing]:
     """Let servers take new jobs again; those that do are left alone.
+
+    Parameters
+    ----------
+    who, why, source
+        Kept with the events, as in `trninv.jobs.holding.hold`.
 
     Raises
     ------
+    LimitError
+        Who or why can't be kept, or the places are too many.
     WrongLevelError
         A place is no server, rack or domain.
 
@@ -70,7 +84,8 @@ def open_(connection: Connection, places: Sequence[str]) -> list[Closing]:
     closing = _T["closing"]
     ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
     keys = list(connection.scalars(select(closing.c.id).where(ours)))
-    connection.execute(update(closing).where(closing.c.id.in_(keys)).values(until=now()))
+    with changing(connection, who=who, why=why, source=source):
+        connection.execute(update(closing).where(closing.c.id.in_(keys), closing.c.until.is_(None)).values(until=now()))
     return _closings(connection, closing.c.id.in_(keys))
 
 

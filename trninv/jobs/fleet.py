@@ -121,12 +121,12 @@ class Fleet(fleet.Fleet):
         answer: CapacityAnswer = self.ask(find("capacity"), *asked, executor=executor, progress=progress)
         return answer
 
-    def relocate(self, plan: "RoomAnswer", *, who: str) -> list[holding.Job]:
+    def relocate(self, plan: "RoomAnswer", *, who: str, why: str = "") -> list[holding.Job]:
         """Move jobs as `make_room` planned, all or none; refused where the fleet is not as it was then."""
         from trninv.jobs.relocation import relocate  # noqa: PLC0415 # only where it is asked
 
         with writing(self.engine) as connection:
-            return relocate(connection, plan.of, plan.moves, plan.revision, who=who)
+            return relocate(connection, plan.of, plan.moves, plan.revision, who=who, why=why)
 
     def jobs(self, scope: str | None = None, *, ended: bool = False, most: int = 1_000) -> list[holding.Job]:
         """Jobs that hold chips of a place, or of any; as `trninv.jobs.holding.jobs`."""
@@ -147,15 +147,18 @@ class Fleet(fleet.Fleet):
         spares: Sequence[str] = (),
         pinned: bool = False,
         revision: str | None = None,
+        why: str = "",
     ) -> holding.Job:
         """Hold the chips of places for a job: all of them, or none; as `trninv.jobs.holding.hold`."""
         with writing(self.engine) as connection:
-            return holding.hold(connection, name, places, who=who, spares=spares, pinned=pinned, revision=revision)
+            return holding.hold(
+                connection, name, places, who=who, spares=spares, pinned=pinned, revision=revision, why=why
+            )
 
-    def release(self, name: str) -> holding.Job:
+    def release(self, name: str, *, who: str = holding.NOBODY, why: str = "") -> holding.Job:
         """End a job, and give its chips back; as `trninv.jobs.holding.release`."""
         with writing(self.engine) as connection:
-            return holding.release(connection, name)
+            return holding.release(connection, name, who=who, why=why)
 
     def import_jobs(
         self,
@@ -181,7 +184,9 @@ class Fleet(fleet.Fleet):
         with writing(self.engine) as connection:
             return closings.close(connection, places, who=who, why=why)
 
-    def open_servers(self, places: Sequence[str]) -> list[closings.Closing]:
+    def open_servers(
+        self, places: Sequence[str], *, who: str = holding.NOBODY, why: str = ""
+    ) -> list[closings.Closing]:
         """Let servers take new jobs again; as `trninv.jobs.closings.open_`."""
         with writing(self.engine) as connection:
-            return closings.open_(connection, places)
+            return closings.open_(connection, places, who=who, why=why)

@@ -3,7 +3,8 @@
 The database itself allows a chip one holder (a unique index over what has not ended), whoever writes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -14,16 +15,19 @@ from sqlalchemy.exc import IntegrityError
 
 from trninv.characters import SAYS, refused
 from trninv.errors import ConflictError, LimitError, UnknownJobError, nearest
-from trninv.inventory.address import address_of, chips_of, resolve
+from trninv.inventory.address import chips_of, resolve
+from trninv.inventory.chain import change
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.jobs.revision import require
-from trninv.jobs.taking import TakenError, allocate, batches, chips_at, refuse_taken
+from trninv.jobs.taking import TakenError, allocate, batches, chips_at, refuse_taken, server_names
 from trninv.routing.answer import At, Hidden
 
 _T = TABLES
 OURS: Final = "trninv"
 """The system of jobs that are held here, and not imported."""
+NOBODY: Final = "not said"
+"""Who released a job or opened a server, where that is not told."""
 MAX_TEXT: Final = 200
 _LOOKED_AT = 5_000
 """Jobs among which is looked for what another may be called."""
@@ -58,6 +62,8 @@ def hold(
     spares: Sequence[str] = (),
     pinned: bool = False,
     revision: str | None = None,
+    why: str = "",
+    source: str = "command",
 ) -> Job:
     """Hold the chips of places for a job: all of them, or none; the same job on the same chips again is no change.
 
@@ -69,6 +75,8 @@ def hold(
         Whether plans must leave it where it is.
     revision
         That of the plan which says so, if there is one.
+    why, source
+        Kept with the event: a reason, if there is one, and one of EVENT_SOURCES.
 
     Raises
     ------
@@ -80,39 +88,59 @@ def hold(
         A chip is held, down, or closed to new jobs, or the job holds other chips; the message says which.
 
     """
-    check(name=name, who=who)
-    chips = chips_at(connection, places, spares)
-    cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
-    if revision is not None:
-        require(connection, cluster, revision)
-    if (held := live_job(connection, OURS, name)) is not None:
-        if _held_by(connection, held) == chips:
-            return _one(connection, held)
-        raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
-    refuse_taken(connection, list(chips))
-    job, time = _T["job"], now()
-    key = next_id(connection, job)
-    row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": time}
-    try:
-        connection.execute(insert(job), row | {"pinned": int(pinned), "who": who})
-        allocate(connection, key, chips, time)
-    except (IntegrityError, TakenError):
-        raise ConflictError(f"the chips of job {name} were taken meanwhile: look again (trninv jobs)") from None
-    return _one(connection, key)
+    check(name=name)
+    with changing(connection, who=who, why=why, source=source):
+        chips, place = chips_at(connection, places, spares)
+        cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
+        if revision is not None:
+            require(connection, cluster, revision)
+        if (held := live_job(connection, OURS, name)) is not None:
+            if _held_by(connection, held) == chips:
+                return _one(connection, held)
+            raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
+        refuse_taken(connection, list(chips))
+        job, time = _T["job"], now()
+        key = next_id(connection, job)
+        row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": time}
+        try:
+            connection.execute(insert(job), row | {"pinned": int(pinned), "who": who, "place": place})
+            allocate(connection, key, chips, time)
+        except (IntegrityError, TakenError):
+            raise ConflictError(f"the chips of job {name} were taken meanwhile: look again (trninv jobs)") from None
+        return _one(connection, key)
 
 
-def release(connection: Connection, name: str) -> Job:
+@contextmanager
+def changing(connection: Connection, *, who: str, why: str = "", source: str) -> Iterator[None]:
+    """What is written within is one change, as `trninv.inventory.chain.change` has it.
+
+    Raises
+    ------
+    LimitError
+        Who or why can't be kept, or there is no such source.
+
+    """
+    check(who=who, **({"why": why} if why else {}))
+    with change(connection, who=who, why=why, source=source):
+        yield
+
+
+def release(connection: Connection, name: str, *, who: str = NOBODY, why: str = "", source: str = "command") -> Job:
     """End a job, and give its chips back; one that has ended already is left alone.
 
     Parameters
     ----------
     name
         As it was held, or SYSTEM:ID of one that another system runs.
+    who, why, source
+        Kept with the event, as in `hold`.
 
     Raises
     ------
     UnknownJobError
         There never was one.
+    LimitError
+        Who or why can't be kept, or there is no such source.
 
     """
     system, identity = system_and_id(name)
@@ -126,8 +154,9 @@ def release(connection: Connection, name: str) -> Job:
         return _one(connection, last)
     time = now()
     ours = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
-    connection.execute(update(allocation).where(ours).values(ended=time))
-    connection.execute(update(job).where(job.c.id == key).values(ended=time))
+    with changing(connection, who=who, why=why, source=source):
+        connection.execute(update(allocation).where(ours).values(ended=time))
+        connection.execute(update(job).where(job.c.id == key, job.c.ended.is_(None)).values(ended=time))
     return _one(connection, key)
 
 
@@ -172,7 +201,7 @@ def jobs(connection: Connection, scope: str | None, most: int, *, ended: bool = 
 def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
     """Jobs by their keys."""
     rows = [row for part in batches(keys) for row in connection.execute(_listing(), {"keys": part})]
-    names = _server_names(connection, {row.first for row in rows if row.first})
+    names = server_names(connection, {row.first for row in rows if row.first})
     return [
         Job(
             key=row.id,
@@ -185,13 +214,20 @@ def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
             first=names.get(row.first),
             wounded=row.wounded,
             began=row.first_began or row.began,
-            moved=row.began if row.first_began else None,
+            moved=_moved(row),
             ended=row.ended,
             pinned=bool(row.pinned),
             who=row.who,
         )
         for row in rows
     ]
+
+
+def _moved(row: Any) -> str | None:
+    """When a job last moved, to the second: within its row, or to begin it."""
+    if row.moved is None:
+        return row.began if row.first_began else None
+    return datetime.fromisoformat(row.moved).isoformat(timespec="seconds")
 
 
 @cache  # building it takes longer than running it
@@ -259,17 +295,6 @@ def _held_by(connection: Connection, key: int) -> dict[int, str]:
     allocation = _T["allocation"]
     ours = select(allocation.c.chip_id, allocation.c.role).where(allocation.c.job_id == key)
     return {row.chip_id: row.role for row in connection.execute(ours.where(allocation.c.ended.is_(None)))}
-
-
-def _server_names(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
-    server, domain, cluster = (_T[name] for name in ("server", "domain", "cluster"))
-    query = (
-        select(server.c.id, address_of("server").label("address"))
-        .join(domain, domain.c.id == server.c.domain_id)
-        .join(cluster, cluster.c.id == domain.c.cluster_id)
-    )
-    parts = batches(sorted(keys))
-    return {row.id: row.address for part in parts for row in connection.execute(query.where(server.c.id.in_(part)))}
 
 
 def now() -> str:

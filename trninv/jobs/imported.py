@@ -6,9 +6,10 @@ A system owns its jobs: those of others, and those held here, are never touched,
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
-from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy import Connection, bindparam, func, select, text, update
 
 from trninv.errors import FileError, LimitError
 from trninv.importers import kubernetes_jobs, slurm_jobs
@@ -19,9 +20,9 @@ from trninv.importers.value import Faults
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, now
+from trninv.jobs.holding import OURS, changing, now
 from trninv.jobs.slots import Slots
-from trninv.jobs.taking import batches
+from trninv.jobs.taking import batches, least
 from trninv.units import counted
 
 _T: Final = TABLES
@@ -113,6 +114,13 @@ def import_jobs(
         raise LimitError(
             f"system {system[:40]!r}: give it a name of letters, digits and '-', but not {OURS}: its jobs are held here"
         )
+    with changing(connection, who=system, source="import"):
+        return _imported(connection, system, jobs, partial=partial, allow_empty=allow_empty, keep_going=keep_going)
+
+
+def _imported(
+    connection: Connection, system: str, jobs: Sequence[Held], *, partial: bool, allow_empty: bool, keep_going: bool
+) -> JobsImported:
     if connection.dialect.name == "postgresql":
         connection.execute(text("LOCK TABLE allocation IN SHARE ROW EXCLUSIVE MODE"))
     live = _live(connection, system)
@@ -268,15 +276,19 @@ def _give_back(connection: Connection, moved: Sequence[tuple[_Live, frozenset[in
 def _hold(connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted) -> int:
     """Write what jobs hold anew; how many of them hold a chip later than they began."""
     time, job, allocation, later = now(), _T["job"], _T["allocation"], set[str]()
-    key, row = next_id(connection, job), next_id(connection, allocation)
+    key, row, places = next_id(connection, job), next_id(connection, allocation), wanted.slots.places(connection)
     made: list[tuple[object, ...]] = []
+    moved: list[dict[str, object]] = []
     rows: list[tuple[object, ...]] = []
     taken = {each.identity: wanted.chips[each.identity] - live.get(each.identity, _NEW).chips for each in jobs}
     free = _free_since(connection, min((each.began or time for each in jobs), default=time))
     for each in jobs:
         was = live.get(each.identity)
         holder, began = (was.key, time) if was else (key, min(each.began or time, time))
-        if not was:
+        place = least(places[chip] for chip in wanted.chips[each.identity])
+        if was:
+            moved.append({"key": was.key, "to": place, "at": datetime.now(UTC).isoformat(timespec="microseconds")})
+        else:
             of = wanted.clusters[each.identity]
             made.append(
                 (
@@ -292,6 +304,8 @@ def _hold(connection: Connection, system: str, jobs: Sequence[Held], live: Mappi
                     0,
                     each.who,
                     None,
+                    place,
+                    None,
                 )
             )
             key += 1
@@ -302,6 +316,10 @@ def _hold(connection: Connection, system: str, jobs: Sequence[Held], live: Mappi
             rows.append((row, holder, chip, "work", since, None))
             row += 1
     load(connection, job, made)
+    if moved:
+        one = update(job).where(job.c.id == bindparam("key"))
+        connection.execute(one.values(moved=bindparam("at")), moved)  # an event of where it was
+        connection.execute(one.values(place=bindparam("to")), moved)
     load(connection, allocation, rows)
     return len(later)
 

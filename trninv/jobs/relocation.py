@@ -9,7 +9,7 @@ from trninv.inventory.address import resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, Job, check, listed, live_job, now, system_and_id
+from trninv.jobs.holding import OURS, Job, changing, listed, live_job, now, system_and_id
 from trninv.jobs.revision import require
 from trninv.jobs.taking import TakenError, allocate, batches, chips_at, refuse_taken
 
@@ -29,7 +29,16 @@ class Going(Protocol):
         """Addresses of domains, servers or chips."""
 
 
-def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revision: str, *, who: str) -> list[Job]:
+def relocate(
+    connection: Connection,
+    scope: str,
+    moves: "Sequence[Going]",
+    revision: str,
+    *,
+    who: str,
+    why: str = "",
+    source: str = "command",
+) -> list[Job]:
     """Move jobs as planned: what each held is kept as ended, and from now on it holds other chips, as ``who`` says.
 
     Parameters
@@ -38,6 +47,8 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
         In the transaction of the only one who writes, as `trninv.inventory.database.writing` gives.
     scope, moves, revision
         As the plan has them.
+    why, source
+        Kept with the events, as in `trninv.jobs.holding.hold`.
 
     Raises
     ------
@@ -50,7 +61,11 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
         moves twice, to more or fewer chips, or to another cluster.
 
     """
-    check(who=who)
+    with changing(connection, who=who, why=why, source=source):
+        return _relocated(connection, scope, moves, revision, who)
+
+
+def _relocated(connection: Connection, scope: str, moves: "Sequence[Going]", revision: str, who: str) -> list[Job]:
     cluster = resolve(connection, scope).cluster_id
     require(connection, cluster, revision)
     job, allocation, time = TABLES["job"], TABLES["allocation"], now()
@@ -62,15 +77,16 @@ def relocate(connection: Connection, scope: str, moves: "Sequence[Going]", revis
         held = allocation.c.job_id.in_(part), allocation.c.ended.is_(None)
         _refuse_what_stays(had.values(), connection.scalars(select(allocation.c.job_id).where(*held, _IS_SPARE)).all())
         connection.execute(update(allocation).where(*held).values(ended=time))
-        connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time))
-    fresh = [_again(connection, key, time, who) for key in keys]
-    for key, new, move in zip(keys, fresh, moves, strict=True):
-        chips = sorted(chips_at(connection, move.to, ()))
+        connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time, moved=time))
+    fresh = []
+    for key, move in zip(keys, moves, strict=True):
+        chips, place = chips_at(connection, move.to, ())
         if len(chips) != had[key].chips or resolve(connection, each_of(move.to)[0]).cluster_id != cluster:
             raise ConflictError(f"job {move.job} keeps its {had[key].chips} chips, in its cluster: ask for a new plan")
-        refuse_taken(connection, chips)
+        refuse_taken(connection, list(chips))
+        fresh.append(_again(connection, key, time, who, place))
         try:
-            allocate(connection, new, dict.fromkeys(chips, "work"), time)
+            allocate(connection, fresh[-1], chips, time)
         except TakenError:
             raise ConflictError(f"the chips for job {move.job} were taken meanwhile: ask for a new plan") from None
     return listed(connection, fresh)
@@ -86,13 +102,14 @@ def _refuse_what_stays(jobs: "Iterable[Job]", with_spares: "Collection[int]") ->
             raise ConflictError(f"job {job.name} {why}, and stays where it is: ask for a new plan")
 
 
-def _again(connection: Connection, key: int, time: str, who: str) -> int:
+def _again(connection: Connection, key: int, time: str, who: str, place: str) -> int:
     """Key of a job that is one which has just ended, and goes on elsewhere."""
     job = TABLES["job"]
     row = connection.execute(select(job).where(job.c.id == key)).one()
     new = next_id(connection, job)
-    now_is = {"id": new, "began": time, "ended": None, "who": who, "first_began": row.first_began or row.began}
-    connection.execute(insert(job), row._asdict() | now_is)
+    began = {"began": time, "first_began": row.first_began or row.began}
+    now_is = {"id": new, "ended": None, "moved": None, "who": who, "place": place}
+    connection.execute(insert(job), row._asdict() | began | now_is)
     return new
 
 

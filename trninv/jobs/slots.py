@@ -9,7 +9,7 @@ from sqlalchemy import Connection, exists, select
 
 from trninv.importers.held import Held
 from trninv.inventory.schema import TABLES
-from trninv.jobs.taking import batches
+from trninv.jobs.taking import batches, server_names
 
 _T: Final = TABLES
 _TEMPLATE = re.compile(r"(.+)-d(0|[1-9]\d{0,6})-s(0|[1-9]\d{0,2})", re.ASCII)
@@ -36,6 +36,11 @@ class Slots:
             for row in connection.execute(query.where(chip.c.server_id.in_(keys))):
                 self.chips.setdefault(row.server_id, {})[row.ordinal] = row.id
                 self.cluster[row.server_id] = row.cluster_id
+
+    def places(self, connection: Connection) -> dict[int, str]:
+        """The address of each chip."""
+        named = server_names(connection, self.chips)
+        return {key: f"{named[server]}/c{at}" for server, chips in self.chips.items() for at, key in chips.items()}
 
 
 def _bound(connection: Connection, hosts: set[str]) -> Iterator[tuple[str, int]]:

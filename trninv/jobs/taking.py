@@ -1,14 +1,15 @@
 """Which chips a job would hold, whether it may, and that it does."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from posixpath import commonpath
 from typing import Final
 
 from sqlalchemy import Connection, and_, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from trninv.errors import ConflictError, DatabaseError, LimitError, WrongLevelError
-from trninv.inventory.address import HOLDS_CHIPS, chips_of, node_addresses, resolve
+from trninv.inventory.address import HOLDS_CHIPS, address_of, chips_of, node_addresses, resolve
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.ranges import each_of
@@ -23,22 +24,28 @@ class TakenError(Exception):
     """A chip was taken after it had been looked at: by plain SQL, which waits for nobody."""
 
 
-def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
-    """Ids of the chips of places, and what each is for."""
+def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> tuple[dict[int, str], str]:
+    """Ids of the chips of places, and what each is for; and the least place that has all of them."""
     places, spares = each_of(places), each_of(spares)
     if not places or len(places) + len(spares) > MOST_PLACES:
         raise LimitError(f"{len(places) + len(spares):,} places: name 1 to {MOST_PLACES:,}")
     found: dict[int, str] = {}
-    clusters = set()
+    clusters, named = set(), []
     for address, role in [*((each, "spare") for each in spares), *((each, "work") for each in places)]:
         place = resolve(connection, address)
         if place.level not in HOLDS_CHIPS or place.level in ("core", "cluster"):
             raise WrongLevelError(f"{place.address} is a {place.level}: a job holds chips, servers, racks and domains")
         clusters.add(place.cluster_id)
+        named.append(place.address)
         found |= dict.fromkeys(connection.scalars(chips_of(place)), role)
     if len(clusters) > 1:
         raise LimitError("the places are of several clusters: a job is of one")
-    return found
+    return found, least(named)
+
+
+def least(addresses: Iterable[str]) -> str:
+    """The least place that has all of some of one cluster."""
+    return commonpath(list(addresses))
 
 
 def refuse_taken(connection: Connection, chips: Sequence[int], leaving: Collection[int] = ()) -> None:
@@ -85,6 +92,18 @@ def allocate(connection: Connection, job: int, chips: Mapping[int, str], time: s
         if isinstance(getattr(error, "orig", error.__cause__), connection.dialect.loaded_dbapi.IntegrityError):
             raise TakenError from error
         raise
+
+
+def server_names(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
+    """Addresses of servers by their keys."""
+    server, domain, cluster = (_T[name] for name in ("server", "domain", "cluster"))
+    query = (
+        select(server.c.id, address_of("server").label("address"))
+        .join(domain, domain.c.id == server.c.domain_id)
+        .join(cluster, cluster.c.id == domain.c.cluster_id)
+    )
+    parts = batches(sorted(keys))
+    return {row.id: row.address for part in parts for row in connection.execute(query.where(server.c.id.in_(part)))}
 
 
 def batches(keys: Sequence[int]) -> Iterator[list[int]]:

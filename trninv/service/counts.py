@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from trninv.inventory.fields import in_cluster
-from trninv.inventory.happened import EVENT, FIELDS
+from trninv.inventory.happened import EVENT, FIELDS, OF_STATE
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.schema import TABLES, is_not_up
 from trninv.inventory.state import taken_along
@@ -76,7 +76,14 @@ def impaired(connection: Connection) -> Counts:
 def changes(connection: Connection, after: int, until: int) -> Counts:
     """How many changes were made by the events after one up to another, by kind, new state and source."""
     by = EVENT.c.kind, _AFTER, EVENT.c.source
-    query = select(*by, func.count()).where(EVENT.c.id > after, EVENT.c.id <= until, ~taken_along())
+    query = select(*by, func.count()).where(EVENT.c.id > after, EVENT.c.id <= until, OF_STATE, ~taken_along())
+    return _counts(connection, query.group_by(*by))
+
+
+def actions(connection: Connection, after: int, until: int) -> Counts:
+    """How often something was done to jobs, or to servers for their sake, by action and source."""
+    by = EVENT.c.action, EVENT.c.source
+    query = select(*by, func.count()).where(EVENT.c.id > after, EVENT.c.id <= until, ~OF_STATE)
     return _counts(connection, query.group_by(*by))
 
 

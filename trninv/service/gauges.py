@@ -12,7 +12,7 @@ from trninv.history.events import last
 from trninv.inventory.database import reading
 from trninv.inventory.revision import Revision
 from trninv.inventory.rules import RULES
-from trninv.inventory.schema import EVENT_SOURCES, PART_KINDS, STATES
+from trninv.inventory.schema import ACTIONS, EVENT_SOURCES, PART_KINDS, STATES
 from trninv.service import counts
 from trninv.service.counts import Counts
 
@@ -32,6 +32,10 @@ _SAYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "trninv_changes": (
         "Changes of states since this process was first asked; what a server takes along is none of its own.",
         ("kind", "state", "source"),
+    ),
+    "trninv_job_changes": (
+        "Jobs that began to hold chips, moved or ended, and servers that were closed to jobs or opened, since then.",
+        ("action", "source"),
     ),
 }
 
@@ -53,6 +57,7 @@ class Gauges:
         self._clusters: Sequence[Any] = ()
         self._parts = Counts()
         self._changes = Counts(dict.fromkeys(product(PART_KINDS, STATES, EVENT_SOURCES), 0))
+        self._actions = Counts(dict.fromkeys(product(ACTIONS, EVENT_SOURCES), 0))
         self._counted: int | None = None
 
     def text(self, engine: Engine) -> bytes:
@@ -77,6 +82,7 @@ class Gauges:
         until = min(newest, self._counted + AT_ONCE)
         if until > self._counted:
             self._changes.update(counts.changes(connection, self._counted, until))
+            self._actions.update(counts.actions(connection, self._counted, until))
             self._counted = until
         return until == newest
 
@@ -91,6 +97,7 @@ class Gauges:
         yield _family("trninv_findings_open", of_rules)
         yield _family("trninv_last_observation_timestamp_seconds", counts.observed(connection))
         yield _family("trninv_changes", self._changes, CounterMetricFamily)
+        yield _family("trninv_job_changes", self._actions, CounterMetricFamily)
 
 
 class _Found:

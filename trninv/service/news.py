@@ -52,7 +52,8 @@ def _changes(engine: Engine, after: int) -> list[Change]:
 
 
 def _frame(event: Event) -> bytes:
-    kind = f"event: {event.kind}\n".encode() if event.kind else b""
+    named = event.kind or event.action
+    kind = f"event: {named}\n".encode() if named else b""
     return b"id: %d\n%bdata: %b\n\n" % (event.event, kind, orjson.dumps(event.fields()))
 
 

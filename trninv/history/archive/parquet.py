@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -52,12 +52,13 @@ def write(to: Path, columns: Sequence[ColumnElement[Any]], rows: Iterable[Sequen
 
 
 def rows(of: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Rows of a file, in these columns."""
+    """Rows of a file, in these columns; what an earlier trninv did not write is None."""
     _, files = arrow()
     with files.ParquetFile(of) as file:
-        for batch in file.iter_batches(_CHUNK, columns=list(columns)):
+        known = [name for name in columns if name in file.schema_arrow.names]
+        for batch in file.iter_batches(_CHUNK, columns=known):
             found = batch.to_pydict()
-            yield from zip(*(found[name] for name in columns), strict=True)
+            yield from zip(*(found.get(name, repeat(None, batch.num_rows)) for name in columns), strict=True)
 
 
 def size(of: Path) -> int:

@@ -19,7 +19,7 @@ from trninv.history.archive import parquet
 from trninv.history.archive.parts import not_up, parts, selects
 from trninv.history.archive.store import MANIFEST, Entry, File, Store
 from trninv.history.moment import instant, last_by
-from trninv.inventory.chain import SEALED, removed
+from trninv.inventory.chain import SEALED, line, removed
 from trninv.inventory.database import reading
 from trninv.inventory.past import past
 from trninv.inventory.schema import TABLES
@@ -95,7 +95,8 @@ def _check_same(store: Store, connection: Connection, name: str, columns: Sequen
         return
     row = connection.execute(select(*columns).where(TABLES[name].c.id == newest.last)).first()
     gone = removed(connection) if name == "state_event" else None
-    if _digest(row) != newest.said["last_row"] if row else (gone is None or gone.id < newest.last):
+    digest = row and (_of_line(line(row)) if name == "state_event" else _digest(row))
+    if digest != newest.said["last_row"] if row else (gone is None or gone.id < newest.last):
         says = "is the archive of another database, or of a later state of this one: name another directory"
         raise FileError(f"{store.directory} {says}")
 
@@ -143,7 +144,7 @@ def _add_events(store: Store, connection: Connection, day: str, after: int, told
     rows = _rows(connection, select(*SEALED).where(*wanted).order_by(event.c.id))
     file = _write(store, f"events/day={day}/{_named(first, last)}", SEALED, rows, partial(told, f"events of {day}"))
     row = connection.execute(select(*SEALED).where(event.c.id == last)).one()
-    store.add(Entry("events", day, first, last, (file,), {"last_row": _digest(row)}))
+    store.add(Entry("events", day, first, last, (file,), {"last_row": _of_line(line(row))}))
 
 
 def _add_observations(store: Store, connection: Connection, day: str, after: int, told: Progress) -> None:
@@ -253,5 +254,8 @@ def _named(first: int, last: int) -> str:
 
 
 def _digest(row: Any) -> str:
-    told = row if isinstance(row, list) else list(row)
-    return sha256(json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+    return _of_line(json.dumps(list(row), ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _of_line(told: bytes) -> str:
+    return sha256(told).hexdigest()
