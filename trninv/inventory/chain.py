@@ -67,7 +67,8 @@ class Chain:
 def change(connection: Connection, *, who: str, why: str, source: str) -> Iterator[None]:
     """What is written within is one change, of one time: the triggers write its events, and in the end they are sealed.
 
-    Nobody else changes states, jobs or closings meanwhile, nor until the caller's transaction ends.
+    All of it is written or, where that raises, nothing. Nobody else changes states, jobs or closings meanwhile, nor until
+    the caller's transaction ends.
 
     Raises
     ------
@@ -79,10 +80,11 @@ def change(connection: Connection, *, who: str, why: str, source: str) -> Iterat
         raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
     alone(connection)
     at = datetime.now(UTC).isoformat(timespec="microseconds")
-    connection.execute(insert(_SAID).values(id=1, at=at, who=who, why=why, source=source))
-    yield
-    connection.execute(delete(_SAID))
-    seal(connection)
+    with connection.begin_nested():
+        connection.execute(insert(_SAID).values(id=1, at=at, who=who, why=why, source=source))
+        yield
+        connection.execute(delete(_SAID))
+        seal(connection)
 
 
 def alone(connection: Connection) -> None:

@@ -1,6 +1,12 @@
 // The service's stream of changes, and what is told of it.
+import type { introspection } from "../schema";
 
-const KINDS = ["chip", "server", "switch", "nic", "network_node", "link", "message"];
+type Values<E extends "PartKind" | "EventAction"> = Lowercase<introspection["types"][E]["enumValues"]>;
+const KINDS = Object.keys({
+  ...{ chip: 0, server: 0, switch: 0, nic: 0, network_node: 0, link: 0 },
+  ...{ hold: 0, move: 0, release: 0, close: 0, open: 0 },
+  message: 0,
+} satisfies Record<Values<"PartKind" | "EventAction"> | "message", 0>);
 
 /** Whether the stream is open; the address of what changed, and the event, of several at once the last. */
 export type Heard = { open: boolean } | { address: string; event: number };

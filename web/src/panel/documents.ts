@@ -2,7 +2,7 @@
 import { graphql, type Result } from "../api";
 
 const CHANGED = graphql(`
-  fragment Changed on Event { event at who why before after takenAlong }
+  fragment Changed on Event { event at who why before after action job takenAlong }
 `);
 
 const WIRE = graphql(`

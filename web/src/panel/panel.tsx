@@ -1,5 +1,6 @@
 // One thing: its state, why, since when and by whom; what it is, what it is joined with, what happened to it.
 import { asking, type Result, useAsked } from "../api";
+import { Became, became } from "../happened";
 import { useTurn } from "../live";
 import { Change, Copy, Shown } from "../parts";
 import { href } from "../route";
@@ -264,9 +265,9 @@ function History({ all, events, address }: { all: number; events: Changed[]; add
         {[...events].reverse().map((event) => (
           <li key={event.event}>
             <a href={href("at", address, { asof: event.event })}>
-              <Glyph state={event.after} />
+              <Became event={event} />
               <span>
-                {event.before} → {event.after}, {dated(event.at)}
+                {became(event)}, {dated(event.at)}
                 <span class="quiet">
                   {event.why} · {event.who}
                 </span>

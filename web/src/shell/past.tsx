@@ -1,7 +1,8 @@
 // That this is the past, what has changed since then, and the way back.
 import { ask, asking, graphql, useLoaded } from "../api";
+import { Became, became } from "../happened";
 import { change, href, type Route } from "../route";
-import { dated, Glyph, isTime, moments } from "../state";
+import { dated, isTime, moments } from "../state";
 import { counted, number, shortened } from "../words";
 import { Icon } from "./icons";
 
@@ -9,7 +10,7 @@ const SINCE = graphql(`
   query Since($of: Address, $since: String, $after: Int!) {
     events(last: 12, of: $of, since: $since, filter: { takenAlong: { eq: false }, event: { gt: $after } }) {
       totalCount
-      nodes { event at who address before after why }
+      nodes { event at who address before after action job why }
     }
   }
 `);
@@ -45,9 +46,9 @@ export function Bygone({ asof, route }: { asof: string; route: Route }) {
             {[...found.nodes].reverse().map((event) => (
               <li key={event.event}>
                 <a href={href("at", event.address)}>
-                  <Glyph state={event.after} />
+                  <Became event={event} />
                   <span>
-                    <strong>{shortened(event.address)}</strong> {event.before} → {event.after}
+                    <strong>{shortened(event.address)}</strong> {became(event)}
                     <span class="quiet">
                       {event.why} · {event.who}
                     </span>

@@ -9,7 +9,7 @@ const PAST = graphql(`
 
 const CHANGES = graphql(`
   query PastEvents($of: Address, $since: String) {
-    events(last: 500, of: $of, since: $since, filter: { takenAlong: { eq: false } }) {
+    events(last: 500, of: $of, since: $since, filter: { takenAlong: { eq: false }, action: { eq: null } }) {
       totalCount
       nodes { event at address before after why }
     }

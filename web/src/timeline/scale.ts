@@ -31,6 +31,8 @@ export interface Merged {
   changes: Change[];
 }
 
+/** Of changes of states every one has it. */
+const stateOf = ({ after }: Change) => after ?? "up";
 const rank = (state: string) => (STATES as readonly string[]).indexOf(state);
 
 /** Changes nearer than so many milliseconds as one, with the worst of their states. */
@@ -41,8 +43,8 @@ export function merged(changes: Change[], near: number): Merged[] {
     if (last && at - last.from < near) {
       last.changes.push(change);
       last.at = at;
-      if (rank(change.after) < rank(last.state)) last.state = change.after;
-    } else found.push({ from: at, at, state: change.after, changes: [change] });
+      if (rank(stateOf(change)) < rank(last.state)) last.state = stateOf(change);
+    } else found.push({ from: at, at, state: stateOf(change), changes: [change] });
   }
   return found;
 }

@@ -1,5 +1,6 @@
 // The fleet: what is not up, whatever its kind, and why; clusters worst first.
 import { asking, graphql, type Loaded, type Result, useAsked } from "../api";
+import { Became, became } from "../happened";
 import { Bar, type Health, healthOf, Seed, tally } from "../health";
 import { type Column, Listed, Row } from "../listed";
 import { useTurn } from "../live";
@@ -39,7 +40,7 @@ const OPEN = graphql(`
     }
     drift(first: 1) { totalCount }
     comparedAt
-    events(last: 8, filter: { takenAlong: { eq: false } }) { nodes { event at who address before after why } }
+    events(last: 8, filter: { takenAlong: { eq: false } }) { nodes { event at who address before after action job why } }
   }
 `);
 
@@ -270,11 +271,11 @@ function Changes({ events }: { events: Open["events"]["nodes"] }) {
         {[...events].reverse().map((event) => (
           <li key={event.event}>
             <a href={href("at", event.address)}>
-              <Glyph state={event.after} />
+              <Became event={event} />
               <span>
                 <strong>{shortened(event.address)}</strong>
                 <span class="quiet">
-                  {event.before} → {event.after}, {event.who}
+                  {became(event)}, {event.who}
                 </span>
               </span>
               <span class="quiet">{lasted(event.at)} ago</span>
