@@ -45,7 +45,7 @@ Told = set[tuple[str, str, frozenset[str]]]
 def change(fleet: Fleet, at: datetime, state: str, *addresses: str, why: str = "chance") -> int:
     """Set states at a time of one's own; the number of the last event."""
     condition = Condition.of(state, 0.5 if state == "degraded" else None)
-    with patch("trninv.inventory.state.datetime") as clock, writing(fleet.engine) as connection:
+    with patch("trninv.inventory.chain.datetime") as clock, writing(fleet.engine) as connection:
         clock.now.return_value = at
         set_state(connection, addresses, condition, why=why, who="dice")
         return connection.scalar(text("SELECT coalesce(max(id), 0) FROM state_event")) or 0

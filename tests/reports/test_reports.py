@@ -21,7 +21,7 @@ from conftest import Databases, Run, wear
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, NotReachableError, SqlError, UnknownReportError
-from trninv.inventory import binding, stamp, state
+from trninv.inventory import binding, chain, stamp, state
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.jobs import holding
@@ -86,7 +86,7 @@ def two(databases: Databases) -> dict[str, str]:
     few = systems().get("rainier").resized(2)
     for url in urls.values():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(state, "datetime", _Then)
+            patch.setattr(chain, "datetime", _Then)
             patch.setattr(holding, "datetime", _Then)
             wear(url)
             with connect(url) as engine, writing(engine) as connection:

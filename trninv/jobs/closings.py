@@ -64,7 +64,7 @@ def close(
 
 
 def open_(
-    connection: Connection, places: Sequence[str], *, who: str = NOBODY, why: str = "", source: str = "command"
+    connection: Connection, places: Sequence[str], *, who: str = "", why: str = "", source: str = "command"
 ) -> list[Closing]:
     """Let servers take new jobs again; those that do are left alone.
 
@@ -84,7 +84,7 @@ def open_(
     closing = _T["closing"]
     ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
     keys = list(connection.scalars(select(closing.c.id).where(ours)))
-    with changing(connection, who=who, why=why, source=source):
+    with changing(connection, who=who or NOBODY, why=why, source=source):
         connection.execute(update(closing).where(closing.c.id.in_(keys), closing.c.until.is_(None)).values(until=now()))
     return _closings(connection, closing.c.id.in_(keys))
 

@@ -155,7 +155,7 @@ class Fleet(fleet.Fleet):
                 connection, name, places, who=who, spares=spares, pinned=pinned, revision=revision, why=why
             )
 
-    def release(self, name: str, *, who: str = holding.NOBODY, why: str = "") -> holding.Job:
+    def release(self, name: str, *, who: str = "", why: str = "") -> holding.Job:
         """End a job, and give its chips back; as `trninv.jobs.holding.release`."""
         with writing(self.engine) as connection:
             return holding.release(connection, name, who=who, why=why)
@@ -185,7 +185,7 @@ class Fleet(fleet.Fleet):
             return closings.close(connection, places, who=who, why=why)
 
     def open_servers(
-        self, places: Sequence[str], *, who: str = holding.NOBODY, why: str = ""
+        self, places: Sequence[str], *, who: str = "", why: str = ""
     ) -> list[closings.Closing]:
         """Let servers take new jobs again; as `trninv.jobs.closings.open_`."""
         with writing(self.engine) as connection:

@@ -125,7 +125,7 @@ def changing(connection: Connection, *, who: str, why: str = "", source: str) ->
         yield
 
 
-def release(connection: Connection, name: str, *, who: str = NOBODY, why: str = "", source: str = "command") -> Job:
+def release(connection: Connection, name: str, *, who: str = "", why: str = "", source: str = "command") -> Job:
     """End a job, and give its chips back; one that has ended already is left alone.
 
     Parameters
@@ -154,7 +154,7 @@ def release(connection: Connection, name: str, *, who: str = NOBODY, why: str = 
         return _one(connection, last)
     time = now()
     ours = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
-    with changing(connection, who=who, why=why, source=source):
+    with changing(connection, who=who or NOBODY, why=why, source=source):
         connection.execute(update(allocation).where(ours).values(ended=time))
         connection.execute(update(job).where(job.c.id == key, job.c.ended.is_(None)).values(ended=time))
     return _one(connection, key)

@@ -50,7 +50,7 @@ def in_duckdb(directory: Path, sql: str, threads: int | None = None) -> list[tup
                 found.execute(f"CREATE TABLE {_VIEWS[name]} ({_SCHEMAS[name].replace('_NTZ', '')})")
                 continue
             files = f"{of}/**/*.parquet".replace("'", "''")
-            view = f"CREATE VIEW {_VIEWS[name]} AS SELECT * FROM read_parquet('{files}', hive_partitioning = true)"  # noqa: S608
+            view = f"CREATE VIEW {_VIEWS[name]} AS SELECT * FROM read_parquet('{files}', hive_partitioning = true, union_by_name = true)"  # noqa: S608
             found.execute(view)
         _check(directory, [row[0] for row in found.execute(f"DESCRIBE {_VIEWS['parts']}").fetchall()])
         for view in _views("epoch_us({})"):

@@ -39,8 +39,9 @@ export interface Doing {
 export const propose = (doing: Doing) => void import("./confirm").then((dialog) => dialog.open(doing));
 
 const now = { at: "" };
-const released = (job: string) => ask({ ...asking(RELEASE, { input: { job } }), ...now });
-const opened = (place: string) => ask({ ...asking(OPEN, { input: { servers: [place] } }), ...now });
+const released = (job: string, who: string | null) => ask({ ...asking(RELEASE, { input: { job, who } }), ...now });
+const opened = (place: string, who: string | null) =>
+  ask({ ...asking(OPEN, { input: { servers: [place], who } }), ...now });
 
 function holding(places: string[], chips: number): Step {
   return {
@@ -65,7 +66,7 @@ export const toHold = (of: string, places: string[], chips: number, warns?: stri
   held: { of, places },
   warns,
   done: ({ job }) => `${job} holds ${counted(chips, "chip")}`,
-  undo: ({ job }) => released(job),
+  undo: ({ job, who }) => released(job, who),
 });
 
 /** Move whom a plan of makeRoom moves, then hold what is free. */
@@ -75,7 +76,7 @@ export const toMakeRoom = (of: string, moves: Moved[], places: string[], chips: 
   steps: [moving(of, moves, revision), holding(places, chips)],
   warns: "What moved stays where it is then: Undo only gives the held chips back.",
   done: ({ job }) => `${counted(moves.length, "job")} moved, ${job} holds ${counted(chips, "chip")}`,
-  undo: ({ job }) => released(job),
+  undo: ({ job, who }) => released(job, who),
 });
 
 /** Move the jobs of a drained place. */
@@ -97,20 +98,20 @@ export const toClose = (place: string): Doing => ({
     },
   ],
   done: () => `${place} takes no new jobs`,
-  undo: () => opened(place),
+  undo: ({ who }) => opened(place, who),
 });
 
 export const toOpen = (place: string): Doing => ({
   title: `Open ${place}`,
-  asks: [],
-  steps: [{ says: "Let its servers take new jobs again", does: () => opened(place) }],
+  asks: ["who"],
+  steps: [{ says: "Let its servers take new jobs again", does: ({ who }) => opened(place, who) }],
   done: () => `${place} takes new jobs`,
 });
 
 export const toRelease = (job: string, chips: number): Doing => ({
   title: `Release ${job}`,
-  asks: [],
-  steps: [{ says: `End the job, and give ${counted(chips, "chip")} back`, does: () => released(job) }],
+  asks: ["who"],
+  steps: [{ says: `End the job, and give ${counted(chips, "chip")} back`, does: ({ who }) => released(job, who) }],
   warns: "There is no way back: the job has to be held anew.",
   done: () => `${job} is released`,
 });

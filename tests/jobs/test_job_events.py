@@ -1,0 +1,371 @@
+"""What is done to jobs, and to servers for their sake, is told by the one history."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Connection, Engine, func, select, text
+
+import trninv
+from archives import run as archived
+from conftest import Databases, Run, examples, services
+from test_imported import HOSTS, slurm, told
+from trninv.errors import ConflictError, LimitError, TrninvError
+from trninv.graphql.api import Request
+from trninv.history.archive.removing import remove
+from trninv.history.archive.store import opened
+from trninv.history.events import Event, events
+from trninv.inventory import chain
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.migrate import losses, migrate
+from trninv.inventory.schema import TABLES
+from trninv.inventory.state import Condition, set_state
+from trninv.inventory.transfer import transfer
+from trninv.inventory.verify import kept
+from trninv.jobs import closings, holding
+from trninv.jobs.fleet import Fleet
+from trninv.jobs.questions.make_room import JobMove
+from trninv.jobs.relocation import relocate
+from trninv.jobs.revision import revision
+
+D = "u-trn2x64/d0"
+CLUSTER = "u-trn2x64"
+
+
+@pytest.fixture
+def own(seeded: str) -> Iterator[Fleet]:
+    with trninv.open(seeded) as opened_:
+        yield opened_
+
+
+def happened(of: Connection | Fleet | Engine, scope: str | None = None, **tests: Any) -> list[Event]:
+    """The oldest first."""
+    if isinstance(of, Connection):
+        return list(events(of, scope, most=1_000, **tests))[::-1]
+    with reading(of.engine if isinstance(of, Fleet) else of) as connection:
+        return happened(connection, scope, **tests)
+
+
+def done(found: Sequence[Event]) -> list[tuple[str | None, str | None, str]]:
+    return [(each.action, each.job, each.address) for each in found]
+
+
+def asked(of: Fleet, query: str) -> list[tuple[Any, ...]]:
+    with of.reading() as connection:
+        return [tuple(row) for row in connection.execute(text(query))]
+
+
+def is_sound(engine: Engine) -> None:
+    """All of it is sealed, and nothing is wrong with it."""
+    with reading(engine) as connection:
+        found = chain.check(connection)
+        assert (found.broken, found.unsealed) == (None, 0)
+        assert list(kept(connection, found)) == []
+
+
+def moved(connection: Connection, job: str, to: str, chips: int, why: str = "") -> None:
+    key = connection.scalar(select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == CLUSTER))
+    assert key
+    going = JobMove(job, chips, (), (to,), stops=False)
+    relocate(connection, CLUSTER, [going], revision(connection, key), who="mover", why=why)
+
+
+def test_each_is_told_once_with_who_and_why(own: Fleet) -> None:
+    own.hold("a", [f"{D}/s0/c0-3", f"{D}/s0/c8"], who="ann", why="first run", spares=[f"{D}/s1"])
+    own.hold("b", [f"{D}/s2/c7"], who="bob")
+    own.close_servers([D], who="ann", why="firmware")
+    own.open_servers([f"{D}/s3"], who="eve")
+    with writing(own.engine) as connection:
+        set_state(connection, [f"{D}/s2/c0"], Condition.of("down"), why="broke", who="eve")
+        moved(connection, "b", f"{D}/s3/c0", 1, "room")
+        holding.release(connection, "b", who="bob", why="done", source="api")
+    own.release("a")
+    found = happened(own)
+    assert done(found) == [
+        ("hold", "a", D),
+        ("hold", "b", f"{D}/s2/c7"),
+        *(("close", None, f"{D}/s{server}") for server in range(4)),
+        ("open", None, f"{D}/s3"),
+        (None, None, f"{D}/s2/c0"),
+        ("move", "b", f"{D}/s2/c7"),
+        ("move", "b", f"{D}/s3/c0"),
+        ("release", "b", f"{D}/s3/c0"),
+        ("release", "a", D),
+    ]
+    assert [each.event for each in found] == list(range(1, 13))
+    assert [each.batch for each in found] == [1, 2, 3, 3, 3, 3, 7, 8, 9, 9, 11, 12]
+    assert [(each.who, each.why) for each in (found[0], found[2], found[8], found[10], found[11])] == [
+        ("ann", "first run"),
+        ("ann", "firmware"),
+        ("mover", "room"),
+        ("bob", "done"),
+        ("not said", ""),
+    ]
+    assert {each.source for each in found} == {"command", "api"}
+    assert {(each.kind, each.before, each.after) for each in found if each.action} == {(None, None, None)}
+    is_sound(own.engine)
+
+
+def test_what_changes_nothing_leaves_none_and_what_is_refused_nothing_at_all(own: Fleet) -> None:
+    own.hold("a", [f"{D}/s0"], who="ann")
+    own.hold("a", [f"{D}/s0"], who="bob")
+    with writing(own.engine) as connection:
+        for refused, says in ((ConflictError, "is held by job a"), (LimitError, "source 'magic'")):
+            with pytest.raises(refused, match=says):
+                source = "command" if refused is ConflictError else "magic"
+                holding.hold(connection, "b", [f"{D}/s1", f"{D}/s0/c3"], who="bob", source=source)
+        holding.hold(connection, "c", [f"{D}/s1"], who="bob")
+    own.release("c")
+    own.release("c")
+    assert own.open_servers([D]) == []
+    assert done(happened(own)) == [("hold", "a", f"{D}/s0"), ("hold", "c", f"{D}/s1"), ("release", "c", f"{D}/s1")]
+    is_sound(own.engine)
+
+
+def test_plain_sql_leaves_them_too(own: Fleet) -> None:
+    with own.engine.begin() as connection:
+        cluster = connection.scalar(text(f"SELECT id FROM cluster WHERE slug = '{CLUSTER}'"))
+        server = connection.scalar(text("SELECT min(id) FROM server WHERE domain_id IN (SELECT id FROM domain "
+                                        f"WHERE cluster_id = {cluster})"))  # fmt: skip
+        began = f"7, {cluster}, 'by hand', 'x', '7', '2026-01-01T00:00:00+00:00', 0, 'me'"
+        connection.execute(
+            text(f"INSERT INTO job (id, cluster_id, name, system, external_id, began, pinned, who) VALUES ({began})")
+        )
+        connection.execute(text("UPDATE job SET pinned = 1"))
+        connection.execute(text("UPDATE job SET ended = '2026-01-02T00:00:00+00:00'"))
+        connection.execute(text(f"INSERT INTO closing VALUES (1, {server}, '2026', NULL, 'me', 'fw')"))
+        connection.execute(text("UPDATE closing SET until = '2027'"))
+    found = happened(own)
+    expected = [("hold", "by hand", CLUSTER), ("release", "by hand", CLUSTER)]
+    assert done(found) == [*expected, ("close", None, f"{D}/s0"), ("open", None, f"{D}/s0")]
+    assert {(each.source, each.why) for each in found} == {("sql", "plain SQL")}
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("hold"), st.sampled_from("abc"), st.integers(0, 15), st.sampled_from([1, 2, 4, 17])),
+        st.tuples(st.just("release"), st.sampled_from("abc")),
+        st.tuples(st.just("move"), st.sampled_from("abc"), st.integers(0, 15)),
+        st.tuples(st.sampled_from(["close", "open"]), st.integers(0, 3)),
+        st.tuples(st.just("set"), st.integers(0, 15), st.sampled_from(["down", "up"])),
+    ),
+    max_size=25,
+)
+
+
+def _step(connection: Connection, action: str, *given: Any) -> None:
+    chips = [f"{D}/s{at // 16}/c{at % 16}" for at in range(64)]
+    match action, given:
+        case "hold", (job, at, count):
+            holding.hold(connection, job, chips[at : at + count], who="me")
+        case "release", (job,):
+            holding.release(connection, job, who="me")
+        case "move", (job, at):
+            held = next(each for each in holding.jobs(connection, None, 10) if each.name == job)
+            to = JobMove(job, held.chips, (), tuple(chips[at + 16 : at + 16 + held.chips]), stops=False)
+            cluster = connection.scalar(select(TABLES["job"].c.cluster_id).where(TABLES["job"].c.id == held.key))
+            assert cluster
+            relocate(connection, CLUSTER, [to], revision(connection, cluster), who="me")
+        case "close", (server,):
+            closings.close(connection, [f"{D}/s{server}"], who="me", why="x")
+        case "open", (server,):
+            closings.open_(connection, [f"{D}/s{server}"], who="me")
+        case "set", (at, state):
+            set_state(connection, [chips[at]], Condition.of(state), why="x", who="me")
+
+
+@examples(60)
+@given(steps=STEPS)
+def test_the_events_tell_who_holds_what_and_what_is_closed(lite_steps: Engine, steps: list[tuple[Any, ...]]) -> None:
+    """Replayed, they end in what the tables have; and the events of a place are those of the jobs that were there."""
+    with writing(lite_steps) as connection, connection.begin_nested() as nothing:
+        first = chain.check(connection).events
+        for each in steps:
+            with suppress(TrninvError, StopIteration):
+                _step(connection, *each)
+        found = happened(connection, after=first)
+        live, closed = dict[str, list[str]](), set[str]()
+        for event in found[::-1]:
+            assert event.batch
+            match event.action, event.job:
+                case "hold" | "move" as action, str(job):
+                    live[job] = [*(live.get(job, []) if action == "move" else []), event.address]
+                case "release", str(job):
+                    live.pop(job)
+                case "close", None:
+                    closed.add(event.address)
+                case "open", None:
+                    closed.remove(event.address)
+        jobs = holding.jobs(connection, None, 10)
+        assert {job.name for job in jobs} == live.keys()
+        assert {each.server for each in closings.closed(connection, 10)} == closed
+        for place in (D, f"{D}/s0", f"{D}/s1", f"{D}/s1/c3", f"{CLUSTER}/r0"):
+            here = {job.name for job in holding.jobs(connection, place, 100, ended=True)}
+            assert {each.job for each in events(connection, place, most=1_000) if each.job} == here
+        assert chain.check(connection).broken is None
+        nothing.rollback()
+
+
+@pytest.fixture(scope="module")
+def lite_steps(databases: Databases) -> Iterator[Engine]:
+    with connect(databases.seeded("sqlite")) as engine:
+        yield engine
+
+
+def test_an_import_is_one_change_and_a_move_is_told_of_both_places(own: Fleet) -> None:
+    with writing(own.engine) as connection:
+        told(connection, {"jobs": [slurm(1, HOSTS[0]), slurm(2, HOSTS[1]), slurm(3, f"{HOSTS[2]},{HOSTS[3]}")]})
+    with writing(own.engine) as connection:
+        told(connection, {"jobs": [slurm(1, HOSTS[0]), slurm(2, HOSTS[2])]})
+    found = happened(own)
+    assert done(found) == [
+        ("hold", "job1", f"{D}/s0"),
+        ("hold", "job2", f"{D}/s1"),
+        ("hold", "job3", D),
+        ("release", "job3", D),
+        ("move", "job2", f"{D}/s1"),
+        ("move", "job2", f"{D}/s2"),
+    ]
+    assert [(each.batch, each.who, each.source) for each in found] == [(1, "slurm", "import")] * 3 + [
+        (4, "slurm", "import")
+    ] * 3
+    (job,) = (each for each in own.jobs() if each.name == "job2")
+    assert job.moved
+    assert job.moved >= job.began
+    assert asked(own, "SELECT moved FROM v_job WHERE name = 'job2'") == [(job.moved,)]
+    assert [each.name for each in own.at(3).jobs() if each.moved] == []
+    is_sound(own.engine)
+
+
+def test_interfaces_agree(own: Fleet, run: Run) -> None:
+    own.hold("a", [f"{D}/s0", f"{D}/s1/c0"], who="ann", why="go <b>")
+    with writing(own.engine) as connection:
+        set_state(connection, [f"{D}/s0"], Condition.of("down"), why="x", who="ann")
+    own.close_servers([f"{D}/s1"], who="ann", why="fw")
+    own.release("a", who="ann")
+    url = own.engine.url.render_as_string(hide_password=False)
+    node = "event batch at who source kind action job address before after why"
+    api = services(own)["compiled"], services(own)["executed"]
+    for scope in (None, D, f"{D}/s1", f"{D}/s0/c3", f"{CLUSTER}/r0", f"{D}/s2"):
+        python = [each.fields() for each in happened(own, scope)]
+        of = f'of: "{scope}", ' if scope else ""
+        hidden = "filter: {takenAlong: {eq: false}}, " if scope != f"{D}/s0/c3" else ""
+        query = f"{{ events({of}{hidden}first: 100) {{ nodes {{ {node} }} }} }}"
+        for each in api:
+            answer = json.loads(asyncio.run(each.run(Request(query, {}), who="", scope="read")).body)
+            nodes = answer["data"]["events"]["nodes"]
+            for row in nodes:
+                for name in ("source", "kind", "action", "before", "after"):
+                    row[name] = row[name] and row[name].lower()
+            assert nodes == [{name: row[name] for name in node.split()} for row in python], scope
+        status, out, _ = run("events", *([scope] if scope else []), "--format", "json", database=url)
+        assert (status, json.loads(out)[::-1]) == (0, python)
+    assert {row["job"] for row in python} == {None} or python == []
+    rows = asked(own, "SELECT event, action, job, state FROM v_event WHERE action IS NOT NULL ORDER BY event")
+    told_ = [(each.event, each.action, each.job, None) for each in happened(own) if each.action]
+    assert rows == told_
+    assert [each.job for each in happened(own, job="a")] == ["a", "a"]
+    assert done(happened(own, action="close")) == [("close", None, f"{D}/s1")]
+    assert "last set" not in run("show", f"{D}/s1", database=url)[1]
+    last = f'{{ resolve(address: "{D}/s1") {{ ... on Server {{ lastChange {{ event }} }} }} }}'
+    answer = json.loads(asyncio.run(api[0].run(Request(last, {}), who="", scope="read")).body)
+    assert answer["data"]["resolve"]["lastChange"] is None
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_they_go_into_the_archive_and_out_of_the_database(databases: Databases, kind: str, tmp_path: Path) -> None:
+    with connect(databases.seeded(kind)) as engine:
+        with engine.begin() as connection:
+            said = {"id": 1, "at": "2026-01-01T12:00:00.000000+00:00", "who": "a", "why": "b", "source": "sql"}
+            connection.execute(TABLES["_change"].insert().values(**said))
+            connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
+            cluster = connection.scalar(text("SELECT min(id) FROM cluster"))
+            job = f"1, {cluster}, 'old', 'x', '7', '2026-01-01T00:00:00+00:00', 0, 'me'"
+            names = "id, cluster_id, name, system, external_id, began, pinned, who"
+            connection.execute(text(f"INSERT INTO job ({names}) VALUES ({job})"))
+            connection.execute(TABLES["_change"].delete())
+            chain.seal(connection)
+        with writing(engine) as connection:
+            holding.release(connection, "x:7")
+        archived(engine, tmp_path, "2026-01-05T00:00:00+00:00")
+        with opened(tmp_path) as store:
+            assert remove(engine, store, "me").events == 2
+        is_sound(engine)
+        assert [(each.action, each.job) for each in happened(engine)] == [("release", "old")]
+
+
+def test_what_was_sealed_before_stays_so_and_going_back_loses_the_new_ones(seeded: str) -> None:
+    with connect(seeded) as engine:
+        migrate(engine, "0023")
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE node SET state = 'down' WHERE id = 1"))
+        migrate(engine)
+        with writing(engine) as connection:
+            holding.hold(connection, "kept", [f"{D}/s1"], who="me")
+            set_state(connection, [f"{D}/s0/c1"], Condition.of("down"), why="x", who="me")
+        is_sound(engine)
+        assert "state_event.action (1 value)" in losses(engine, "0023")
+        migrate(engine, "0023")
+        migrate(engine)
+        assert [each.job for each in happened(engine)] == [None] * len(happened(engine))
+        is_sound(engine)
+        with writing(engine) as connection:
+            assert holding.release(connection, "kept").chips == 16
+        assert done(happened(engine))[-1] == ("release", "kept", CLUSTER)
+        is_sound(engine)
+
+
+def test_a_copy_of_a_database_has_them_once(databases: Databases) -> None:
+    for one, other in (("sqlite", "postgresql"), ("postgresql", "sqlite")):
+        with connect(databases.seeded(one)) as source, connect(databases.migrated(other)) as target:
+            with writing(source) as connection:
+                holding.hold(connection, "a", [f"{D}/s1"], who="me")
+                closings.close(connection, [f"{D}/s2"], who="me", why="x")
+            with reading(source) as here, writing(target) as there:
+                transfer(here, there)
+            assert done(happened(target)) == done(happened(source))
+            with writing(target) as connection:
+                holding.release(connection, "a")
+            is_sound(target)
+
+
+WRITERS, TURNS = 4, 12
+
+
+def test_writers_at_once_wait_for_each_other_and_none_for_ever(databases: Databases) -> None:
+    """Jobs, closings and states of one domain, on PostgreSQL: no deadlock, one chain, numbers without gaps."""
+    with connect(databases.seeded("postgresql")) as engine:
+        failed, start = list[BaseException](), threading.Barrier(WRITERS)
+
+        def write(number: int) -> None:
+            try:
+                start.wait(60)
+                for turn in range(TURNS):
+                    with suppress(ConflictError), writing(engine) as connection:
+                        if (turn + number) % 4 == 0:
+                            set_state(connection, [f"{D}/s1"], Condition.of(("down", "up")[turn % 2]), why="x", who="w")
+                        else:
+                            _step(connection, "close" if turn % 2 else "open", turn % 4)
+                        holding.hold(connection, f"j{number}-{turn}", [f"{D}/s{turn % 4}/c{turn}"], who="w")
+            except BaseException as error:  # noqa: BLE001 # of a thread: told below
+                failed.append(error)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        assert failed == []
+        is_sound(engine)
+        with reading(engine) as connection:
+            count, last = connection.execute(select(func.count(), func.max(TABLES["state_event"].c.id))).one()
+            assert count == last
+            held = connection.scalar(select(func.count()).select_from(TABLES["job"]))
+            assert held == len([each for each in happened(connection) if each.action == "hold"])
