@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from listings import HOSTS, slurm, told
 from sqlalchemy import Connection, Engine, func, select, text
 
 import trninv
 from archives import run as archived
 from conftest import Databases, Run, examples, services
-from test_imported import HOSTS, slurm, told
 from trninv.errors import ConflictError, LimitError, TrninvError
 from trninv.graphql.api import Request
 from trninv.history.archive.removing import remove
@@ -117,10 +117,10 @@ def test_what_changes_nothing_leaves_none_and_what_is_refused_nothing_at_all(own
     own.hold("a", [f"{D}/s0"], who="ann")
     own.hold("a", [f"{D}/s0"], who="bob")
     with writing(own.engine) as connection:
-        for refused, says in ((ConflictError, "is held by job a"), (LimitError, "source 'magic'")):
-            with pytest.raises(refused, match=says):
-                source = "command" if refused is ConflictError else "magic"
-                holding.hold(connection, "b", [f"{D}/s1", f"{D}/s0/c3"], who="bob", source=source)
+        with pytest.raises(ConflictError, match="is held by job a"):
+            holding.hold(connection, "b", [f"{D}/s1", f"{D}/s0/c3"], who="bob")
+        with pytest.raises(LimitError, match="source 'magic'"):
+            holding.hold(connection, "b", [f"{D}/s1"], who="bob", source="magic")
         holding.hold(connection, "c", [f"{D}/s1"], who="bob")
     own.release("c")
     own.release("c")

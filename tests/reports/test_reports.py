@@ -87,7 +87,6 @@ def two(databases: Databases) -> dict[str, str]:
     for url in urls.values():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(chain, "datetime", _Then)
-            patch.setattr(holding, "datetime", _Then)
             wear(url)
             with connect(url) as engine, writing(engine) as connection:
                 holding.hold(connection, "tune", ["u-trn2x64/d0/s1"], who="tests")

@@ -64,11 +64,11 @@ class Chain:
 
 
 @contextmanager
-def change(connection: Connection, *, who: str, why: str, source: str) -> Iterator[None]:
-    """What is written within is one change, of one time: the triggers write its events, and in the end they are sealed.
+def change(connection: Connection, *, who: str, why: str, source: str) -> Iterator[datetime]:
+    """What is written within is one change, of the time given: triggers write its events, which are sealed in the end.
 
-    All of it is written or, where that raises, nothing. Nobody else changes states, jobs or closings meanwhile, nor until
-    the caller's transaction ends.
+    All of it is written or, where that raises, nothing. Nobody else changes states, jobs or closings meanwhile, nor
+    until the caller's transaction ends.
 
     Raises
     ------
@@ -79,10 +79,11 @@ def change(connection: Connection, *, who: str, why: str, source: str) -> Iterat
     if source not in EVENT_SOURCES:
         raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
     alone(connection)
-    at = datetime.now(UTC).isoformat(timespec="microseconds")
+    now = datetime.now(UTC)
+    said = {"at": now.isoformat(timespec="microseconds"), "who": who, "why": why, "source": source}
     with connection.begin_nested():
-        connection.execute(insert(_SAID).values(id=1, at=at, who=who, why=why, source=source))
-        yield
+        connection.execute(insert(_SAID).values(id=1, **said))
+        yield now
         connection.execute(delete(_SAID))
         seal(connection)
 

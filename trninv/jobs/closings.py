@@ -10,7 +10,7 @@ from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, address_of, resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import NOBODY, changing, check, now
+from trninv.jobs.holding import NOBODY, changing, check
 from trninv.jobs.taking import MOST_PLACES
 from trninv.routing.answer import At
 
@@ -50,10 +50,10 @@ def close(
     """
     check(why=why)
     closing = _T["closing"]
-    with changing(connection, who=who, why=why, source=source):
+    with changing(connection, who=who, why=why, source=source) as time:
         closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
         wanted = [server for server in _servers(connection, places) if server not in closed]
-        first, time = next_id(connection, closing), now()
+        first = next_id(connection, closing)
         rows = [
             {"id": first + at, "server_id": server, "since": time, "who": who, "why": why}
             for at, server in enumerate(wanted)
@@ -84,8 +84,8 @@ def open_(
     closing = _T["closing"]
     ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
     keys = list(connection.scalars(select(closing.c.id).where(ours)))
-    with changing(connection, who=who or NOBODY, why=why, source=source):
-        connection.execute(update(closing).where(closing.c.id.in_(keys), closing.c.until.is_(None)).values(until=now()))
+    with changing(connection, who=who or NOBODY, why=why, source=source) as time:
+        connection.execute(update(closing).where(closing.c.id.in_(keys), closing.c.until.is_(None)).values(until=time))
     return _closings(connection, closing.c.id.in_(keys))
 
 

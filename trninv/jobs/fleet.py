@@ -184,9 +184,7 @@ class Fleet(fleet.Fleet):
         with writing(self.engine) as connection:
             return closings.close(connection, places, who=who, why=why)
 
-    def open_servers(
-        self, places: Sequence[str], *, who: str = "", why: str = ""
-    ) -> list[closings.Closing]:
+    def open_servers(self, places: Sequence[str], *, who: str = "", why: str = "") -> list[closings.Closing]:
         """Let servers take new jobs again; as `trninv.jobs.closings.open_`."""
         with writing(self.engine) as connection:
             return closings.open_(connection, places, who=who, why=why)

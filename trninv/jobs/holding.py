@@ -6,7 +6,7 @@ The database itself allows a chip one holder (a unique index over what has not e
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -89,7 +89,7 @@ def hold(
 
     """
     check(name=name)
-    with changing(connection, who=who, why=why, source=source):
+    with changing(connection, who=who, why=why, source=source) as time:
         chips, place = chips_at(connection, places, spares)
         cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
         if revision is not None:
@@ -99,7 +99,7 @@ def hold(
                 return _one(connection, held)
             raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
         refuse_taken(connection, list(chips))
-        job, time = _T["job"], now()
+        job = _T["job"]
         key = next_id(connection, job)
         row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": time}
         try:
@@ -111,8 +111,8 @@ def hold(
 
 
 @contextmanager
-def changing(connection: Connection, *, who: str, why: str = "", source: str) -> Iterator[None]:
-    """What is written within is one change, as `trninv.inventory.chain.change` has it.
+def changing(connection: Connection, *, who: str, why: str = "", source: str) -> Iterator[str]:
+    """What is written within is one change, as `trninv.inventory.chain.change` has it, of the time given to the second.
 
     Raises
     ------
@@ -121,8 +121,13 @@ def changing(connection: Connection, *, who: str, why: str = "", source: str) ->
 
     """
     check(who=who, **({"why": why} if why else {}))
-    with change(connection, who=who, why=why, source=source):
-        yield
+    with change(connection, who=who, why=why, source=source) as now:
+        yield to_second(now)
+
+
+def to_second(time: datetime) -> str:
+    """A time as jobs keep it, in UTC."""
+    return time.isoformat(timespec="seconds")
 
 
 def release(connection: Connection, name: str, *, who: str = "", why: str = "", source: str = "command") -> Job:
@@ -152,9 +157,8 @@ def release(connection: Connection, name: str, *, who: str = "", why: str = "", 
         if last is None:
             raise unknown(connection, name)
         return _one(connection, last)
-    time = now()
     ours = and_(allocation.c.job_id == key, allocation.c.ended.is_(None))
-    with changing(connection, who=who or NOBODY, why=why, source=source):
+    with changing(connection, who=who or NOBODY, why=why, source=source) as time:
         connection.execute(update(allocation).where(ours).values(ended=time))
         connection.execute(update(job).where(job.c.id == key, job.c.ended.is_(None)).values(ended=time))
     return _one(connection, key)
@@ -227,7 +231,7 @@ def _moved(row: Any) -> str | None:
     """When a job last moved, to the second: within its row, or to begin it."""
     if row.moved is None:
         return row.began if row.first_began else None
-    return datetime.fromisoformat(row.moved).isoformat(timespec="seconds")
+    return to_second(datetime.fromisoformat(row.moved))
 
 
 @cache  # building it takes longer than running it
@@ -295,8 +299,3 @@ def _held_by(connection: Connection, key: int) -> dict[int, str]:
     allocation = _T["allocation"]
     ours = select(allocation.c.chip_id, allocation.c.role).where(allocation.c.job_id == key)
     return {row.chip_id: row.role for row in connection.execute(ours.where(allocation.c.ended.is_(None)))}
-
-
-def now() -> str:
-    """The time as jobs keep it: UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

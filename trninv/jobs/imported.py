@@ -6,7 +6,7 @@ A system owns its jobs: those of others, and those held here, are never touched,
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from sqlalchemy import Connection, bindparam, func, select, text, update
@@ -18,9 +18,10 @@ from trninv.importers.observation import File
 from trninv.importers.reading import Source
 from trninv.importers.value import Faults
 from trninv.inventory.bulk import load
+from trninv.inventory.chain import change
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, changing, now
+from trninv.jobs.holding import OURS, to_second
 from trninv.jobs.slots import Slots
 from trninv.jobs.taking import batches, least
 from trninv.units import counted
@@ -114,12 +115,19 @@ def import_jobs(
         raise LimitError(
             f"system {system[:40]!r}: give it a name of letters, digits and '-', but not {OURS}: its jobs are held here"
         )
-    with changing(connection, who=system, source="import"):
-        return _imported(connection, system, jobs, partial=partial, allow_empty=allow_empty, keep_going=keep_going)
+    with change(connection, who=system, why="", source="import") as at:
+        return _imported(connection, system, jobs, at, partial=partial, allow_empty=allow_empty, keep_going=keep_going)
 
 
 def _imported(
-    connection: Connection, system: str, jobs: Sequence[Held], *, partial: bool, allow_empty: bool, keep_going: bool
+    connection: Connection,
+    system: str,
+    jobs: Sequence[Held],
+    at: datetime,
+    *,
+    partial: bool,
+    allow_empty: bool,
+    keep_going: bool,
 ) -> JobsImported:
     if connection.dialect.name == "postgresql":
         connection.execute(text("LOCK TABLE allocation IN SHARE ROW EXCLUSIVE MODE"))
@@ -140,9 +148,11 @@ def _imported(
     changed = [
         job for job in jobs if (chips := listed.get(job.identity)) and live.get(job.identity, _NEW).chips != chips
     ]
-    _end(connection, [live[identity].key for identity in gone])
-    _give_back(connection, [(live[job.identity], listed[job.identity]) for job in changed if job.identity in live])
-    later = _hold(connection, system, changed, live, wanted)
+    time = to_second(at)
+    _end(connection, [live[identity].key for identity in gone], time)
+    moving = [(live[job.identity], listed[job.identity]) for job in changed if job.identity in live]
+    _give_back(connection, moving, time)
+    later = _hold(connection, system, changed, live, wanted, at)
     moved = sum(job.identity in live for job in changed)
     return JobsImported(
         system=system,
@@ -257,25 +267,27 @@ class _Wanted:
         return chips.values()
 
 
-def _end(connection: Connection, keys: Sequence[int]) -> None:
-    job, allocation, time = _T["job"], _T["allocation"], now()
+def _end(connection: Connection, keys: Sequence[int], time: str) -> None:
+    job, allocation = _T["job"], _T["allocation"]
     for part in batches(keys):
         ours = allocation.c.job_id.in_(part)
         connection.execute(update(allocation).where(ours, allocation.c.ended.is_(None)).values(ended=time))
         connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time))
 
 
-def _give_back(connection: Connection, moved: Sequence[tuple[_Live, frozenset[int]]]) -> None:
-    allocation, time = _T["allocation"], now()
+def _give_back(connection: Connection, moved: Sequence[tuple[_Live, frozenset[int]]], time: str) -> None:
+    allocation = _T["allocation"]
     chips = [chip for was, becomes in moved for chip in was.chips - becomes]
     for part in batches(sorted(chips)):
         ours = allocation.c.chip_id.in_(part)
         connection.execute(update(allocation).where(ours, allocation.c.ended.is_(None)).values(ended=time))
 
 
-def _hold(connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted) -> int:
+def _hold(
+    connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted, at: datetime
+) -> int:
     """Write what jobs hold anew; how many of them hold a chip later than they began."""
-    time, job, allocation, later = now(), _T["job"], _T["allocation"], set[str]()
+    time, job, allocation, later = to_second(at), _T["job"], _T["allocation"], set[str]()
     key, row, places = next_id(connection, job), next_id(connection, allocation), wanted.slots.places(connection)
     made: list[tuple[object, ...]] = []
     moved: list[dict[str, object]] = []
@@ -287,7 +299,7 @@ def _hold(connection: Connection, system: str, jobs: Sequence[Held], live: Mappi
         holder, began = (was.key, time) if was else (key, min(each.began or time, time))
         place = least(places[chip] for chip in wanted.chips[each.identity])
         if was:
-            moved.append({"key": was.key, "to": place, "at": datetime.now(UTC).isoformat(timespec="microseconds")})
+            moved.append({"key": was.key, "to": place, "at": at.isoformat(timespec="microseconds")})
         else:
             of = wanted.clusters[each.identity]
             made.append(

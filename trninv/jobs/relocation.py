@@ -9,7 +9,7 @@ from trninv.inventory.address import resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, Job, changing, listed, live_job, now, system_and_id
+from trninv.jobs.holding import OURS, Job, changing, listed, live_job, system_and_id
 from trninv.jobs.revision import require
 from trninv.jobs.taking import TakenError, allocate, batches, chips_at, refuse_taken
 
@@ -61,14 +61,16 @@ def relocate(
         moves twice, to more or fewer chips, or to another cluster.
 
     """
-    with changing(connection, who=who, why=why, source=source):
-        return _relocated(connection, scope, moves, revision, who)
+    with changing(connection, who=who, why=why, source=source) as time:
+        return _relocated(connection, scope, moves, revision, who, time)
 
 
-def _relocated(connection: Connection, scope: str, moves: "Sequence[Going]", revision: str, who: str) -> list[Job]:
+def _relocated(
+    connection: Connection, scope: str, moves: "Sequence[Going]", revision: str, who: str, time: str
+) -> list[Job]:
     cluster = resolve(connection, scope).cluster_id
     require(connection, cluster, revision)
-    job, allocation, time = TABLES["job"], TABLES["allocation"], now()
+    job, allocation = TABLES["job"], TABLES["allocation"]
     keys = [_ours(connection, move.job) for move in moves]
     had = {job.key: job for job in listed(connection, keys)}
     if len(had) < len(keys):
