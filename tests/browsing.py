@@ -22,6 +22,9 @@ FLAGS = [
 ]  # fmt: skip
 
 Open = Callable[..., Page]
+PATIENCE = 30_000
+"""Milliseconds in which a page must come to what is expected of it, on a machine that does much else."""
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +62,10 @@ def documented() -> list[str]:
 
 
 def settled(page: Page) -> None:
-    """Wait until nothing is loading any more."""
+    """Wait until what was just asked of the page has begun, and nothing is loading any more."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
     page.wait_for_selector("main article, main .failure, .graphiql-container")
-    expect(page.locator("[aria-busy=true]")).to_have_count(0, timeout=30_000)
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 
 class Watched:

@@ -62,7 +62,7 @@ def confirm(page: Page, **given: str) -> None:
     """Fill the dialog's fields, by keys."""
     box = dialog(page)
     expect(box).to_be_visible()
-    expect(box.locator("[aria-busy=true]")).to_have_count(0, timeout=30_000)
+    expect(box.locator("[aria-busy=true]")).to_have_count(0)
     for name, value in given.items():
         box.locator(f"[name={name}]").fill(value)
     page.keyboard.press("Enter")
@@ -186,7 +186,7 @@ def test_a_place_is_drained_step_by_step(opened: Open, service_database: str) ->
         page.get_by_role("button", name=re.compile(r"^2. Move \d jobs?…")).click()
         confirm(page, who="kim")
         plan = page.get_by_role("region", name="What if a place is drained?")
-        expect(plan).to_contain_text("no job is touched", timeout=30_000)
+        expect(plan).to_contain_text("no job is touched")
         assert held(service_database)["llama-ft"] == 16
         page.get_by_role("button", name="Open again…").click()
         confirm(page)

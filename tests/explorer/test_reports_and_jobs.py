@@ -227,7 +227,7 @@ def test_now_against_an_earlier_time_says_what_does_not_compare(opened: Open) ->
 def test_the_timeline_shows_what_was_and_takes_the_page_there(opened: Open) -> None:  # noqa: F811
     page = opened("#/?span=all")
     slider = page.get_by_role("slider")
-    expect(slider).to_have_attribute("aria-valuetext", re.compile("301 parts not up"), timeout=30_000)
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("301 parts not up"))
     slider.focus()
     page.keyboard.press("[")
     page.wait_for_url(re.compile("asof="), timeout=10_000)
@@ -276,10 +276,10 @@ def test_a_drain_is_a_plan_step_by_step(opened: Open) -> None:  # noqa: F811
     page.get_by_role("textbox", name="Place").fill("u-trn2x64/d0/s2")
     page.get_by_role("button", name="Plan").click()
     plan = page.get_by_role("region", name="What if a place is drained?")
-    expect(plan).to_contain_text("1 job touched, 1 stop", timeout=30_000)
+    expect(plan).to_contain_text("1 job touched, 1 stop")
     expect(plan.locator(".steps").first).to_contain_text(re.compile("llama-ft.*goes elsewhere", re.DOTALL))
     page.reload()
-    expect(plan).to_contain_text("loses 16 of 16 chips", timeout=30_000)
+    expect(plan).to_contain_text("loses 16 of 16 chips")
 
 
 def test_each_page_that_is_fetched_later_is_small() -> None:

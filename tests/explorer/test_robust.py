@@ -108,7 +108,7 @@ def test_hostile_addresses_open_pages_with_words_to_act_on(opened: Open, watched
 
 def says(page: Page) -> None:
     """The page has a heading, no error of a program, and with each failure a way on."""
-    expect(page.locator("main h1").first).to_be_visible(timeout=30_000)
+    expect(page.locator("main h1").first).to_be_visible()
     told = page.inner_text("main")
     assert not re.search(r"undefined|\bNaN\b|\[object|TypeError|This page failed|Internal Server", told), page.url
     for failure in page.locator("main .failure").all_inner_texts():

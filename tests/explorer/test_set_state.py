@@ -80,8 +80,8 @@ def dialog(page: Page) -> Locator:
 def previewed(page: Page) -> Locator:
     """What it would change, once that is computed."""
     would = dialog(page).get_by_label("What it would change")
-    expect(would).to_be_visible(timeout=30_000)
-    expect(would.get_by_text("Computing…")).to_have_count(0, timeout=30_000)
+    expect(would).to_be_visible()
+    expect(would.get_by_text("Computing…")).to_have_count(0)
     return would
 
 

@@ -94,7 +94,7 @@ def test_at_a_time_they_are_as_they_were(broken: Fleet, run: Run) -> None:
     assert (one.rule.name, one.parts[0].count, [each.id for each in one.drift]) == ("SINGLE", 1, [7])
     _, out, _ = run("incidents", "--at", "2", "--impact", "--format", "json", database=_url(broken))
     assert json.loads(out) == _encoded(then, [one])
-    asked = both_ways(broken)("{ asOf(time: \"2\") { incidents { nodes { id rule causes } } } }")
+    asked = both_ways(broken)('{ asOf(time: "2") { incidents { nodes { id rule causes } } } }')
     assert asked["data"]["asOf"]["incidents"]["nodes"] == [{"id": "2", "rule": "SINGLE", "causes": [f"{T}/c5"]}]
     assert broken.at(1).incidents() == []
     status, out, _ = run("incidents", "--at", "1", database=_url(broken))

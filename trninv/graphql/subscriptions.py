@@ -23,7 +23,8 @@ _REMEMBERED: Final = 64
 @strawberry.type(description="Hear what happens as it happens: POST with Accept: text/event-stream.")
 class Subscription:
     @strawberry.subscription(
-        description="Each change of a part's state, from now on or after the event that Last-Event-ID names."
+        description="Each change of a part's state and what is done to jobs, from now on or after the event that "
+        "Last-Event-ID names."
     )
     async def changes(
         self,

@@ -201,7 +201,7 @@ def of_place(level: str, take: Callable[[], Sql]) -> Sql:
     ways = [inside(EVENT.c.address, place), and_(EVENT.c.address.like(literal_column("'%--%'")), ends_there)]
     if level in HOLDING:
         holds = EVENT.c.address + literal_column("'/'")
-        ways.append(and_(func.substr(place, 1, func.length(holds)) == holds, _held(level, take())))
+        ways.append(_held(level, take(), func.substr(place, 1, func.length(holds)) == holds))
     return or_(*ways)
 
 
@@ -209,13 +209,13 @@ HOLDING: Final = ("domain", "server", "chip")
 """Levels of places that jobs of a larger one may hold chips in."""
 
 
-def _held(level: str, key: Sql) -> Sql:
-    """That an event is of a job which held chips of a place."""
+def _held(level: str, key: Sql, *before: Sql) -> Sql:
+    """That an event is of a job which held chips of a place; `before` is asked first."""
     held, chip, server = (TABLES[name] for name in ("allocation", "chip", "server"))
     columns = {"chip": chip.c.id, "server": chip.c.server_id, "rack": server.c.rack_id, "domain": server.c.domain_id}
     chips = select(chip.c.id).join(server, server.c.id == chip.c.server_id).where(columns[level] == key)
     query = select(held.c.id).where(held.c.job_id == EVENT.c.part_id, held.c.chip_id.in_(chips)).correlate(EVENT)
-    return and_(EVENT.c.job.is_not(None), query.exists())
+    return and_(EVENT.c.job.is_not(None), *before, query.exists())
 
 
 _BELOW: Final[tuple[Sql, ...]] = (literal_column("''"), literal_column("'/%'"))

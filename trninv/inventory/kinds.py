@@ -515,7 +515,14 @@ KINDS: Final[Mapping[str, Kind]] = {
             {"cluster": _cluster.c.slug, "model": _links.c.slug, "state": _link.c.state},
             {"bandwidth": _link.c.bandwidth_bytes_per_s},
         ),
-        Kind("event", "Event", "A change of a part's state.", EVENT, {}, OF_EVENT),
+        Kind(
+            "event",
+            "Event",
+            "A change of a part's state, or what was done to a job or for jobs' sake.",
+            EVENT,
+            {},
+            OF_EVENT,
+        ),
         Kind(
             "tray",
             "Tray",
