@@ -180,5 +180,8 @@ def test_a_state_is_not_set_over_a_change_that_the_client_has_not_seen(databases
         (refused,) = said(down)["errors"]
         assert refused["extensions"]["code"] == "CONFLICT"
         assert "anna: half" in refused["message"]
+        for unknown in (-1, 2):
+            (refused,) = said({**down, "unchangedSince": unknown})["errors"]
+            assert refused["message"] == f"unchanged since event {unknown}: there is none, the last one is 1"
         (change,) = said({**down, "unchangedSince": 1})["data"]["setState"]["changes"]
         assert change == {"before": "DEGRADED", "factorBefore": 0.5, "after": "DOWN", "factor": None}

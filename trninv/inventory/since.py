@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
-from trninv.errors import ConflictError
+from trninv.errors import ConflictError, LimitError
 from trninv.inventory.address import Place
 from trninv.inventory.chain import alone
 from trninv.inventory.schema import TABLES
@@ -19,9 +19,14 @@ def refuse_changed(connection: Connection, places: Iterable[Place], event: int) 
     ------
     ConflictError
         One was: the message has the last change of the first that was.
+    LimitError
+        There is no such event.
 
     """
     alone(connection)
+    newest = connection.scalar(select(func.max(_EVENT.c.id))) or 0
+    if not 0 <= event <= newest:
+        raise LimitError(f"unchanged since event {event}: there is none, the last one is {newest}")
     for place in places:
         of_part = _EVENT.c.kind == place.level, _EVENT.c.part_id == place.id
         later = select(_EVENT).where(*of_part, _EVENT.c.id > event).order_by(_EVENT.c.id.desc()).limit(1)
