@@ -1,4 +1,4 @@
-"""Jobs and closings leave events, in the one history: what was done, of which job, and where.
+"""Jobs and closings leave events, in the one history: what was done, of which job, and where; and who held a chip once.
 
 What jobs did before this revision left none. To go back is to lose them, and the seals since the first of them: the
 next change seals the other events again.
@@ -32,6 +32,8 @@ def upgrade() -> None:
     c = ' COLLATE "C"' if op.get_context().dialect.name == "postgresql" else ""
     for table, column, kind in COLUMNS:
         op.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind.format(c=c)}")
+    op.drop_index("ix_allocation_job_id", "allocation")
+    op.create_index("ix_allocation_job_id_chip_id", "allocation", ["job_id", "chip_id"])
     only = sa.text("action IS NOT NULL")
     op.create_index(
         "ix_state_event_action", "state_event", ["action", "part_id", "id"], sqlite_where=only, postgresql_where=only
@@ -53,5 +55,7 @@ def downgrade() -> None:
         op.execute(f"DELETE FROM {table} WHERE {rows}")
         op.execute(f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} {kept}BEGIN {refuse}; END")
     op.drop_index("ix_state_event_action", "state_event")
+    op.drop_index("ix_allocation_job_id_chip_id", "allocation")
+    op.create_index("ix_allocation_job_id", "allocation", ["job_id"])
     for table, column, _ in reversed(COLUMNS):
         op.execute(f"ALTER TABLE {table} DROP COLUMN {column}")

@@ -203,8 +203,8 @@ def test_what_an_incident_costs_two_chips_is_told(opened: Open) -> None:  # noqa
     expect(card.get_by_role("heading")).to_contain_text("Since s1/c5 is not up")
     rows = card.locator("dl > div")
     expect(rows.filter(has_text="Equally short paths")).to_contain_text(re.compile("before 2\\s*→\\s*1\\s*−1"))
-    card.get_by_role("link", name="incident 1").click()
-    page.wait_for_url(re.compile(r"#/incidents\?sel=1$"))
+    card.get_by_role("link", name="incident 2").click()
+    page.wait_for_url(re.compile(r"#/incidents\?sel=2$"))
     page = opened(f"{U}?from=s0/c5&to=s2/c5&down=s0/c1")
     expect(card).to_have_count(0)
 

@@ -792,7 +792,7 @@ Table(
     required("began", Text),
     Column("ended", Text),
     one_of("role", ("work", "spare")),
-    Index(None, "job_id"),
+    Index(None, "job_id", "chip_id"),
     one_at_a_time("allocation", "chip_id", ended="ended"),
     sqlite_strict=True,
 )

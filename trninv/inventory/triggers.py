@@ -48,7 +48,7 @@ _FUNCTION: Final = """
 CREATE FUNCTION {name}_state_event() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
 AS $$ DECLARE last bigint; said _change%ROWTYPE; BEGIN
     SELECT coalesce(max(id), 0) INTO last FROM state_event;
-    SELECT * INTO said FROM _change;
+    SELECT * INTO said FROM _change;{unless}
     said.at := coalesce(said.at, {now});
     INSERT INTO state_event ({written})
     SELECT last + number, coalesce(said.batch, last + 1), said.at, coalesce(said.who, session_user),
@@ -63,6 +63,9 @@ AS $$ DECLARE last bigint; said _change%ROWTYPE; BEGIN
     END IF;
     RETURN NULL;
 END $$"""
+_READ_BACK: Final = """
+    IF said.id IS NULL AND starts_with(lower(current_query()), 'copy') THEN RETURN NULL; END IF;"""
+"""Rows of a dump that is read back, whose events come with it."""
 _TRIGGER: Final = """
 CREATE TRIGGER {name}_state_event AFTER {verb} ON {table} REFERENCING {tables}
 FOR EACH STATEMENT EXECUTE FUNCTION {name}_state_event()"""
@@ -112,6 +115,7 @@ class _Trigger:
             name=self.name,
             rows="was JOIN became ON became.id = was.id" if self.columns else "became",
             with_was="JOIN was ON was.id = became.id" if self.columns else "",
+            unless="" if self.columns else _READ_BACK,
             changed=self._changed("was", "became", "IS DISTINCT FROM"),
             written=_WRITTEN,
             now=_NOW["postgresql"],
