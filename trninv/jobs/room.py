@@ -96,20 +96,21 @@ def together(stock: Stock, legal: Legal) -> Mapping[int, int]:
 
 def _together(stock: Stock, legal: Legal, size: int) -> int:
     """Exact: a count; of any servers of a rack, how often that many of its free ones go into all."""
-    model = stock.model
+    model, alike = stock.model, np.bincount(stock.kinds[1])
     if (any_of := legal.any_of.get(size)) is None:
-        return int(_intact(stock, legal.sets[size]).sum())
+        return int(_intact(stock, legal.sets[size]).sum(axis=1) @ alike)
     servers = _intact(stock, model.whole_server)
-    return sum(int((servers[:, list(rack)].sum(axis=1) // any_of.servers).sum()) for rack in model.racks)
+    return sum(int(servers[:, list(rack)].sum(axis=1) // any_of.servers @ alike) for rack in model.racks)
 
 
 def _intact(stock: Stock, sets: Sequence[int]) -> NDArray[np.bool_]:
-    """Rows of the stock × sets: whether all chips are free, and all links among them up; one chip needs none."""
-    found = holding(stock.free, words(sets, stock.model.chips))
+    """Kinds of domains × sets: whether all chips are free, and all links among them up; one chip needs none."""
+    first, kind = stock.kinds
+    found = holding(stock.free[first], words(sets, stock.model.chips))
     for row, lost in stock.lost.items():
-        for at in np.flatnonzero(found[row]).tolist():
-            mask = sets[at]
-            found[row, at] = mask.bit_count() == 1 or all(broken & ~mask for broken in lost.broken)
+        here = found[kind[row]]
+        for at in np.flatnonzero(here).tolist():
+            here[at] = sets[at].bit_count() == 1 or all(broken & ~sets[at] for broken in lost.broken)
     return found
 
 
