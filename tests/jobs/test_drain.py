@@ -47,6 +47,19 @@ def fill(own: Fleet, seed: int) -> None:
             own.hold(f"j{at}", draw.choice(places).places, who="me")
 
 
+@pytest.mark.parametrize(
+    ("place", "touched"),
+    [(f"{ULTRA}/s3", []), (f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", ["big"]), (f"{ULTRA}/s2/c1", ["worn"])],
+)
+def test_what_is_broken_already_is_not_lost_again(own: Fleet, place: str, touched: list[str]) -> None:
+    own.hold("big", [f"{ULTRA}/s0", f"{ULTRA}/s1"], who="me")
+    own.hold("worn", [f"{ULTRA}/s2/c0-3"], who="me")
+    down = [f"{ULTRA}/s2/c2", f"{ULTRA}/s2/c0--{ULTRA}/s2/c3"]
+    for state in (own.what_if(down=down[:1]), own.what_if(down=down)):
+        assert isinstance(state, Fleet)
+        assert [job.job for job in state.drain(place).jobs] == touched
+
+
 @pytest.mark.parametrize("place", [*PLACES[:2], *(pytest.param(place, marks=pytest.mark.slow) for place in PLACES[2:])])
 def test_a_drain_is_the_difference_of_free_and_fits_with_the_place_down(own: Fleet, place: str) -> None:
     fill(own, PLACES.index(place))

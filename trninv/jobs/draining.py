@@ -99,8 +99,7 @@ class Drain:
         self.after = every_row(replace(reader, changes=changed), slug)
         holds = place.level not in ("link", "switch", "network_node")
         self._gone = whole(every_row(reader, of).inside) if holds else [0] * len(self.before.ordinals)
-        known = {row: set(lost.broken) for row, lost in self.before.lost.items()}
-        self._broken = {row: set(lost.broken) - known.get(row, set()) for row, lost in self.after.lost.items()}
+        self._broken = {row: {*lost.broken} - {*self.before.lacks(row).broken} for row, lost in self.after.lost.items()}
         self._below = list(_below(reader.connection, place)) if place.level == "network_node" else []
 
     @property
