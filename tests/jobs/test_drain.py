@@ -149,6 +149,15 @@ def test_in_a_rack_a_server_is_replaced_and_a_spare_keeps_a_job_going(own: Fleet
     assert job.to[0] == f"{rack}/s18"
 
 
+def test_what_replaces_a_server_has_every_link(own: Fleet) -> None:
+    servers = [f"trn3-gen2/d0/s{server}" for server in range(18)]
+    own.hold("gang", servers[10:14], who="me")
+    cut = own.what_if(down=["trn3-gen2/d0/sw0"])
+    assert isinstance(cut, Fleet)
+    (job,) = cut.drain(servers[11]).jobs
+    assert (job.way, job.to) == (Way.REPLACED, (servers[1], servers[10], *servers[12:14]))
+
+
 def test_one_chip_needs_no_link_and_two_ends_do(own: Fleet) -> None:
     link = f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"
     own.hold("one", [f"{ULTRA}/s0/c0"], who="me")

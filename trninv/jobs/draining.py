@@ -13,6 +13,7 @@ from trninv.inventory.schema import TABLES
 from trninv.jobs.gangs import gang
 from trninv.jobs.model import AnyOf, Legal
 from trninv.jobs.moving import Move, Planner, alternatives, elsewhere
+from trninv.jobs.room import intact
 from trninv.jobs.search import Policy, Search
 from trninv.jobs.stock import Stock, every_row
 from trninv.jobs.tenants import Tenant
@@ -198,18 +199,14 @@ def _near(there: Stock, legal: Legal, part: At, kept: int) -> At | None:
 
 
 def _beside(here: Stock, kept: int, servers: int) -> tuple[int, ...]:
-    """The servers that a job keeps, and the first free ones of their rack."""
-    model, (free,) = here.model, whole(here.free)
+    """The servers that a job keeps, and the first free ones of their rack that have every link."""
+    model, (free,) = here.model, intact(here, here.model.whole_server)
     for rack in model.racks:
         ours = [server for server in rack if model.whole_server[server] & kept]
-        others = [server for server in rack if server not in ours and _within(free, model.whole_server[server])]
+        others = [server for server in rack if server not in ours and free[server]]
         if ours and len(ours) + len(others) >= servers:
             return (sum(model.whole_server[each] for each in [*ours, *others][:servers]),)
     return ()
-
-
-def _within(free: int, mask: int) -> bool:
-    return free & mask == mask
 
 
 def _best(there: Stock, legal: Legal, mask: int) -> At | None:

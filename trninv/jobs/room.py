@@ -98,12 +98,12 @@ def _together(stock: Stock, legal: Legal, size: int) -> int:
     """Exact: a count; of any servers of a rack, how often that many of its free ones go into all."""
     model, alike = stock.model, np.bincount(stock.kinds[1])
     if (any_of := legal.any_of.get(size)) is None:
-        return int(_intact(stock, legal.sets[size]).sum(axis=1) @ alike)
-    servers = _intact(stock, model.whole_server)
+        return int(intact(stock, legal.sets[size]).sum(axis=1) @ alike)
+    servers = intact(stock, model.whole_server)
     return sum(int(servers[:, list(rack)].sum(axis=1) // any_of.servers @ alike) for rack in model.racks)
 
 
-def _intact(stock: Stock, sets: Sequence[int]) -> NDArray[np.bool_]:
+def intact(stock: Stock, sets: Sequence[int]) -> NDArray[np.bool_]:
     """Kinds of domains × sets: whether all chips are free, and all links among them up; one chip needs none."""
     first, kind = stock.kinds
     found = holding(stock.free[first], words(sets, stock.model.chips))
