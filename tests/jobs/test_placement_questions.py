@@ -114,6 +114,23 @@ def test_the_better_shape_is_as_good_as_its_place_and_as_choosy_as_the_job(own: 
     assert across == f"4x4x2: all-gather 576 GB/s, bisection 1,024 GB/s; fits at {ULTRA}/s1, {ULTRA}/s2"
 
 
+def test_a_shape_and_its_scope_the_other_way_round(own: Fleet) -> None:
+    with pytest.raises(LimitError, match=f"4x4x1 is a shape, and {ULTRA} is none: write fits {ULTRA} 4x4x1"):
+        own.fits("4x4x1", ULTRA)
+    with pytest.raises(LimitError, match=f"4x4x1 is a shape, and {ULTRA} is none: write make-room 4x4x1 {ULTRA}"):
+        own.make_room(ULTRA, "4x4x1")
+    with pytest.raises(UnknownAddressError, match="no cluster 2x2"):
+        own.fits("2x2", "4x4")
+
+
+def test_a_box_that_no_document_grants_is_not_legal(own: Fleet) -> None:
+    server = "trn1.32xlarge/d0/s0"
+    own.hold("a", [f"{server}/c0-3", f"{server}/c12-15"], who="me")
+    assert own.fits(server, chips=8).why == "no domain has such a set of free chips"
+    (place,) = own.fits(server, chips=8, any_block=True).placements
+    assert place.places == tuple(f"{server}/c{chip}" for chip in range(4, 12))
+
+
 def test_servers_are_whole_in_any_box_too(own: Fleet) -> None:
     assert own.fits(ULTRA, servers=3, any_block=True, k=9).positions == 4
     there = own.what_if(down=[f"{ULTRA}/s1/c0", f"{ULTRA}/s3/c0"])

@@ -39,6 +39,18 @@ class Asked:
     shapes: tuple[Shape, ...] = ()
 
 
+def refuse_swapped(of: str | None, shape: str | None, right: str) -> None:
+    """Say how it is written rightly where a scope and a shape are given as each other.
+
+    Raises
+    ------
+    LimitError
+
+    """
+    if of and shape and _SHAPE.fullmatch(of.strip()) and not _SHAPE.fullmatch(shape):
+        raise LimitError(f"{of.strip()} is a shape, and {shape[:200]} is none: write {right}")
+
+
 def shape_of(text: str, model: Model, *, as_written: bool) -> tuple[Shape, ...]:
     """The boxes of a torus that a shape stands for, written rows × columns × servers.
 

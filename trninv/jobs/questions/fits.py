@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Annotated
 
-from trninv.jobs.asked import Asked, asked
+from trninv.jobs.asked import Asked, asked, refuse_swapped
 from trninv.jobs.copies import Places, Spread, Wish
 from trninv.jobs.model import Legal, Model, legal_of, written
 from trninv.jobs.named import brief
@@ -150,6 +150,7 @@ def fits(
     A part to spare is what the wiring lets one replace: a whole domain of a job of several, a server of those that any
     of its rack can join, else a set as large as the job's.
     """
+    refuse_swapped(of, shape, f"fits {shape} {of}")
     there = stock(reader, of, avoid)
     model, legal = (
         there.model,
