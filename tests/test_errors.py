@@ -36,4 +36,6 @@ def test_every_code_is_documented_with_its_exit_status() -> None:
 def test_offers_the_nearest_word_or_lists_the_known() -> None:
     assert nearest("trn2.48xlarge", ["trn2-16.48xlarge", "rack"]) == "did you mean trn2-16.48xlarge?"
     assert nearest("zzz", ["b", "a"]) == "known: a, b"
+    jobs = [f"slurm:{number}" for number in range(1_020, 3_000)]
+    assert nearest("zzz", jobs) == f"known: {', '.join(jobs[:20])}, and more"
     assert nearest("zzz", []) == "none is known"

@@ -395,6 +395,10 @@ class ClusterExistsError(DatabaseError):
     code = "CLUSTER_EXISTS"
 
 
+_NAMED = 20
+"""Names that one message lists."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """What to suggest instead of an unknown word, as the end of a sentence."""
     names = sorted(known)
@@ -402,4 +406,5 @@ def nearest(word: str, known: Iterable[str]) -> str:
         return f"did you mean {' or '.join(begins[:3])}?"
     if close := difflib.get_close_matches(word, names, n=1, cutoff=0.4):
         return f"did you mean {close[0]}?"
-    return f"known: {', '.join(names)}" if names else "none is known"
+    more = ", and more" if len(names) > _NAMED else ""
+    return f"known: {', '.join(names[:_NAMED])}{more}" if names else "none is known"

@@ -47,6 +47,19 @@ def fill(own: Fleet, seed: int) -> None:
             own.hold(f"j{at}", draw.choice(places).places, who="me")
 
 
+@pytest.mark.parametrize(
+    ("place", "touched"),
+    [(f"{ULTRA}/s3", []), (f"{ULTRA}/s0/c0--{ULTRA}/s0/c1", ["big"]), (f"{ULTRA}/s2/c1", ["worn"])],
+)
+def test_what_is_broken_already_is_not_lost_again(own: Fleet, place: str, touched: list[str]) -> None:
+    own.hold("big", [f"{ULTRA}/s0", f"{ULTRA}/s1"], who="me")
+    own.hold("worn", [f"{ULTRA}/s2/c0-3"], who="me")
+    down = [f"{ULTRA}/s2/c2", f"{ULTRA}/s2/c0--{ULTRA}/s2/c3"]
+    for state in (own.what_if(down=down[:1]), own.what_if(down=down)):
+        assert isinstance(state, Fleet)
+        assert [job.job for job in state.drain(place).jobs] == touched
+
+
 @pytest.mark.parametrize("place", [*PLACES[:2], *(pytest.param(place, marks=pytest.mark.slow) for place in PLACES[2:])])
 def test_a_drain_is_the_difference_of_free_and_fits_with_the_place_down(own: Fleet, place: str) -> None:
     fill(own, PLACES.index(place))
@@ -134,6 +147,15 @@ def test_in_a_rack_a_server_is_replaced_and_a_spare_keeps_a_job_going(own: Fleet
     (job,) = own.drain(f"{rack}/s1").jobs
     assert job.way is Way.ELSEWHERE
     assert job.to[0] == f"{rack}/s18"
+
+
+def test_what_replaces_a_server_has_every_link(own: Fleet) -> None:
+    servers = [f"trn3-gen2/d0/s{server}" for server in range(18)]
+    own.hold("gang", servers[10:14], who="me")
+    cut = own.what_if(down=["trn3-gen2/d0/sw0"])
+    assert isinstance(cut, Fleet)
+    (job,) = cut.drain(servers[11]).jobs
+    assert (job.way, job.to) == (Way.REPLACED, (servers[1], servers[10], *servers[12:14]))
 
 
 def test_one_chip_needs_no_link_and_two_ends_do(own: Fleet) -> None:

@@ -122,6 +122,11 @@ def test_places_that_no_job_can_hold(lite_connection: Connection, places: list[s
     assert lite_connection.scalar(text("SELECT count(*) FROM job")) == 0
 
 
+def test_a_chip_is_to_work_on_or_to_spare(lite_connection: Connection) -> None:
+    with pytest.raises(LimitError, match=f"{ULTRA}/s0 has chips that are to spare as well: name a chip once"):
+        holding.hold(lite_connection, "a", [f"{ULTRA}/s0"], who="me", spares=[f"{ULTRA}/s0/c1", f"{ULTRA}/s1"])
+
+
 def test_a_job_that_never_was(lite_connection: Connection) -> None:
     holding.hold(lite_connection, "train-70b", [f"{ULTRA}/s0"], who="me")
     with pytest.raises(UnknownJobError, match="did you mean train-70b"):

@@ -181,6 +181,19 @@ def test_any_servers_of_a_rack(lite_fleet: Fleet) -> None:
     carried_out(plan, jobs)
 
 
+def test_room_in_a_rack_has_every_link(own: Fleet) -> None:
+    rack = [f"trn3-gen2/d0/s{server}" for server in range(18)]
+    own.hold("other", [f"trn3-gen2/d0/s{server}" for server in range(18, 33)], who="me")
+    own.hold("one", rack[:1], who="me")
+    own.hold("two", rack[1:2], who="me")
+    cut = own.what_if(down=[f"{rack[5]}/c0--trn3-gen2/d0/sw5", "trn3-gen2/d0/sw6"])
+    assert isinstance(cut, Fleet)
+    plan = cut.make_room(of="trn3-gen2", servers=16)
+    assert (len(plan.moves), plan.exact, len(plan.places)) == (2, True, 16)
+    assert not {rack[5], rack[6]} & set(plan.places)
+    assert cut.what_if(without=["one", "two"]).fits("trn3-gen2", servers=16).placements[0].places == plan.places
+
+
 @pytest.fixture
 def own(seeded: str) -> Iterator[Fleet]:
     with trninv.open(seeded) as opened:

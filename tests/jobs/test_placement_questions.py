@@ -38,7 +38,7 @@ def test_pairs_are_legal_as_documented_and_neighbours_are_not(own: Fleet) -> Non
     answer = own.fits(ULTRA, servers=2)
     assert not answer.placements
     assert answer.why == "no domain has such a set of free chips"
-    assert [step.domains for step in answer.steps] == [1, 1, 1, 0, 0, 0]
+    assert [step.domains for step in answer.steps] == [1, 1, 1, 0, 0]
     block = own.fits(ULTRA, "4x4x2").placements[0]
     assert block.places == (f"{ULTRA}/s1", f"{ULTRA}/s2")
 
@@ -64,7 +64,10 @@ def test_why_names_the_first_thing_that_is_lacking(own: Fleet) -> None:
         set_state(connection, [f"{ULTRA}/s0/c0--{ULTRA}/s0/c1"], Condition("down"), why="x", who="me")
     assert own.fits(ULTRA, "4x4x4").why == "no domain has it with every link up"
     assert own.fits(ULTRA, "4x4x4", min_all_gather="700 GB/s").why == "no domain has it with every link up"
-    assert own.fits(ULTRA, "4x4x2", min_all_gather="700 GB/s").why == "no domain has it as good as that"
+    assert own.fits(ULTRA, "4x4x2", min_all_gather="700 GB/s").why == (
+        "no domain has it with all-gather of 700 GB/s or more; "
+        "the best place has all-gather 576 GB/s, bisection 1,024 GB/s"
+    )
     own.close_servers([f"{ULTRA}/s1"], who="me", why="x")
     assert own.fits(ULTRA, "4x4x4").why == "no domain has 64 chips free"
     with writing(own.engine) as connection:
@@ -91,6 +94,63 @@ def test_the_better_shape_of_as_many_chips_is_named(own: Fleet) -> None:
     assert own.fits(ULTRA, "4x4x1").better is None
 
 
+def test_the_better_shape_is_as_good_as_its_place_and_as_choosy_as_the_job(own: Fleet) -> None:
+    worn = {f"{ULTRA}/s{server}": 0.9 for server in range(4)}
+    there = own.what_if(derate=worn)
+    assert isinstance(there, Fleet)
+    found = there.fits(ULTRA, "2x2x4", as_written=True)
+    best = there.fits(ULTRA, "4x4x1").placements[0]
+    assert found.better
+    assert found.better.startswith(f"4x4x1: all-gather {best.all_gather}, bisection {best.bisection}; fits at")
+    down = [f"{ULTRA}/s{server}/c15" for server in range(1, 4)]
+    half = own.what_if(derate={f"{ULTRA}/s0": 0.1}, down=down)
+    assert isinstance(half, Fleet)
+    assert half.fits(ULTRA, "2x2x4", as_written=True, avoid=[f"{ULTRA}/s0/c5"], k=1).better is not None
+    few = half.fits(ULTRA, "2x4x2", k=1)
+    assert few.better == "4x4x1: all-gather 512 GB/s, bisection 1,024 GB/s; fits now only with a part degraded"
+    apart = own.what_if(down=[f"{ULTRA}/s0/c0", f"{ULTRA}/s3/c0"])
+    assert isinstance(apart, Fleet)
+    across = apart.fits(ULTRA, "2x4x4", as_written=True, k=1).better
+    assert across == f"4x4x2: all-gather 576 GB/s, bisection 1,024 GB/s; fits at {ULTRA}/s1, {ULTRA}/s2"
+
+
+def test_a_shape_and_its_scope_the_other_way_round(own: Fleet) -> None:
+    with pytest.raises(LimitError, match=f"4x4x1 is a shape, and {ULTRA} is none: write fits {ULTRA} 4x4x1"):
+        own.fits("4x4x1", ULTRA)
+    with pytest.raises(LimitError, match=f"4x4x1 is a shape, and {ULTRA} is none: write make-room 4x4x1 {ULTRA}"):
+        own.make_room(ULTRA, "4x4x1")
+    with pytest.raises(UnknownAddressError, match="no cluster 2x2"):
+        own.fits("2x2", "4x4")
+
+
+def test_a_box_that_no_document_grants_is_not_legal(own: Fleet) -> None:
+    server = "trn1.32xlarge/d0/s0"
+    own.hold("a", [f"{server}/c0-3", f"{server}/c12-15"], who="me")
+    assert own.fits(server, chips=8).why == "no domain has such a set of free chips"
+    (place,) = own.fits(server, chips=8, any_block=True).placements
+    assert place.places == tuple(f"{server}/c{chip}" for chip in range(4, 12))
+
+
+def test_servers_are_whole_in_any_box_too(own: Fleet) -> None:
+    assert own.fits(ULTRA, servers=3, any_block=True, k=9).positions == 4
+    there = own.what_if(down=[f"{ULTRA}/s1/c0", f"{ULTRA}/s3/c0"])
+    assert isinstance(there, Fleet)
+    assert there.fits(ULTRA, chips=32, any_block=True).positions == 4
+    assert there.fits(ULTRA, servers=2, any_block=True).why == "no domain has such a set of free chips"
+
+
+def test_why_says_what_the_best_place_carries(own: Fleet) -> None:
+    worn = own.what_if(derate=dict.fromkeys([f"{ULTRA}/s{server}" for server in range(4)], 0.5))
+    assert isinstance(worn, Fleet)
+    assert worn.fits(ULTRA, servers=1, min_bisection="1 TB/s").why == (
+        "no domain has it with bisection of 1,000 GB/s or more; "
+        "the best place has all-gather 256 GB/s, bisection 512 GB/s"
+    )
+    steps = own.fits(ULTRA, domains=2, healthy=True, min_all_gather="1 TB/s").steps
+    assert [each.condition for each in steps][-2:] == ["has nothing degraded", "has all-gather of 1,000 GB/s or more"]
+    assert own.fits(f"{ULTRA}/s0", chips=32).why == "no domain has 32 chips in it"
+
+
 def test_memory_is_rounded_up_to_what_can_be_held(own: Fleet) -> None:
     assert own.fits(ULTRA, memory="100 GiB").chips == 4
     assert own.fits(ULTRA, memory="100 GiB", any_block=True).chips == 2
@@ -102,7 +162,11 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
     assert [each.places for each in answer.placements] == [(f"{ULTRA}/s2",), (f"{ULTRA}/s3",)]
     assert own.fits(f"{ULTRA}/s2", chips=4).placements[0].places[0] == f"{ULTRA}/s2/c0"
     nothing = own.fits(f"{ULTRA}/s2", chips=4, avoid=[ULTRA])
-    assert (nothing.free, nothing.placements, nothing.why) == (0, (), "no domain has 4 chips usable")
+    assert (nothing.free, nothing.placements, nothing.why) == (
+        0,
+        (),
+        "no domain has 4 chips in it that are not avoided",
+    )
     assert own.fits("u-trn2x64/r1", servers=1).placements[0].places == (f"{ULTRA}/s2",)
 
 
@@ -114,7 +178,11 @@ def test_what_is_avoided_is_left_alone(own: Fleet) -> None:
         (ULTRA, {"chips": 0}, LimitError, "ask for 1"),
         (ULTRA, {"chips": 7}, IllegalSizeError, "7 chips are not legal on u-trn2x64; nearest 4 and 8"),
         (ULTRA, {"chips": 5, "any_block": True}, LimitError, "no box"),
-        (ULTRA, {"chips": 100}, LimitError, "ask for 64 or 128"),
+        (ULTRA, {"chips": 100}, LimitError, "100 chips are no whole domains of 64: ask for 64 or 128"),
+        (ULTRA, {"servers": 3}, IllegalSizeError, "3 servers are not legal on u-trn2x64; nearest 2 and 4 "),
+        (ULTRA, {"servers": 6}, LimitError, "6 servers are no whole domains of 4: ask for 4 or 8"),
+        ("trn3-gen2", {"servers": 2}, IllegalSizeError, "2 servers are not legal on trn3-gen2; nearest 1 and 3$"),
+        ("trn1.2xlarge", {"shape": "1x1"}, WrongLevelError, "has one chip"),
         (ULTRA, {"shape": "5x1"}, LimitError, "the largest is 4x4x4"),
         (ULTRA, {"shape": "0x4"}, LimitError, "write it as"),
         (ULTRA, {"shape": "2x2x4; DROP"}, LimitError, "write it as"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from placements import by_hand, harm_of, legal, sets_of, stock_of
+from placements import by_hand, harm_of, is_whole, legal, sets_of, stock_of
 
 from conftest import examples
 from trninv.jobs.gangs import gang
@@ -168,6 +168,29 @@ def test_what_fits_together_is_a_count_and_what_is_left_is_split(lite_fleet: Fle
         assert (each.jobs, each.chips) == (jobs, taken)
         assert each.down + each.closed + each.shape == each.chips
         assert together(stock, found)[each.size] == jobs
+
+
+@examples(20)
+@given(st.data())
+def test_what_fits_together_has_every_link(lite_fleet: Fleet, data: st.DataObject) -> None:
+    model = model_of(data.draw(st.sampled_from(MODELS)))
+    found = legal(lite_fleet, model)
+    ends = st.sampled_from([(wire.a, wire.b) for wire in model.of.blueprint.wires])
+    broken = data.draw(st.sets(ends, min_size=1, max_size=4)) if model.of.blueprint.wires else set()
+    free = data.draw(_free(model))
+    stock = stock_of(model, [model.full, free], {1: dict.fromkeys(broken, 0)})
+    for size, jobs in together(stock, found).items():
+        whole = len(_disjoint(found, model, size, model.full))
+        if size in found.any_of:
+            cut = sum(mask for mask in model.whole_server if not is_whole(model, mask, broken))
+            here = len(_disjoint(found, model, size, free & ~cut))
+        else:
+            sets = _disjoint(found, model, size, free)
+            here = sum(size == 1 or is_whole(model, mask, broken) for mask in sets)
+        assert jobs == whole + here
+    for each in stranded(stock, found):
+        assert each.jobs == together(stock, found)[each.size]
+        assert each.shape == stranded(replace(stock, damage={}), found)[found.sizes.index(each.size)].chips
 
 
 def _disjoint(found: Legal, model: Model, size: int, free: int) -> list[int]:

@@ -219,6 +219,33 @@ def test_fragmentation_is_what_the_question_answers(two: dict[str, str]) -> None
     ]
 
 
+def test_fragmentation_counts_sets_with_every_link(seeded: str) -> None:
+    lost = [
+        "u-trn2x64/d0/s0/c0--u-trn2x64/d0/s0/c1",
+        "u-trn2x64/d0/s2/c3--u-trn2x64/d0/s3/c3",
+        "trn1.32xlarge/d0/s0/c3--trn1.32xlarge/d0/s0/c7",
+        "trn3-gen1/d0/sw1",
+        "trn3-gen2/d0/s0/c0--trn3-gen2/d0/s18/c0",
+        "trn3-gen2/d0/s2/c1--trn3-gen2/d0/sw2",
+    ]
+    with trninv.open(seeded) as fleet:
+        slugs = sorted({address.partition("/")[0] for address in lost})
+        whole = {slug: fleet.free(slug).together for slug in slugs}
+        with writing(fleet.engine) as connection:
+            state.set_state(connection, lost, state.Condition("down"), why="cut", who="tests")
+        query = report("fragmentation").sql(fleet.engine.dialect.name, {})
+        rows = [row for row in find(fleet.engine, query, seconds=60, most=1_000).rows if row[0] in slugs]
+        asked = {slug: fleet.fragmentation(slug) for slug in slugs}
+        left = {slug: fleet.free(slug).together for slug in slugs}
+    assert all(left[slug] != whole[slug] for slug in slugs)
+    assert [each.jobs for each in asked["u-trn2x64"].sizes] == [64, 15, 7, 3, 0, 0]
+    assert rows == [
+        (slug, each.chips, each.jobs, answer.free, each.unusable)
+        for slug, answer in asked.items()
+        for each in answer.sizes
+    ]
+
+
 def test_what_is_not_up_is_what_was_set(two: dict[str, str]) -> None:
     rows = _both(two, lambda backend: report("not-up").sql(backend, {"cluster": "trn1.32xlarge"}))
     said = "2026-01-02T03:04:05.000000+00:00", "tests", "worn"

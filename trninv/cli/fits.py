@@ -14,6 +14,7 @@ from trninv.inventory.hostnames import TEMPLATE
 from trninv.jobs.named import folded
 from trninv.jobs.placing import Placement
 from trninv.jobs.questions import find
+from trninv.units import counted
 
 if TYPE_CHECKING:
     from trninv.jobs.questions.fits import FitsAnswer
@@ -66,7 +67,7 @@ def _told(places: Sequence[Placement], hostname: str) -> Iterator[str]:
     """What to hand to the schedulers."""
     for of in places:
         lines = _lines(of, hostname)
-        more = "" if of.whole_servers else f"   (whole servers: more than the {of.chips} chips)"
+        more = "" if of.whole_servers else f"   (whole servers: more than the {counted(of.chips, 'chip')})"
         spares = (f" --spare {place}" for place in folded(of.spares))
         yield f"hold:       trninv hold JOB {' '.join(folded(of.places))}{''.join(spares)}"
         yield f"Slurm:      {lines['slurm']}{more}"

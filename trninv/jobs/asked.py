@@ -39,6 +39,18 @@ class Asked:
     shapes: tuple[Shape, ...] = ()
 
 
+def refuse_swapped(of: str | None, shape: str | None, right: str) -> None:
+    """Say how it is written rightly where a scope and a shape are given as each other.
+
+    Raises
+    ------
+    LimitError
+
+    """
+    if of and shape and _SHAPE.fullmatch(of.strip()) and not _SHAPE.fullmatch(shape):
+        raise LimitError(f"{of.strip()} is a shape, and {shape[:200]} is none: write {right}")
+
+
 def shape_of(text: str, model: Model, *, as_written: bool) -> tuple[Shape, ...]:
     """The boxes of a torus that a shape stands for, written rows × columns × servers.
 
@@ -57,9 +69,8 @@ def shape_of(text: str, model: Model, *, as_written: bool) -> tuple[Shape, ...]:
     if not _SHAPE.fullmatch(text):
         raise LimitError(f"shape {text[:40]!r}: write it as 2x2x4, rows, columns and servers")
     if model.torus is None:
-        raise WrongLevelError(
-            f"{model.slug} is switched: a set of its chips has no shape, so ask for --chips or --servers"
-        )
+        why = "is switched: a set of its chips has no shape" if model.chips > 1 else "has one chip, which has no shape"
+        raise WrongLevelError(f"{model.slug} {why}, so ask for --chips or --servers")
     spans = tuple(map(int, re.split("[xX×]", text)))
     sides = model.torus.sides
     found = model.torus.turned(spans)
@@ -102,33 +113,36 @@ def asked(
         return Asked(shape, prod(shapes[0]), sets=_blocks(model, shapes), shapes=shapes)
     if domains is not None or (servers or 0) > model.servers:
         count, rest = divmod(domains * model.servers if domains is not None else servers or 0, model.servers)
-        return _whole(model, count, rest, model.per_server * (servers or 0))
+        return _whole(model, count, rest, servers or 0, "server", model.servers)
     if servers is not None:
-        return _some(model, legal, counted(servers, "server"), servers * model.per_server, any_block=any_block)
+        return _some(model, legal, servers, "server", any_block=any_block)
     if memory is not None:
         chips = _enough(model, legal, memory, any_block=any_block)
     if (chips or 0) > model.chips:
-        return _whole(model, *divmod(chips or 0, model.chips), chips or 0)
-    return _some(model, legal, counted(chips or 0, "chip"), chips or 0, any_block=any_block)
+        return _whole(model, *divmod(chips or 0, model.chips), chips or 0, "chip", model.chips)
+    return _some(model, legal, chips or 0, "chip", any_block=any_block)
 
 
-def _whole(model: Model, domains: int, rest: int, chips: int) -> Asked:
+def _whole(model: Model, domains: int, rest: int, said: int, what: str, each: int) -> Asked:
     if rest:
-        near = " or ".join(f"{each * model.chips:,}" for each in (domains, domains + 1))
-        raise LimitError(f"{chips:,} chips are no whole domains of {model.chips}: ask for {near}")
+        near = " or ".join(f"{count * each:,}" for count in (domains, domains + 1))
+        raise LimitError(f"{counted(said, what)} are no whole domains of {each}: ask for {near}")
     words = counted(domains, "whole domain")
     if domains == 1:
         return Asked(words, model.chips, sets=(model.full,))
     return Asked(words, domains * model.chips, domains)
 
 
-def _some(model: Model, legal: Legal, words: str, chips: int, *, any_block: bool) -> Asked:
+def _some(model: Model, legal: Legal, said: int, what: str, *, any_block: bool) -> Asked:
+    in_servers, words = what == "server", counted(said, what)
+    chips = said * model.per_server if in_servers else said
     if any_block and model.torus:
         shapes = tuple(shape for shape in model.torus.shapes if prod(shape) == chips)
         if not shapes:
             raise LimitError(f"{chips} chips make up no box on {model.slug}: ask for one with sides that fit")
-        return Asked(words, chips, sets=_blocks(model, shapes), shapes=shapes)
-    legal.check(model, chips)
+        sets = _blocks(model, shapes)
+        return Asked(words, chips, sets=_of_servers(model, sets) if in_servers else sets, shapes=shapes)
+    legal.check(model, chips, in_servers=in_servers)
     return Asked(words, chips, sets=legal.any_of.get(chips) or legal.sets[chips])
 
 
@@ -140,6 +154,11 @@ def _enough(model: Model, legal: Legal, memory: Capacity, *, any_block: bool) ->
         return -(-least // model.chips) * model.chips
     sizes = {prod(shape) for shape in model.torus.shapes} if any_block and model.torus else legal.sizes
     return min(size for size in sizes if size >= least)
+
+
+def _of_servers(model: Model, sets: Sequence[int]) -> tuple[int, ...]:
+    """Those that take all of each server that they take a chip of."""
+    return tuple(each for each in sets if all(each & whole in {0, whole} for whole in model.whole_server))
 
 
 def _blocks(model: Model, shapes: Sequence[Shape]) -> tuple[int, ...]:

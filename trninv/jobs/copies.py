@@ -30,12 +30,13 @@ class Spread(Choice):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a place must be like, beside being free with every link."""
+    """What a place must be like, beside being free with every link, and whether any are avoided."""
 
     least: Limits = ANY
     healthy: bool = False
     rack: bool = False
     policy: Policy = Policy.QUALITY
+    avoids: bool = False
 
 
 @dataclass(frozen=True, slots=True)

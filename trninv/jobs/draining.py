@@ -13,6 +13,7 @@ from trninv.inventory.schema import TABLES
 from trninv.jobs.gangs import gang
 from trninv.jobs.model import AnyOf, Legal
 from trninv.jobs.moving import Move, Planner, alternatives, elsewhere
+from trninv.jobs.room import intact
 from trninv.jobs.search import Policy, Search
 from trninv.jobs.stock import Stock, every_row
 from trninv.jobs.tenants import Tenant
@@ -99,8 +100,7 @@ class Drain:
         self.after = every_row(replace(reader, changes=changed), slug)
         holds = place.level not in ("link", "switch", "network_node")
         self._gone = whole(every_row(reader, of).inside) if holds else [0] * len(self.before.ordinals)
-        known = {row: set(lost.broken) for row, lost in self.before.lost.items()}
-        self._broken = {row: set(lost.broken) - known.get(row, set()) for row, lost in self.after.lost.items()}
+        self._broken = {row: {*lost.broken} - {*self.before.lacks(row).broken} for row, lost in self.after.lost.items()}
         self._below = list(_below(reader.connection, place)) if place.level == "network_node" else []
 
     @property
@@ -199,18 +199,14 @@ def _near(there: Stock, legal: Legal, part: At, kept: int) -> At | None:
 
 
 def _beside(here: Stock, kept: int, servers: int) -> tuple[int, ...]:
-    """The servers that a job keeps, and the first free ones of their rack."""
-    model, (free,) = here.model, whole(here.free)
+    """The servers that a job keeps, and the first free ones of their rack that have every link."""
+    model, (free,) = here.model, intact(here, here.model.whole_server)
     for rack in model.racks:
         ours = [server for server in rack if model.whole_server[server] & kept]
-        others = [server for server in rack if server not in ours and _within(free, model.whole_server[server])]
+        others = [server for server in rack if server not in ours and free[server]]
         if ours and len(ours) + len(others) >= servers:
             return (sum(model.whole_server[each] for each in [*ours, *others][:servers]),)
     return ()
-
-
-def _within(free: int, mask: int) -> bool:
-    return free & mask == mask
 
 
 def _best(there: Stock, legal: Legal, mask: int) -> At | None:

@@ -18,6 +18,7 @@ from trninv.errors import IllegalSizeError, UnknownSystemError
 from trninv.inventory.schema import TABLES
 from trninv.solvers.blocks import Shape, Torus
 from trninv.solvers.slices import Limits, limits
+from trninv.units import counted
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
@@ -46,8 +47,8 @@ class Legal:
         """Numbers of chips, the least first."""
         return tuple(sorted({*self.sets, *self.any_of}))
 
-    def check(self, model: "Model", chips: int) -> None:
-        """Refuse a number of chips that is not legal.
+    def check(self, model: "Model", chips: int, *, in_servers: bool = False) -> None:
+        """Refuse a number of chips that is not legal, said in chips or in servers.
 
         Raises
         ------
@@ -56,10 +57,13 @@ class Legal:
 
         """
         if chips not in self.sizes:
-            near = sorted(sorted(self.sizes, key=lambda size: abs(size - chips))[:_NEAR])
+            each, what = (model.per_server, "server") if in_servers else (1, "chip")
+            sizes = [size // each for size in self.sizes if not size % each]
+            near = sorted(sorted(sizes, key=lambda size: abs(size - chips // each))[:_NEAR])
             listed = " and ".join(f"{size:,}" for size in near)
             own = " (--any-block for a launcher of your own)" if model.torus else ""
-            raise IllegalSizeError(f"{chips:,} chips are not legal on {model.slug}; nearest {listed}{own}")
+            said = counted(chips // each, what)
+            raise IllegalSizeError(f"{said} are not legal on {model.slug}; nearest {listed}{own}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,10 +18,11 @@ from trninv import deadline, solvers
 from trninv.errors import UnknownJobError, nearest
 from trninv.jobs.asked import Asked
 from trninv.jobs.model import AnyOf, Legal
+from trninv.jobs.room import intact
 from trninv.jobs.search import ANY, Found, Policy, Search
 from trninv.jobs.stock import Stock
 from trninv.jobs.tenants import Tenant
-from trninv.solvers.blocks import Words, holding, meeting, whole, words
+from trninv.solvers.blocks import Words, meeting, whole, words
 from trninv.solvers.slices import Limits
 
 MOST_TRIED: Final = 64
@@ -193,7 +194,7 @@ class Planner:
         met = meeting(self._masks, servers).astype(float)
         weight = np.zeros((len(self.stock.ordinals), model.servers))
         np.add.at(weight, self._rows, met / np.maximum(met.sum(axis=1, keepdims=True), 1))
-        weight[~holding(self._emptied.free, servers)] = np.inf
+        weight[~intact(self._emptied, model.whole_server)[self._emptied.kinds[1]]] = np.inf
         found, bounds = list[Room](), list[float]()
         for rack in model.racks:
             of = weight[:, list(rack)]

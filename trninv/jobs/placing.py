@@ -1,7 +1,7 @@
 """Placements of jobs as answers tell them: within domains or of whole ones, with copies and spares; what is lacking."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated
 
@@ -17,6 +17,7 @@ from trninv.jobs.search import ANY, Policy, Search
 from trninv.jobs.stock import Stock
 from trninv.routing.answer import At
 from trninv.solvers.blocks import Words
+from trninv.solvers.slices import Limits
 from trninv.units import Bandwidth, counted
 
 
@@ -34,7 +35,9 @@ class Placement:
     bisection: Annotated[Bandwidth, "Between two halves of the chips of a domain, alone; one direction."]
     degraded: Annotated[bool, "Whether a part of it is degraded; the limits are as it is."]
     tier: Annotated[int | None, "Least tier of the fabric in common; null within one domain."]
-    harm: Annotated[float, "Chips of larger sets of free chips that it breaks up, all sizes alike."]
+    harm: Annotated[
+        float, "Chips of free sets for schedulers that it takes or breaks up; the mean of all sizes above 1."
+    ]
     leaves: Annotated[int, "Free chips that its domain has left."]
 
 
@@ -65,13 +68,21 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Placements, how many there are, and what each condition leaves; what is lacking if that is no condition's."""
+    """Placements, how many there are, and what each condition leaves; what is lacking if that is no condition's.
+
+    Attributes
+    ----------
+    best
+        What the best place carries, where none has as much as was asked for.
+
+    """
 
     placements: tuple[Placement, ...]
     positions: int
     domains: int
     steps: tuple[Step, ...]
     lacking: str | None = None
+    best: Limits | None = None
 
 
 def within_domains(there: Stock, legal: Legal, wanted: Asked, wish: Wish, several: Several, k: int) -> Result:
@@ -81,8 +92,13 @@ def within_domains(there: Stock, legal: Legal, wanted: Asked, wish: Wish, severa
         sets, spares = AnyOf(sets.servers, spares), 0
     places = Places(there, legal, sets, wish, several.spread)
     search, fit = places.search, places.fit
-    steps = (*_enough(there, wanted.chips), *_steps(search, wish), Step("has it as good as that", search.domains(fit)))
+    before = *_inside(there, wanted.chips, wish), *_enough(there, wanted.chips)
+    steps = (*before, *_steps(search, wish), *_good(wish.least, search.domains(fit)))
     found = search.positions(fit), search.domains(fit), steps
+    if wish.least != ANY and not fit.any():
+        any_good = Places(there, legal, sets, replace(wish, least=ANY), several.spread)
+        best = next(iter(any_good.search.best(any_good.fit, 1, Policy.QUALITY)), None)
+        return Result((), *found, best=best.limits if best else None)
     needed = several.copies * (1 + spares)
     of = f"of {needed:,} sets " if spares else ""
     if needed > 1 and (most := places.most(needed)) < needed:
@@ -96,8 +112,13 @@ def within_domains(there: Stock, legal: Legal, wanted: Asked, wish: Wish, severa
     return Result(tuple(placed), *found)
 
 
-def _enough(there: Stock, chips: int) -> Iterator[Step]:
+def _inside(there: Stock, chips: int, wish: Wish) -> Iterator[Step]:
     yield Step("is in the scope", len(there.ordinals))
+    if (inside := int((_sizes(there.inside) >= chips).sum())) < len(there.ordinals):
+        yield Step(f"has {counted(chips, 'chip')} in it{' that are not avoided' if wish.avoids else ''}", inside)
+
+
+def _enough(there: Stock, chips: int) -> Iterator[Step]:
     for what, sets in (("usable", there.usable), ("free", there.free)):
         yield Step(f"has {counted(chips, 'chip')} {what}", int((_sizes(sets) >= chips).sum()))
 
@@ -111,6 +132,13 @@ def _steps(search: Search, wish: Wish) -> Iterator[Step]:
         yield Step("has it in one rack", search.domains(fit))
     if wish.healthy:
         yield Step("has it with nothing degraded", search.domains(fit & ~search.worn))
+
+
+def _good(least: Limits, domains: int, it: str = "it with ") -> Iterator[Step]:
+    """What is left by least limits, if any are asked for."""
+    asked = {"all-gather": least.all_gather, "bisection": least.bisection}
+    if told := " and ".join(f"{what} of {Bandwidth(value)}" for what, value in asked.items() if value):
+        yield Step(f"has {it}{told} or more", domains)
 
 
 def _sizes(sets: Words) -> NDArray[np.int64]:
@@ -137,16 +165,22 @@ def whole_domains(there: Stock, _: Legal, wanted: Asked, wish: Wish, several: Se
     usable = int((_sizes(there.usable) == model.chips).sum())
     rows = free_domains(there)
     steps = [
-        Step("is in the scope", len(there.ordinals)),
+        *_inside(there, model.chips, wish),
         Step("is usable as a whole", usable),
         Step("is free as a whole, with every link up", len(rows)),
     ]
     if wish.rack and len(model.racks) > 1:
         steps.append(Step("is in one rack", 0))
         return Result((), 0, 0, tuple(steps))
-    if wish.healthy or wish.least != ANY:
-        rows = free_domains(there, healthy=wish.healthy, least=wish.least)
-        steps.append(Step("is as good as that", len(rows)))
+    if wish.healthy:
+        rows = free_domains(there, healthy=True)
+        steps.append(Step("has nothing degraded", len(rows)))
+    if wish.least != ANY:
+        had, rows = rows, free_domains(there, healthy=wish.healthy, least=wish.least)
+        steps += _good(wish.least, len(rows), "")
+        if had and not rows:
+            best = max((limits_of(there, row) for row in had), key=lambda each: (each.all_gather, each.bisection))
+            return Result((), 0, 0, tuple(steps), best=best)
     needed, sound = wanted.domains + several.spares, [row for row in rows if row not in there.lost]
     apart = wish.policy is Policy.SPREAD
     for of in (sound, rows):

@@ -7,11 +7,12 @@ from functools import lru_cache
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trninv.jobs.model import Legal, Model
 from trninv.jobs.search import Search
 from trninv.jobs.stock import Lost, Stock, count
-from trninv.solvers.blocks import Shape, Torus, Words, holding, whole, words
+from trninv.solvers.blocks import Shape, Torus, holding, whole, words
 from trninv.solvers.slices import all_gather
 
 
@@ -89,18 +90,28 @@ def _largest_set(stock: Stock, legal: Legal) -> list[Largest]:
 
 
 def together(stock: Stock, legal: Legal) -> Mapping[int, int]:
-    """How many sets of each legal size are free at once: those of a size do not overlap."""
-    return {size: _together(stock, legal, size, stock.free) for size in legal.sizes}
+    """How many sets of each legal size are free at once, with every link: those of a size do not overlap."""
+    return {size: _together(stock, legal, size) for size in legal.sizes}
 
 
-def _together(stock: Stock, legal: Legal, size: int, free: Words) -> int:
+def _together(stock: Stock, legal: Legal, size: int) -> int:
     """Exact: a count; of any servers of a rack, how often that many of its free ones go into all."""
-    model = stock.model
+    model, alike = stock.model, np.bincount(stock.kinds[1])
     if (any_of := legal.any_of.get(size)) is None:
-        every = words(legal.sets[size], model.chips)
-        return sum(int(((free & each) == each).all(axis=1).sum()) for each in every)
-    servers = holding(free, words(model.whole_server, model.chips))
-    return sum(int((servers[:, list(rack)].sum(axis=1) // any_of.servers).sum()) for rack in model.racks)
+        return int(intact(stock, legal.sets[size]).sum(axis=1) @ alike)
+    servers = intact(stock, model.whole_server)
+    return sum(int(servers[:, list(rack)].sum(axis=1) // any_of.servers @ alike) for rack in model.racks)
+
+
+def intact(stock: Stock, sets: Sequence[int]) -> NDArray[np.bool_]:
+    """Kinds of domains × sets: whether all chips are free, and all links among them up; one chip needs none."""
+    first, kind = stock.kinds
+    found = holding(stock.free[first], words(sets, stock.model.chips))
+    for row, lost in stock.lost.items():
+        here = found[kind[row]]
+        for at in np.flatnonzero(here).tolist():
+            here[at] = sets[at].bit_count() == 1 or all(broken & ~sets[at] for broken in lost.broken)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +125,7 @@ class Stranded:
     chips
         Free ones that are left then.
     down, closed
-        How many fewer would be left if no chip were down, and besides no server closed; below 0 where more would.
+        How many fewer would be left if nothing were down, and besides no server closed; below 0 where more would.
     shape
         How many would be left even so, from where other jobs are.
 
@@ -134,9 +145,9 @@ def stranded(stock: Stock, legal: Legal) -> list[Stranded]:
     opened = replace(repaired, closed=np.zeros_like(stock.closed))
     found = []
     for size in legal.sizes:
-        jobs = _together(stock, legal, size, stock.free)
+        jobs = _together(stock, legal, size)
         left, whole_again, open_again = (
-            count(each.free) - size * _together(stock, legal, size, each.free) for each in (stock, repaired, opened)
+            count(each.free) - size * _together(each, legal, size) for each in (stock, repaired, opened)
         )
         found.append(Stranded(size, jobs, left, left - whole_again, whole_again - open_again, open_again))
     return found

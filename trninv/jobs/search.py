@@ -41,7 +41,7 @@ class Found:
     worn
         Something in it is degraded; the limits are of it as it is.
     harm
-        Chips of larger sets, all sizes counting alike, that it breaks up.
+        Chips of the free legal sets that it takes or breaks up, the mean of all sizes above 1.
     leaves
         Free chips that its domain has left.
 

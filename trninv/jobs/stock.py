@@ -104,10 +104,12 @@ class Stock:
             row: lost
             for row, parts in self.damage.items()
             if any(left or not isinstance(part, int) or part >= self.model.chips for part, left in parts.items())
-            if (lost := self._lost(parts)).carried
+            if (lost := self.lacks(row)).carried
         }
 
-    def _lost(self, parts: Mapping[Part, int]) -> Lost:
+    def lacks(self, row: int) -> Lost:
+        """Damaged links of a row, those of chips that are down as well."""
+        parts = self.damage.get(row, {})
         chips, broken, worn, carried = self.model.chips, dict[int, None](), dict[int, None](), {}
         for wire in self.model.of.blueprint.wires:
             keys: tuple[Part, ...] = (wire.a, wire.b, (wire.a, wire.b))
@@ -120,16 +122,9 @@ class Stock:
 
     def rows(self, rows: Sequence[int], inside: Words) -> "Stock":
         """Some domains of it, and of them what is inside."""
-        return Stock(
-            self.cluster,
-            self.model,
-            self.ordinals[rows],
-            inside[rows],
-            self.up[rows],
-            self.held[rows],
-            self.closed[rows],
-            {at: self.damage[row] for at, row in enumerate(rows) if row in self.damage},
-        )
+        up, held, closed = (sets[rows] for sets in (self.up, self.held, self.closed))
+        damage = {at: self.damage[row] for at, row in enumerate(rows) if row in self.damage}
+        return Stock(self.cluster, self.model, self.ordinals[rows], inside[rows], up, held, closed, damage)
 
     def holding(self, held: Words) -> "Stock":
         """The same with other chips held."""

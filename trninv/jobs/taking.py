@@ -37,7 +37,10 @@ def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str
             raise WrongLevelError(f"{place.address} is a {place.level}: a job holds chips, servers, racks and domains")
         clusters.add(place.cluster_id)
         named.append(place.address)
-        found |= dict.fromkeys(connection.scalars(chips_of(place)), role)
+        chips = dict.fromkeys(connection.scalars(chips_of(place)), role)
+        if any(found.get(chip, role) != role for chip in chips):
+            raise LimitError(f"{place.address} has chips that are to spare as well: name a chip once")
+        found |= chips
     if len(clusters) > 1:
         raise LimitError("the places are of several clusters: a job is of one")
     return found, least(named)

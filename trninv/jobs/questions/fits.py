@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Annotated
 
-from trninv.jobs.asked import Asked, asked
-from trninv.jobs.copies import Spread, Wish
+from trninv.jobs.asked import Asked, asked, refuse_swapped
+from trninv.jobs.copies import Places, Spread, Wish
 from trninv.jobs.model import Legal, Model, legal_of, written
 from trninv.jobs.named import brief
 from trninv.jobs.placing import Placement, Result, Several, Step, whole_domains, within_domains
-from trninv.jobs.search import Policy, Search
+from trninv.jobs.search import Policy
 from trninv.jobs.stock import Stock, count, stock
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, CitedFact, Table, Told
@@ -33,8 +33,8 @@ _FREE = (
 )
 _WORTH = "most all-gather bandwidth of a chip, then most bisection of the place alone, one direction"
 _HARM = (
-    "least harm (chips of larger sets of free chips that it breaks up, all sizes alike), then fewest free chips left "
-    "in the domain"
+    "least harm (chips of the free sets that it takes or breaks up, of those that schedulers grant: the mean of all "
+    "sizes above 1), then fewest free chips left in the domain"
 )
 _BEST = {
     Policy.QUALITY: f"{_WORTH}, then {_HARM}",
@@ -150,6 +150,7 @@ def fits(
     A part to spare is what the wiring lets one replace: a whole domain of a job of several, a server of those that any
     of its rack can join, else a set as large as the job's.
     """
+    refuse_swapped(of, shape, f"fits {shape} {of}")
     there = stock(reader, of, avoid)
     model, legal = (
         there.model,
@@ -167,10 +168,9 @@ def fits(
         as_written=as_written,
     )
     least = Limits(int(min_all_gather or 0), int(min_bisection or 0))
-    wish, several = Wish(least, healthy, rack, policy), Several(copies, spares, spread, tier or 1)
+    wish, several = Wish(least, healthy, rack, policy, bool(avoid)), Several(copies, spares, spread, tier or 1)
     found = (whole_domains if wanted.domains else within_domains)(there, legal, wanted, wish, several, k)
     gang = (_APART if policy is Policy.SPREAD else _GANG) if wanted.domains else ""
-    why = next((step.condition for step in found.steps if not step.domains), None) or found.lacking
     return FitsAnswer(
         of=of.strip(),
         wanted=wanted.words,
@@ -181,15 +181,26 @@ def fits(
         domains=found.domains,
         free=count(there.free),
         steps=found.steps,
-        why=None if found.placements else f"no domain {why}" if why and why != found.lacking else why,
-        better=_better(there, legal, wanted, found) if wanted.shapes and found.placements else None,
+        why=None if found.placements else _why(found),
+        better=_better(there, legal, wanted, wish, found) if wanted.shapes and found.placements else None,
         truncated=copies == 1 and found.positions > len(found.placements) and not wanted.domains,
         definition=f"{_FREE}{_BEST[policy]}{_LAST}{gang}{_TOGETHER if copies > 1 or spares else ''}",
         facts=_facts(reader, model, wanted),
     )
 
 
-def _better(there: Stock, legal: Legal, wanted: Asked, found: Result) -> str | None:
+def _why(found: Result) -> str | None:
+    """The first condition that no domain has, and what the best place carries where that is too little."""
+    lacking = next((step.condition for step in found.steps if not step.domains), None)
+    best = found.best and f"; the best place has {_told(found.best)}"
+    return f"no domain {lacking}{best or ''}" if lacking else found.lacking
+
+
+def _told(of: Limits) -> str:
+    return f"all-gather {Bandwidth(of.all_gather)}, bisection {Bandwidth(of.bisection)}"
+
+
+def _better(there: Stock, legal: Legal, wanted: Asked, wish: Wish, found: Result) -> str | None:
     """The shape of as many chips that carries most, if that is more than the best place does."""
     torus = there.model.torus
     if torus is None:
@@ -197,15 +208,16 @@ def _better(there: Stock, legal: Legal, wanted: Asked, found: Result) -> str | N
     alike = [shape for shape in torus.shapes if prod(shape) == wanted.chips]
     worth = {shape: there.model.limits(torus.blocks(shape)[0].mask) for shape in alike}
     best = max(alike, key=lambda shape: (worth[shape].all_gather, worth[shape].bisection))
-    had = found.placements[0]
-    if (worth[best].all_gather, worth[best].bisection) <= (had.all_gather, had.bisection):
+    had = (int(found.placements[0].all_gather), int(found.placements[0].bisection))
+    if (worth[best].all_gather, worth[best].bisection) <= had:
         return None
     masks = tuple(block.mask for shape in alike if worth[shape] == worth[best] for block in torus.blocks(shape))
-    search = Search(there, legal, masks)
-    places = search.best(search.intact, 1, Policy.QUALITY)
-    at = f"fits at {brief(there.places_at(places[0].row, places[0].mask))}" if places else "fits nowhere now"
-    gather, half = Bandwidth(worth[best].all_gather), Bandwidth(worth[best].bisection)
-    return f"{written(best)}: all-gather {gather}, bisection {half}; {at}"
+    places = Places(there, legal, masks, wish)
+    other = next(iter(places.search.best(places.fit, 1, Policy.QUALITY)), None)
+    if other and (other.limits.all_gather, other.limits.bisection) > had:
+        return f"{written(best)}: {_told(other.limits)}; fits at {brief(there.places_at(other.row, other.mask))}"
+    nowhere = "fits now only with a part degraded" if other else "fits nowhere now"
+    return f"{written(best)}: {_told(worth[best])}; {nowhere}"
 
 
 def _facts(reader: Reader, model: Model, wanted: Asked) -> tuple[CitedFact, ...]:

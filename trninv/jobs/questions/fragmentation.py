@@ -14,8 +14,8 @@ from trninv.units import counted
 
 _DEFINED = (
     "stranded of a size: the share of the free chips that jobs of that size, as many as fit at once in sets that "
-    "schedulers grant, leave over; chips left over are split into those that would be of use if nothing were down, "
-    "those if no server were closed either, and the rest, which is due to where jobs are"
+    "schedulers grant, with every link up, leave over; chips left over are split into those that would be of use if "
+    "nothing were down, those if no server were closed either, and the rest, which is due to where jobs are"
 )
 
 

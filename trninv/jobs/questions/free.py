@@ -17,7 +17,8 @@ from trninv.units import counted
 _DEFINED = (
     "free chips are up or degraded, held by no job, and in no server that is closed; the largest block of a domain is "
     "the box of free chips, all links between them up, that has most chips, of a switched domain the largest set that "
-    "a job may hold; jobs of a size are counted alone, in sets that schedulers grant, which do not overlap"
+    "a job may hold; jobs of a size are counted alone, in sets that schedulers grant, all links among their chips up, "
+    "which do not overlap"
 )
 
 

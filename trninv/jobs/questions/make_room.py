@@ -8,7 +8,7 @@ import numpy as np
 
 from trninv.inventory.address import resolve
 from trninv.inventory.alone import only_cluster
-from trninv.jobs.asked import Asked, asked
+from trninv.jobs.asked import Asked, asked, refuse_swapped
 from trninv.jobs.model import Legal, legal_of
 from trninv.jobs.moving import Move, Plan, Planner, pinned_by_name
 from trninv.jobs.named import brief
@@ -139,6 +139,7 @@ def make_room(
     """
     if of is None and shape is not None and (chips, servers, domains) != (None, None, None):
         of, shape = shape, None
+    refuse_swapped(of, shape, f"make-room {of} {shape}")
     scope = only_cluster(reader.connection) if of is None else of.strip()
     there = every_row(reader, scope)
     model = there.model

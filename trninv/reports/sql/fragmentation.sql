@@ -16,6 +16,34 @@ bit AS (
 member AS (
     SELECT legal_set.id, bit.ordinal FROM legal_set JOIN bit ON (legal_set.mask / bit.value) % 2 = 1
 ),
+cut AS (
+    SELECT a_id, b_id FROM link WHERE state <> 'up' AND state <> 'degraded'
+    UNION
+    SELECT link.a_id, link.b_id FROM node JOIN link ON link.b_id = node.id
+    WHERE node.state <> 'up' AND node.state <> 'degraded' AND node.kind = 'switch'
+),
+parted AS (
+    SELECT server.domain_id, server.id AS server_id, server.ordinal AS server, chip.ordinal AS chip,
+        coalesce(next_server.id, server.id) AS next_server_id, coalesce(next_server.ordinal, server.ordinal) AS next_server,
+        coalesce(next_chip.ordinal, chip.ordinal) AS next_chip
+    FROM cut
+    JOIN chip ON chip.id = cut.a_id
+    JOIN server ON server.id = chip.server_id
+    JOIN node ON node.id = cut.b_id AND node.kind IN ('chip', 'switch')
+    LEFT JOIN chip AS next_chip ON next_chip.id = cut.b_id
+    LEFT JOIN server AS next_server ON next_server.id = next_chip.server_id
+),
+parted_set AS (
+    SELECT parted.domain_id, parted.server_id, parted.next_server_id, legal_set.id
+    FROM parted
+    JOIN domain ON domain.id = parted.domain_id
+    JOIN legal_set ON legal_set.domain_model_id = domain.domain_model_id AND legal_set.size > 1
+    JOIN member ON member.id = legal_set.id
+        AND member.ordinal = CASE WHEN legal_set.unit = 'chip' THEN parted.chip ELSE parted.server END
+    JOIN member AS next_member ON next_member.id = legal_set.id
+        AND next_member.ordinal = CASE WHEN legal_set.unit = 'chip' THEN parted.next_chip ELSE parted.next_server END
+    WHERE legal_set.unit = 'server' OR parted.server_id = parted.next_server_id
+),
 busy AS (
     SELECT chip.server_id AS id FROM node JOIN chip ON chip.id = node.id
     WHERE node.state <> 'up' AND node.state <> 'degraded'
@@ -23,6 +51,8 @@ busy AS (
     SELECT chip.server_id FROM allocation JOIN chip ON chip.id = allocation.chip_id WHERE allocation.ended IS NULL
     UNION
     SELECT server_id FROM closing WHERE until IS NULL
+    UNION
+    SELECT server_id FROM parted WHERE server_id = next_server_id
 ),
 free_server AS (
     SELECT domain.cluster_id, server.domain_id, domain.domain_model_id, server.rack_id, server.ordinal AS server, server_model.chips
@@ -54,6 +84,8 @@ found AS (
     JOIN domain ON domain.id = free_chip.domain_id
     JOIN legal_set ON legal_set.domain_model_id = domain.domain_model_id AND legal_set.unit = 'chip'
     JOIN member ON member.id = legal_set.id AND member.ordinal = free_chip.ordinal
+    WHERE NOT EXISTS (SELECT 1 FROM parted_set
+        WHERE parted_set.server_id = free_chip.server_id AND parted_set.id = legal_set.id)
     GROUP BY free_chip.cluster_id, free_chip.server_id, legal_set.id, legal_set.size
     HAVING count(*) = legal_set.size
     UNION ALL
@@ -61,6 +93,8 @@ found AS (
     FROM free_server
     JOIN legal_set ON legal_set.domain_model_id = free_server.domain_model_id AND legal_set.unit = 'server'
     JOIN member ON member.id = legal_set.id AND member.ordinal = free_server.server
+    WHERE NOT EXISTS (SELECT 1 FROM parted_set
+        WHERE parted_set.domain_id = free_server.domain_id AND parted_set.id = legal_set.id)
     GROUP BY free_server.cluster_id, free_server.domain_id, legal_set.id, legal_set.size
     HAVING count(*) = legal_set.size
     UNION ALL
