@@ -76,8 +76,8 @@ class Legal:
         """Numbers of chips, the least first."""
         return tuple(sorted({*self.sets, *self.any_of}))
 
-    def check(self, model: "Model", chips: int, *, in_servers: bool = False) -> None:
-        """Refuse a number of chips that is not legal, said in chips or in servers.
+    def check(self, model: "Model", chips: int, own: str, *, in_servers: bool = False) -> None:
+        """Refuse a number of chips that is not legal, said in chips or in servers; ``own`` is how to have a box of any.
 
         Raises
         ------
@@ -90,9 +90,9 @@ class Legal:
             sizes = [size // each for size in self.sizes if not size % each]
             near = sorted(sorted(sizes, key=lambda size: abs(size - chips // each))[:_NEAR])
             listed = " and ".join(f"{size:,}" for size in near)
-            own = " (--any-block for a launcher of your own)" if model.torus else ""
+            instead = f" ({own} for a launcher of your own)" if model.torus else ""
             said = counted(chips // each, what)
-            raise IllegalSizeError(f"{said} are not legal on {model.slug}; nearest {listed}{own}")
+            raise IllegalSizeError(f"{said} are not legal on {model.slug}; nearest {listed}{instead}")
 
 
 @dataclass(frozen=True, eq=False)
