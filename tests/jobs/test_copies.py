@@ -268,6 +268,15 @@ def test_what_is_degraded_must_carry_as_much_as_is_asked_for(own: Fleet) -> None
     assert whole_one.placements[0].degraded
 
 
+def test_of_degraded_domains_those_that_carry_most_are_taken(lite_fleet: Asked) -> None:
+    found = model_of("u-trn2x64")
+    links = {row: {(0, 1): left} for row, left in enumerate([100_000, 500_000, 900_000, 300_000])}
+    stock = replace(stock_of(found, [found.full] * 4, links), cluster="x")
+    asked = Wanted("", 128, 2), Wish(), Several(1, 0, Spread.CHIP, 1), 1
+    (one,) = whole_domains(stock, legal(lite_fleet, found), *asked).placements
+    assert (one.places, one.degraded) == (("x/d2", "x/d1"), True)
+
+
 def test_jobs_of_whole_domains_at_once_and_to_spare(lite_fleet: Asked) -> None:
     found = model_of("u-trn2x64")
     stock = replace(stock_of(found, [found.full] * 20), cluster="x")

@@ -114,13 +114,17 @@ def test_the_better_shape_is_as_good_as_its_place_and_as_choosy_as_the_job(own: 
     assert across == f"4x4x2: all-gather 576 GB/s, bisection 1,024 GB/s; fits at {ULTRA}/s1, {ULTRA}/s2"
 
 
-def test_a_shape_and_its_scope_the_other_way_round(own: Fleet) -> None:
+def test_what_is_wrongly_asked_is_told_what_would_do(own: Fleet) -> None:
     with pytest.raises(LimitError, match=f"4x4x1 is a shape, and {ULTRA} is none: write fits {ULTRA} 4x4x1"):
         own.fits("4x4x1", ULTRA)
     with pytest.raises(LimitError, match=f"4x4x1 is a shape, and {ULTRA} is none: write make-room 4x4x1 {ULTRA}"):
         own.make_room(ULTRA, "4x4x1")
     with pytest.raises(UnknownAddressError, match="no cluster 2x2"):
         own.fits("2x2", "4x4")
+    with pytest.raises(IllegalSizeError, match=r"nearest 4 and 8 \(--any-block for"):
+        own.fits(ULTRA, chips=6)
+    with pytest.raises(IllegalSizeError, match=r"nearest 4 and 8 \(a shape for"):
+        own.make_room(of=ULTRA, chips=6)
 
 
 def test_a_box_that_no_document_grants_is_not_legal(own: Fleet) -> None:

@@ -136,6 +136,31 @@ def test_what_is_degraded_comes_last_and_says_what_it_carries(lite_fleet: Fleet)
     assert search.positions(search.intact & ~search.worn) == 6
 
 
+@examples(20)
+@given(st.data())
+def test_what_is_degraded_is_ranked_by_what_it_carries(lite_fleet: Fleet, data: st.DataObject) -> None:
+    model = model_of(data.draw(st.sampled_from(["trn1.32xlarge", "u-trn2x64", "trn3-gen1", "trn3-gen2"])))
+    found, policy = legal(lite_fleet, model), data.draw(st.sampled_from(list(Policy)))
+    wires = [(wire.a, wire.b) for wire in model.of.blueprint.wires]
+    left = st.dictionaries(st.sampled_from([*wires, *range(model.chips)]), st.sampled_from([0, 250_000, 900_000]))
+    stock = stock_of(model, [model.full] * 2, {row: data.draw(left) for row in range(2)})
+    size = data.draw(st.sampled_from([size for size in found.sizes if 1 < size <= 16]))
+    search = Search(stock, found, found.any_of.get(size) or found.sets[size])
+    best = search.best(search.intact, 100, policy)
+
+    def rank(of: Found) -> tuple[float, ...]:
+        worth, cost = (-of.limits.all_gather, -of.limits.bisection), (of.harm, of.leaves)
+        return cost + worth if policy is Policy.PACK else worth + cost
+
+    worn = [each for each in best if each.worn]
+    assert best == [*(each for each in best if not each.worn), *worn]
+    assert len(best) == min(search.listed(search.intact), 100)
+    for each in worn:
+        assert each.limits == model.worn_limits(each.mask, stock.lost[each.row].carried)
+    if policy in {Policy.QUALITY, Policy.PACK}:
+        assert worn == sorted(worn, key=rank)
+
+
 @pytest.mark.parametrize("slug", MODELS)
 def test_limits_of_legal_sets_are_the_solvers(lite_fleet: Fleet, slug: str) -> None:
     model = model_of(slug)

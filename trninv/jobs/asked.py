@@ -93,10 +93,10 @@ def asked(
     memory: Capacity | None,
     servers: int | None,
     domains: int | None,
-    any_block: bool,
+    any_block: bool | None,
     as_written: bool,
 ) -> Asked:
-    """Read what a job needs.
+    """Read what a job needs; ``any_block`` is None where boxes are asked for by their shapes only.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def _whole(model: Model, domains: int, rest: int, said: int, what: str, each: in
     return Asked(words, domains * model.chips, domains)
 
 
-def _some(model: Model, legal: Legal, said: int, what: str, *, any_block: bool) -> Asked:
+def _some(model: Model, legal: Legal, said: int, what: str, *, any_block: bool | None) -> Asked:
     in_servers, words = what == "server", counted(said, what)
     chips = said * model.per_server if in_servers else said
     if any_block and model.torus:
@@ -142,11 +142,11 @@ def _some(model: Model, legal: Legal, said: int, what: str, *, any_block: bool) 
             raise LimitError(f"{chips} chips make up no box on {model.slug}: ask for one with sides that fit")
         sets = _blocks(model, shapes)
         return Asked(words, chips, sets=_of_servers(model, sets) if in_servers else sets, shapes=shapes)
-    legal.check(model, chips, in_servers=in_servers)
+    legal.check(model, chips, "a shape" if any_block is None else "--any-block", in_servers=in_servers)
     return Asked(words, chips, sets=legal.any_of.get(chips) or legal.sets[chips])
 
 
-def _enough(model: Model, legal: Legal, memory: Capacity, *, any_block: bool) -> int:
+def _enough(model: Model, legal: Legal, memory: Capacity, *, any_block: bool | None) -> int:
     """The least number of chips that has so much memory and can be held."""
     each = catalog().value(model.of.server.chip.slug, "device_memory")
     least = -(-int(memory) // each)

@@ -98,11 +98,19 @@ def gang(
         for (leaf, of), there in leaves.items():
             above.setdefault((_above(leaf, least, beside), of), {})[leaf] = there
         if found := (_apart if apart else _least)([list(leaf.values()) for leaf in above.values()], domains):
-            rows = sorted(found, key=lambda row: (row in stock.lost, row))[:domains]
+            rows = sorted(found, key=lambda row: (*_wear(stock, row), row))[:domains]
             below = {int(stock.ordinals[row]) // each for row in rows}
             common = (of for of in range(TIERS, 0, -1) if len({_above(leaf, of, beside) for leaf in below}) == 1)
             return Gang(tuple(rows), next(common))
     return None
+
+
+def _wear(stock: Stock, row: int) -> tuple[int, ...]:
+    """Least for a domain with nothing degraded, then for one that carries most as it is."""
+    if row not in stock.lost:
+        return 0, 0, 0
+    limits = limits_of(stock, row)
+    return 1, -limits.all_gather, -limits.bisection
 
 
 def _above(leaf: int, tier: int, beside: int) -> int:

@@ -4,7 +4,7 @@ Bit i of a set of chips is the blueprint's node i: chips come first, server by s
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -35,6 +35,35 @@ class AnyOf:
     spares: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Rack:
+    """The free servers of a rack, the best first, of a kind of free set.
+
+    So many of them have every link, are sound, and may be taken: each choice of these is as good as is wanted.
+    """
+
+    of: int
+    servers: tuple[int, ...]
+    any_of: AnyOf
+    intact: int
+    sound: int
+    good: int
+
+    @property
+    def needs(self) -> int:
+        """Servers, those to spare too."""
+        return self.any_of.servers + self.any_of.spares
+
+    @property
+    def mask(self) -> int:
+        """The chips of the best ones."""
+        return sum(self.servers[: self.any_of.servers])
+
+    def parts(self) -> Iterator[int]:
+        """As many as are needed, over and over."""
+        return (sum(self.servers[at : at + self.needs]) for at in range(0, self.good - self.needs + 1, self.needs))
+
+
 @dataclass(frozen=True)
 class Legal:
     """What a job may hold of a domain: listed sets by their number of chips, and numbers of any servers of a rack."""
@@ -47,8 +76,8 @@ class Legal:
         """Numbers of chips, the least first."""
         return tuple(sorted({*self.sets, *self.any_of}))
 
-    def check(self, model: "Model", chips: int, *, in_servers: bool = False) -> None:
-        """Refuse a number of chips that is not legal, said in chips or in servers.
+    def check(self, model: "Model", chips: int, own: str, *, in_servers: bool = False) -> None:
+        """Refuse a number of chips that is not legal, said in chips or in servers; ``own`` is how to have a box of any.
 
         Raises
         ------
@@ -61,9 +90,9 @@ class Legal:
             sizes = [size // each for size in self.sizes if not size % each]
             near = sorted(sorted(sizes, key=lambda size: abs(size - chips // each))[:_NEAR])
             listed = " and ".join(f"{size:,}" for size in near)
-            own = " (--any-block for a launcher of your own)" if model.torus else ""
+            instead = f" ({own} for a launcher of your own)" if model.torus else ""
             said = counted(chips // each, what)
-            raise IllegalSizeError(f"{said} are not legal on {model.slug}; nearest {listed}{own}")
+            raise IllegalSizeError(f"{said} are not legal on {model.slug}; nearest {listed}{instead}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +173,15 @@ class Model:
         """What a set with degraded links carries."""
         near = tuple((ends, left) for ends, left in carried.items() if any(mask >> end & 1 for end in ends))
         return _worn(self, mask, near)
+
+    def least_degree(self, mask: int, carried: Mapping[tuple[int, int], int]) -> int:
+        """What goes into the worst linked chip of a set, damaged links as they are: no all-gather has more."""
+        into = {chip: 0 for chip in range(self.chips) if mask >> chip & 1}
+        for (a, b), capacity in self._carries.items():
+            if all(end in into or end >= self.chips for end in (a, b)):
+                for end in into.keys() & {a, b}:
+                    into[end] += carried.get((a, b), capacity)
+        return min(into.values())
 
     def shortfall(self, mask: int, carried: Mapping[tuple[int, int], int]) -> tuple[int, int]:
         """What damage takes from links among a set's chips, or to their switches: at the worst chip, and of all."""

@@ -6,6 +6,7 @@ Domains with the same free chips, and with no damaged link, are looked at once.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 from itertools import islice
 from math import comb
 from typing import Final
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from trninv import deadline
 from trninv.choice import Choice
-from trninv.jobs.model import AnyOf, Legal
+from trninv.jobs.model import AnyOf, Legal, Rack
 from trninv.jobs.stock import NOTHING_LOST, Lost, Stock
 from trninv.solvers.blocks import Words, holding, meeting, whole, words
 from trninv.solvers.slices import Limits
@@ -63,35 +64,6 @@ def _touched(mask: int, links: Iterable[int]) -> bool:
     return any(link & ~mask == 0 for link in links)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rack:
-    """The free servers of a rack, the best first, of a kind of free set.
-
-    So many of them have every link, are sound, and may be taken: each choice of these is as good as is wanted.
-    """
-
-    of: int
-    servers: tuple[int, ...]
-    any_of: AnyOf
-    intact: int
-    sound: int
-    good: int
-
-    @property
-    def needs(self) -> int:
-        """Servers, those to spare too."""
-        return self.any_of.servers + self.any_of.spares
-
-    @property
-    def mask(self) -> int:
-        """The chips of the best ones."""
-        return sum(self.servers[: self.any_of.servers])
-
-    def parts(self) -> Iterator[int]:
-        """As many as are needed, over and over."""
-        return (sum(self.servers[at : at + self.needs]) for at in range(0, self.good - self.needs + 1, self.needs))
-
-
 class Search:
     """Places for one of some sets.
 
@@ -124,7 +96,7 @@ class Search:
         self._masks = [rack.mask for rack in self._listed or ()] if isinstance(wanted, AnyOf) else list(wanted)
         self._sets = words(self._masks, stock.model.chips)
 
-    def _racks(self, any_of: AnyOf) -> Iterator["_Rack"]:
+    def _racks(self, any_of: AnyOf) -> Iterator["Rack"]:
         """Of each kind of free set, the racks with enough free servers."""
         model = self.stock.model
         for of, free in enumerate(whole(self._left_over)):
@@ -138,7 +110,7 @@ class Search:
                 best_first = tuple(dict.fromkeys([*whole_ones, *there]))
                 if len(there) >= any_of.servers + any_of.spares:
                     good = self._good(best_first[: len(whole_ones)], sound, any_of.servers, lost)
-                    yield _Rack(of, best_first, any_of, len(whole_ones), sound, good)
+                    yield Rack(of, best_first, any_of, len(whole_ones), sound, good)
 
     def _good(self, servers: Sequence[int], sound: int, needed: int, lost: Lost) -> int:
         """How many of servers, the best first, may be taken: the worst of those are as good as is wanted."""
@@ -280,17 +252,15 @@ class Search:
     def best(self, fit: NDArray[np.bool_], k: int, policy: Policy) -> list[Found]:
         """The k best places, those with something degraded after all others; ties by domain, then by chips."""
         worn = self.worn if self.stock.lost else np.zeros_like(fit)
-        listed = self._ranked(fit & ~worn, k, policy)
-        found = [*islice(listed, k)]
-        return [*found, *islice(self._ranked(fit & worn, k - len(found), policy, worn=True), k - len(found))]
+        found = [*islice(self._ranked(fit & ~worn, k, policy), k)]
+        return [*found, *islice(self._as_they_are(fit & worn, policy), k - len(found))]
 
-    def _ranked(self, fit: NDArray[np.bool_], k: int, policy: Policy, *, worn: bool = False) -> Iterator[Found]:
+    def _ranked(self, fit: NDArray[np.bool_], k: int, policy: Policy) -> Iterator[Found]:
         grades = [(-each.all_gather, -each.bisection) for each in self.limits]
         grade = np.unique(grades, axis=0, return_inverse=True)[1].ravel() if grades else np.zeros(0, np.intp)
         first = {Policy.QUALITY: grade, Policy.SPREAD: self._share * (len(grades) + 1) + grade}.get(policy, 0 * grade)
-        parts = [first == rank for rank in np.unique(first)]
-        for part in parts:
-            columns = np.flatnonzero(part)
+        for rank in np.unique(first):
+            columns = np.flatnonzero(first == rank)
             of, at = np.nonzero(fit[:, columns])
             if not len(of) or k <= 0:
                 continue
@@ -304,12 +274,41 @@ class Search:
             rows = {kind: np.flatnonzero(self._class == kind)[:k].tolist() for *_, kind, _, _ in pairs}
             spread = sorted((*key, row, which, lost) for *key, kind, which, lost in pairs for row in rows[kind])
             for _, leaves, _, row, which, lost in spread[:k]:
-                yield self._found(row, which, float(lost), int(leaves), worn=worn)
+                yield self._found(row, which, self.limits[which], float(lost), int(leaves))
 
-    def _found(self, row: int, at: int, harm: float, leaves: int, *, worn: bool) -> Found:
-        mask, limits = self._masks[at], self.worn_limits(row, at) if worn else self.limits[at]
+    def _as_they_are(self, fit: NDArray[np.bool_], policy: Policy) -> Iterator[Found]:
+        """Places with something degraded, the best first by what they carry: solved only if they may be the next."""
+        of, at = np.nonzero(fit)
+        kinds, which = np.unique(of, return_inverse=True)
+        columns = np.arange(len(self._masks))
+        harm, left = self._harm(kinds, columns)[which, at], self._left[of]
+        met = self._met(kinds, columns)[which, at] if policy is Policy.SLURM else harm
+        rows = self._first[of].tolist()
+
+        def key(i: int, of: Limits) -> tuple[float, ...]:
+            worth, cost = (-of.all_gather, -of.bisection), (met[i], left[i])
+            order: dict[Policy, tuple[float, ...]] = {Policy.PACK: cost + worth, Policy.SLURM: cost}
+            share = (self._share[at[i]],) if policy is Policy.SPREAD else ()
+            return (*order.get(policy, (*share, *worth, *cost)), rows[i], int(at[i]))
+
+        waiting = list[tuple[tuple[float, ...], int, Limits | None]]()
+        for i, row in enumerate(rows):
+            whole_one, carried = self.limits[at[i]], self.stock.lost[row].carried
+            degree = self.stock.model.least_degree(self._masks[at[i]], carried)
+            waiting.append((key(i, Limits(min(degree, whole_one.all_gather), whole_one.bisection)), i, None))
+        heapify(waiting)
+        while waiting:
+            deadline.check()
+            _, i, limits = heappop(waiting)
+            if limits is None:
+                limits = self.worn_limits(rows[i], at[i])
+                heappush(waiting, (key(i, limits), i, limits))
+            else:
+                yield self._found(rows[i], int(at[i]), limits, float(harm[i]), int(left[i]), worn=True)
+
+    def _found(self, row: int, at: int, limits: Limits, harm: float, leaves: int, *, worn: bool = False) -> Found:
         sizes = sum(size > 1 for size in self._legal.sets)
-        return Found(row, mask, limits, worn, harm / max(sizes, 1), leaves)
+        return Found(row, self._masks[at], limits, worn, harm / max(sizes, 1), leaves)
 
     def worn_limits(self, row: int, at: int) -> Limits:
         """What a wanted set carries in a row as it is."""

@@ -152,7 +152,7 @@ def make_room(
         memory=None,
         servers=servers,
         domains=domains,
-        any_block=False,
+        any_block=None,
         as_written=False,
     )
     cluster = resolve(reader.connection, scope).cluster_id
