@@ -1,6 +1,6 @@
 """Copies of a job and sets to spare, against every choice of every position by hand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 
@@ -270,7 +270,9 @@ def test_what_is_degraded_must_carry_as_much_as_is_asked_for(own: Fleet) -> None
 
 def test_of_degraded_domains_those_that_carry_most_are_taken(lite_fleet: Asked) -> None:
     found = model_of("u-trn2x64")
-    links = {row: {(0, 1): left} for row, left in enumerate([100_000, 500_000, 900_000, 300_000])}
+    links: Mapping[int, Mapping[int | tuple[int, int], int]] = {
+        row: {(0, 1): left} for row, left in enumerate([100_000, 500_000, 900_000, 300_000])
+    }
     stock = replace(stock_of(found, [found.full] * 4, links), cluster="x")
     asked = Wanted("", 128, 2), Wish(), Several(1, 0, Spread.CHIP, 1), 1
     (one,) = whole_domains(stock, legal(lite_fleet, found), *asked).placements
