@@ -68,6 +68,13 @@ def settled(page: Page) -> None:
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 
+def copies(page: Page, pattern: str) -> None:
+    """Wait until what the clipboard holds matches a regular expression of JavaScript."""
+    page.wait_for_function(
+        "async like => new RegExp(like, 's').test(await navigator.clipboard.readText())", arg=pattern
+    )
+
+
 class Watched:
     """Pages of one test: what left the machine, what the console said."""
 

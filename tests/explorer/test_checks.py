@@ -84,5 +84,5 @@ def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_da
         set_state(connection, ["u-trn2x64/d0/s3/c9"], Condition.of("down", None), why="later", who="tests")
     assert held
     held[0].fallback()
-    expect(row).to_contain_text("2 chips down", timeout=15_000)
+    expect(row).to_contain_text("2 chips down")
     expect(page.locator("main aside").first).to_contain_text("later")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from playwright.sync_api import Page, expect
 
-from browsing import Open, Watched, browser, opened, service, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, Watched, browser, copies, opened, service, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases
 from serving import serving
 from trninv.inventory.database import connect, writing
@@ -76,15 +76,15 @@ def test_what_changes_is_shown_or_told_and_a_service_that_is_gone_too(
         still, live = watched.open("#/domain/u-trn2x64/d0", url=short), watched.open(url=short)
         live.bring_to_front()
         change(url, ["u-trn2x64/d0/s1/c5"], "down")
-        expect(live.locator("tr", has_text="u-trn2x64")).to_contain_text("1 chip down", timeout=15_000)
+        expect(live.locator("tr", has_text="u-trn2x64")).to_contain_text("1 chip down")
         still.bring_to_front()
-        expect(still.locator(".clock")).to_have_class(re.compile("behind"), timeout=15_000)
+        expect(still.locator(".clock")).to_have_class(re.compile("behind"))
         expect(still.locator(".toasts[role=status]")).to_contain_text("1 thing changed")
         assert still.locator(".wiring .chip.down").count() == 0
         still.get_by_role("button", name="Show").last.click()
         expect(still.locator(".wiring .chip.down")).to_have_count(1)
         expect(still.locator(".clock")).to_have_class(re.compile("live"))
-    expect(still.locator(".clock")).to_have_class(re.compile("gone"), timeout=15_000)
+    expect(still.locator(".clock")).to_have_class(re.compile("gone"))
     watched.close()
     watched.said.clear()
 
@@ -129,7 +129,7 @@ def test_an_empty_database_says_how_to_begin(watched: Watched, databases: Databa
     with serving(databases.migrated("sqlite")) as empty:
         page = watched.open(url=empty)
         page.get_by_role("button", name="Copy trninv seed u-trn2x64").click()
-        assert page.evaluate("navigator.clipboard.readText()") == "trninv seed u-trn2x64"
+        copies(page, "^trninv seed u-trn2x64$")
         page.get_by_role("link", name="Incidents").click()
         expect(page.get_by_text("Nothing is open")).to_be_visible()
         page.close()  # before what it listens to

@@ -65,6 +65,7 @@ def confirm(page: Page, **given: str) -> None:
     expect(box.locator("[aria-busy=true]")).to_have_count(0)
     for name, value in given.items():
         box.locator(f"[name={name}]").fill(value)
+    expect(box.locator(":focus")).to_have_count(1)
     page.keyboard.press("Enter")
 
 
@@ -102,6 +103,7 @@ def test_a_fit_is_held_by_keys_alone_and_undo_releases_it(opened: Open, service_
 def test_who_was_faster_is_said_and_nothing_is_held(opened: Open, service_database: str) -> None:  # noqa: F811
     page = opened(f"#/jobs?in={FULL}&fit=chips:16")
     page.get_by_role("button", name="Hold 16 chips…").click()
+    expect(dialog(page)).to_be_visible()
     with trninv.open(service_database) as fleet:
         fleet.hold("quick", [f"{FULL}/s0/c3"], who="others")
     confirm(page, job="late", who="kim")
@@ -121,6 +123,7 @@ def test_room_is_made_by_moves_and_a_stale_plan_is_refused(opened: Open, service
     page = opened(f"#/jobs?in={D}&fit=servers:2")
     page.get_by_role("button", name="Make room…").click()
     page.get_by_role("button", name="Move and hold…").click()
+    expect(dialog(page)).to_be_visible()
     with trninv.open(service_database) as fleet:
         fleet.hold("between", [f"{D}/s3/c15"], who="others")
     confirm(page, job="wide", who="kim")

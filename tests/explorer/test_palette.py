@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from browsing import Open, browser, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
+from browsing import Open, browser, copies, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
 from trninv.service.explorer import WEB
 
 U = "#/domain/u-trn2x64/d0"
@@ -31,7 +31,7 @@ def test_from_a_few_letters_to_a_chip_a_path_and_what_if_by_keys(opened: Open) -
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{page.url.split('#')[0]}{U}?sel=s1/c5")
     expect(page.get_by_role("complementary", name="About u-trn2x64/d0/s1/c5")).to_contain_text("Chip")
-    assert page.locator("dialog").count() == 0
+    expect(page.locator("dialog")).to_have_count(0)
     found(page, "s0/c3")
     chosen = page.locator("dialog [role=option][aria-selected=true]")
     expect(chosen).to_have_text("s0/c3chip")
@@ -77,9 +77,7 @@ def test_themes_and_queries_are_a_word_away(opened: Open) -> None:  # noqa: F811
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     found(page, "curl")
     page.keyboard.press("Enter")
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert "curl 'http://127.0.0.1:" in copied
-    assert "query Reports" in copied
+    copies(page, r"curl 'http://127\.0\.0\.1:.*query Reports")
 
 
 def test_it_is_a_chunk_of_its_own() -> None:

@@ -140,6 +140,22 @@ def test_a_chip_is_set_down_and_back_by_keys_alone(opened: Open, service_databas
     expect(page.get_by_text("thing changed")).to_have_count(0)  # of what it changed itself
 
 
+def test_the_key_of_undo_is_heard_as_soon_as_it_is_offered(opened: Open, service_database: str) -> None:  # noqa: F811
+    was = states(service_database)
+    page = opened(f"#/domain/{D}?sel=s3/c7")
+    page.evaluate("""() => new MutationObserver((_, seen) => {
+        if (!document.querySelector(".toast [aria-keyshortcuts='Control+Z']")) return
+        seen.disconnect()
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "z", ctrlKey: true, bubbles: true }))
+    }).observe(document.body, { childList: true, subtree: true })""")
+    page.get_by_role("button", name="Set state…").click()
+    page.locator("[name=why]").fill(WHY)
+    page.locator("[name=who]").fill("j.ortiz")
+    page.get_by_role("button", name="Set 1 chip down").click()
+    expect(page.get_by_role("status").filter(has_text="Undone")).to_be_visible()
+    assert states(service_database) == was
+
+
 @pytest.mark.slow
 def test_with_a_token_the_change_is_its_own(watched: Watched, service_database: str) -> None:  # noqa: F811
     with guarded(watched, service_database, "#/", "operate", "dark") as page:

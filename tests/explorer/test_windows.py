@@ -80,14 +80,14 @@ def test_what_changes_while_the_service_is_away_is_shown_when_it_is_back(
         first[0].terminate()
         first[0].wait(20)
         for page in pages:
-            expect(page.locator(".clock")).to_have_class(re.compile("gone"), timeout=15_000)
+            expect(page.locator(".clock")).to_have_class(re.compile("gone"))
         down(url, "u-trn2x64/d0/s1/c5")
         port = service.rsplit(":", 1)[1]
         command = [sys.executable, "-m", "trninv", "--database", url, "serve", "--port", port]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as again:
             for page in pages:
                 shows(page, "1 chip down", 20)
-                expect(page.locator(".clock")).to_have_class(re.compile("live"), timeout=15_000)
+                expect(page.locator(".clock")).to_have_class(re.compile("live"))
             down(url, "u-trn2x64/d0/s1/c6")
             for page in pages:
                 shows(page, "2 chips down", 15)

@@ -1,6 +1,6 @@
 // What was done, for six seconds, and the way back.
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api";
 import { useTurn } from "../live";
 import "../style/said.css";
@@ -52,7 +52,7 @@ function Toast({ said: { says, undo }, close }: { said: Said; close: () => void 
     );
   };
   const isUndoable = undo !== undefined && !since && !asof;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isUndoable) return;
     const press = (event: KeyboardEvent) => {
       const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable], dialog");
