@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal
 import orjson
 
 from trninv.history.archive.parquet import arrow
-from trninv.reports.reader import Found, Stream
+from trninv.reports.reader import Found, Stream, once
 
 Kind = type[int] | type[float] | type[bool] | type[str]
 FILES = ("parquet", "csv", "ndjson")
@@ -59,6 +59,7 @@ def _no_formula(cell: Any) -> Any:
 
 
 def _ndjson(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> bytes:
+    once(columns)
     return b"".join(
         orjson.dumps(dict(zip(columns, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE) for row in rows
     )

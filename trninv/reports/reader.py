@@ -41,8 +41,23 @@ class Found:
     truncated: bool
 
     def records(self) -> list[dict[str, Any]]:
-        """Rows as dictionaries by column."""
+        """Rows as dictionaries by column.
+
+        Raises
+        ------
+        SqlError
+            Two columns have one name.
+
+        """
+        once(self.columns)
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def once(columns: tuple[str, ...]) -> None:
+    """Refuse columns of one name, of which an object would keep the last only."""
+    twice = next((each for at, each in enumerate(columns) if each in columns[:at]), None)
+    if twice is not None:
+        raise SqlError(f"two columns are called {twice}: name one otherwise (AS)")
 
 
 @dataclass(frozen=True, slots=True)

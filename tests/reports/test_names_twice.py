@@ -1,0 +1,17 @@
+"""Columns that have one name are not lost where rows are objects."""
+
+import pytest
+
+from trninv.errors import SqlError
+from trninv.reports.output import as_json, as_text
+from trninv.reports.reader import Found
+
+_TWICE = Found(("a", "a"), [("u/d0", "up")], truncated=False)
+
+
+def test_two_columns_of_one_name_are_refused_where_rows_are_objects() -> None:
+    with pytest.raises(SqlError, match="two columns are called a: name one otherwise"):
+        as_json(_TWICE)
+    with pytest.raises(SqlError, match="two columns are called a: name one otherwise"):
+        as_text(_TWICE, "ndjson")
+    assert as_text(_TWICE, "csv") == "a,a\nu/d0,up"
