@@ -397,6 +397,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_slow_on_postgresql(item) or (_draws(item) and not is_quick()):
             item.add_marker(pytest.mark.slow)
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.flaky(reruns=1))  # a click is lost where the page moves under it just then
 
 
 def _is_slow_on_postgresql(item: pytest.Item) -> bool:

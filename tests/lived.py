@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from time import sleep
 
 from sqlalchemy import Engine, text
 
@@ -33,6 +34,7 @@ def change(engine: Engine, dice: random.Random) -> None:
     condition = Condition.of(state, dice.choice([0.5, 0.25]) if state == "degraded" else None)
     server = dice.choice([f"{U}/s0", f"{U}/s1", f"{U}/s2", f"{T}/s0", "trn2-16.48xlarge/d2/s0"])
     if dice.random() < 0.3:
+        sleep(0.002)  # SQLite dates plain SQL by the millisecond: not that of what came before
         with engine.begin() as connection:
             table = dice.choice(["node", "link", "server"])
             factor = dice.choice(["NULL", "300000"])

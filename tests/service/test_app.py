@@ -75,6 +75,23 @@ def test_chips_of_no_cluster_are_told(client: TestClient, cluster: str, code: st
 
 
 @pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/chips/u-trn2x64?ta=1", "no parameter 'ta': did you mean at?"),
+        ("/chips/u-trn2x64/jobs?at=1&at=2", "'at' is given more than once"),
+        ("/export/v_chip.csv?clutser=u-trn2x64", "did you mean cluster?"),
+        ("/changes?scop=u-trn2x64", "did you mean scope?"),
+        ("/reports/not-up.csv?cluster=a&cluster=b", "'cluster' is given more than once"),
+        ("/graphql?query={__typename}&query={a}", "'query' is given more than once"),
+    ],
+)
+def test_a_parameter_that_is_misspelt_or_given_twice_is_refused(client: TestClient, path: str, says: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_REQUEST")
+    assert says in answer.json()["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
     "path",
     ["/assets/../app.py", "/assets/%2e%2e/index.html", "/assets//etc/passwd", "/nothing", "/assets/", "/LICENSES.txt"],
 )

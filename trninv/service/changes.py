@@ -22,6 +22,7 @@ from trninv.routing.fleet import Fleet
 from trninv.service.access import holder
 from trninv.service.connections import ENDING
 from trninv.service.news import Change
+from trninv.service.query import query
 from trninv.service.shared import Shared, shared
 from trninv.service.wire import EVENTS
 
@@ -39,7 +40,7 @@ async def changes(request: Request) -> Response:
     await holder(request, "read")
     if request.method == "HEAD":
         return Response(headers=_HEADERS, media_type=EVENTS)
-    return await listening(request, request.query_params.get("scope"), lambda change: change.frame)
+    return await listening(request, query(request, ["scope", "lastEventId"]).get("scope"), lambda change: change.frame)
 
 
 async def listening(request: Request, scope: str | None, tell: Tell) -> Response:

@@ -15,6 +15,7 @@ from trninv.routing.overview import overview
 from trninv.routing.wiring import Reader
 from trninv.service import wire
 from trninv.service.access import holder
+from trninv.service.query import query
 from trninv.service.shared import shared
 from trninv.service.stamped import as_of
 
@@ -41,7 +42,7 @@ async def _answered(request: Request, find: Callable[[Reader, str], bytes], medi
     """What is found of a cluster, now or `?at=` a time; the ETag lasts as long as the state."""
     who = await holder(request, "read")
     at, cluster = shared(request), request.path_params["cluster"]
-    time = request.query_params.get("at")
+    time = query(request, ["at"]).get("at")
 
     def then(fleet: Fleet) -> Fleet:
         return fleet if time is None else fleet.at(time)

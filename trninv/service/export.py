@@ -16,6 +16,7 @@ from trninv.reports.streaming import Spool
 from trninv.routing.fleet import Fleet
 from trninv.service.access import holder
 from trninv.service.found import MEDIA
+from trninv.service.query import query
 from trninv.service.shared import Shared, shared
 from trninv.service.stamped import as_of
 
@@ -26,7 +27,7 @@ IDLE_SECONDS: Final = 30.0
 async def export(request: Request) -> Response:
     """NAME.csv or NAME.ndjson, at a time (at), or some columns of it (columns), or a cluster's part (cluster)."""
     await holder(request, "read")
-    at, asked = shared(request), request.query_params
+    at, asked = shared(request), query(request, ["at", "columns", "cluster"])
     name, _, style = request.path_params["name"].rpartition(".")
     if name not in TABLES_AND_VIEWS or style not in ("csv", "ndjson"):
         raise NotFoundError(f"no export {request.path_params['name'][:60]!r}: a table or view with .csv or .ndjson")

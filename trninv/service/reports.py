@@ -10,6 +10,7 @@ from trninv.reports.library import reports as library
 from trninv.reports.reader import Found
 from trninv.service.access import holder
 from trninv.service.found import found
+from trninv.service.query import query
 from trninv.service.shared import shared
 
 
@@ -25,7 +26,7 @@ async def one(request: Request) -> Response:
     at = shared(request)
     name, _, style = request.path_params["name"].rpartition(".")
     wanted = report(name or style, at.settings.reports)
-    given, dialect = dict(request.query_params), at.fleet.engine.dialect.name
+    given, dialect = query(request), at.fleet.engine.dialect.name
     time = given.pop("at", None)
 
     def read(find: Find) -> Found:

@@ -10,6 +10,7 @@ from trninv.reports.views import ROLE
 from trninv.service import wire
 from trninv.service.access import holder
 from trninv.service.found import found
+from trninv.service.query import query
 from trninv.service.shared import shared
 
 _EXAMPLE = '{"sql": "SELECT count(*) FROM v_chip"}'
@@ -24,11 +25,11 @@ async def sql(request: Request) -> Response:
     dialect = at.fleet.engine.dialect.name
     if dialect == "postgresql" and not at.readers.logins:
         raise SqlError(_NO_LOGIN)
-    query = await at.read(checked, given["sql"], dialect)
-    time = given.get("at", request.query_params.get("at"))
+    wanted = await at.read(checked, given["sql"], dialect)
+    time = given.get("at", query(request, ["at"]).get("at"))
     if not isinstance(time, str | None):
         raise RequestError('at is a time as text, such as "2026-11-22T02:00:00Z", or the number of an event as text')
-    return await found(at, lambda find: find(query), given.get("format", "json"), time)
+    return await found(at, lambda find: find(wanted), given.get("format", "json"), time)
 
 
 _NO_LOGIN = (

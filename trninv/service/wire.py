@@ -19,6 +19,7 @@ from trninv.errors import RequestError, TrninvError
 from trninv.graphql.api import Request as DocumentRequest
 from trninv.graphql.response import Response as DocumentResponse
 from trninv.service.accept import accepted
+from trninv.service.query import query
 
 JSON, GRAPHQL, EVENTS = "application/json", "application/graphql-response+json", "text/event-stream"
 MAX_NESTS = 100_000
@@ -43,10 +44,11 @@ async def asked(request: Request) -> DocumentRequest:
         It is none.
 
     """
+    address = query(request)
     if request.method == "GET":
-        return DocumentRequest.of({name: _parameter(name, value) for name, value in request.query_params.items()})
+        return DocumentRequest.of({name: _parameter(name, value) for name, value in address.items()})
     given = json_object(request, await request.body(), '{"query": "{ clusters { nodes { slug } } }"}')
-    return DocumentRequest.of({"at": request.query_params["at"]} | given if "at" in request.query_params else given)
+    return DocumentRequest.of({"at": address["at"]} | given if "at" in address else given)
 
 
 def json_object(request: Request, body: bytes, example: str) -> dict[str, Any]:

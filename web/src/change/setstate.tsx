@@ -89,7 +89,7 @@ function Dialog({ change, close }: { change: Proposed; close: () => void }) {
         </header>
         <div class="body">
           <What
-            things={found.error ? places.map((address) => ({ address })) : things}
+            things={found.error || !found.data ? places.map((address) => ({ address })) : things}
             places={places}
             set={setPlaces}
           />
