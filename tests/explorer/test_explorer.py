@@ -22,7 +22,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from browsing import Open, Watched, browser, opened, service, service_database, settled, watched  # noqa: F401 # fixtures
 from conftest import Databases, Run
 from serving import serving
-from trninv.inventory.access import create
+from trninv.inventory.access import create, revoke
 from trninv.inventory.database import connect, writing
 from trninv.inventory.state import Condition, set_state
 from trninv.service.explorer import WEB
@@ -479,6 +479,26 @@ def test_a_token_is_asked_for_and_kept(watched: Watched, databases: Databases) -
         page.get_by_label(re.compile("asks for a token")).first.fill(token)
         page.get_by_role("button", name="Use it").first.click()
         expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_visible()
+        watched.close()
+    assert all("401" in each for each in watched.said)
+    watched.said.clear()
+
+
+@pytest.mark.slow
+def test_a_page_whose_token_is_revoked_says_so(watched: Watched, databases: Databases) -> None:  # noqa: F811
+    url = databases.seeded("sqlite")
+    with connect(url) as engine, writing(engine) as connection:
+        tokens = [create(connection, name, "read", None) for name in ("first", "second")]
+    with serving(url, TRNINV_AUTH="tokens") as guarded:
+        page = watched.open("#/cluster/u-trn2x64", url=guarded)
+        for number, token in enumerate(tokens):
+            page.get_by_label(re.compile("revoked or expired" if number else "asks for a token")).first.fill(token)
+            page.get_by_role("button", name="Use it").first.click()
+            expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_visible()
+            with connect(url) as engine, writing(engine) as connection:
+                revoke(connection, "second" if number else "first")
+        expect(page.get_by_label(re.compile("revoked or expired")).first).to_be_visible()
+        expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_hidden()
         watched.close()
     assert all("401" in each for each in watched.said)
     watched.said.clear()

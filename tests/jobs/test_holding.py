@@ -4,7 +4,7 @@ import random
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import numpy as np
 import pytest
@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, insert, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+import trninv
 from conftest import Databases, examples
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
-from trninv.errors import ConflictError, LimitError, UnknownAddressError, UnknownJobError, WrongLevelError
+from trninv.errors import BusyError, ConflictError, LimitError, UnknownAddressError, UnknownJobError, WrongLevelError
 from trninv.inventory import stamp
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.held import held_mask, held_row
@@ -286,3 +287,17 @@ def test_unseed_takes_jobs_along_and_a_copy_has_them(engine: Engine, databases: 
         assert [job.name for job in holding.jobs(connection, None, 9, ended=True)] == ["b", "c"]
         stamp.unseed(connection, connection.scalar(text("SELECT id FROM cluster WHERE slug = 'trn3-gen2'")))
         assert all(connection.scalar(text(f"SELECT count(*) FROM {name}")) == 0 for name in HELD)
+
+
+def test_more_at_once_than_there_are_connections_are_told_to_come_again(
+    seeded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with trninv.open(seeded) as own, ExitStack() as taken:
+        monkeypatch.setattr(own.engine.pool, "_timeout", 0.01)
+        with pytest.raises(BusyError, match="all connections of this process are in use"):
+            while True:
+                taken.enter_context(own.reading())
+        with pytest.raises(BusyError, match="ask again, or fewer at once"):
+            own.hold("a", [f"{ULTRA}/s0"], who="me")
+        taken.close()
+        assert own.hold("a", [f"{ULTRA}/s0"], who="me").chips == 16

@@ -8,10 +8,12 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from trninv.deadline import check
 from trninv.errors import (
+    BusyError,
     DatabaseError,
     NotMigratedError,
     NotReachableError,
@@ -140,6 +142,8 @@ def reaching(engine: Engine) -> Iterator[None]:
     """Say in one line why a database does not answer."""
     try:
         yield
+    except PoolTimeoutError:
+        raise _busy(engine) from None
     except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:  # the pool's are the driver's own
         raise NotReachableError(f"no database at {display(engine.url)}: {_reason(error)}") from error
 
@@ -149,6 +153,8 @@ def failing(engine: Engine) -> Iterator[None]:
     """Say in one line why a statement failed."""
     try:
         yield
+    except PoolTimeoutError:
+        raise _busy(engine) from None
     except DBAPIError as error:
         check()
         if getattr(error.orig, "sqlstate", None) == _CANCELED:
@@ -164,6 +170,11 @@ def failing(engine: Engine) -> Iterator[None]:
             raise ReadOnlyError(f"{where} can only be read here ({_reason(error)}): change its primary") from error
         verb = "is gone" if kind is NotReachableError else "refused"
         raise kind(f"{where} {verb}: {_reason(error)}") from error
+
+
+def _busy(engine: Engine) -> BusyError:
+    """There was none left of the connections that an engine makes at most."""
+    return BusyError(f"{display(engine.url)}: all connections of this process are in use: ask again, or fewer at once")
 
 
 def kind_of(error: BaseException | None) -> type[DatabaseError]:

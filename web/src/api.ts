@@ -71,6 +71,9 @@ export function gone(): ApiError {
 
 const TOKEN = "trninv token";
 
+/** Whether there is a token, good or not. */
+export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
+
 /** Keep a bearer token for as long as the tab is open. */
 export function keepToken(token: string): void {
   sessionStorage.setItem(TOKEN, token);
@@ -112,7 +115,7 @@ export async function ask<D>({ document, variables, at }: Asked<D>, signal?: Abo
     signal,
   );
   if (at === undefined) answered(extensions?.asOf);
-  follow(!sessionStorage.getItem(TOKEN), revision);
+  follow(!hasToken(), revision);
   if (errors) throw new ApiError(errors[0].message, errors[0].extensions?.code ?? "");
   return data;
 }

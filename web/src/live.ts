@@ -36,6 +36,8 @@ const unseen = new Set<string>();
 let own = 0;
 let timer = 0;
 let isFollowing = false;
+/** Whether the page has been asked anew since its token is no longer good. */
+let isRefused = false;
 const followers = new Set<() => void>();
 
 function become(next: Partial<Moment>): void {
@@ -112,6 +114,7 @@ function changes(address: string): void {
 export function answered(of: AsOf | undefined): void {
   const revision = of?.revision ?? null;
   const differs = !moment.asof && revision && moment.revision && revision !== moment.revision;
+  isRefused = false;
   become({ gone: false, reached: of?.time ?? new Date().toISOString(), revision: moment.revision ?? revision });
   if (differs && !timer) timer = window.setTimeout(refresh, PATCH / 4);
 }
@@ -124,12 +127,19 @@ function back(found: AsOf): void {
 
 export const unreachable = () => moment.gone || become({ gone: true });
 
+/** What says that changes can't be told any more for want of a token says so wherever the page shows something. */
+function refused({ code }: { code?: string }): undefined {
+  if (code !== "UNAUTHENTICATED" || isRefused) return;
+  isRefused = true;
+  refresh();
+}
+
 /** Follow what changes: as it is told, or by asking again and again where that is not to be had. */
 export function follow(isTold: boolean, ask: () => Promise<AsOf | undefined>): void {
   if (isFollowing) return;
   isFollowing = true;
   const probe = async () => {
-    const found = await ask().catch(() => undefined);
+    const found = await ask().catch(refused);
     if (found && moment.gone) back(found);
     else if (found && moment.revision && found.revision !== moment.revision) changes("");
     return found;

@@ -1,7 +1,7 @@
 // What several views share: loading and failing, copying the query, taking the picture along.
 import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { type ApiError, type Asked, curl, keepToken, type Loaded, mayPass, written } from "./api";
+import { type ApiError, type Asked, curl, hasToken, keepToken, type Loaded, mayPass, written } from "./api";
 import { saved, standalone } from "./drawing/save";
 import { href } from "./route";
 
@@ -36,7 +36,8 @@ export function Failure({ error, again, asked }: Failed) {
   return (
     <form class="failure" onSubmit={keep}>
       <label>
-        This service asks for a token (trninv token create){" "}
+        This service asks for a token{hasToken() && ", and this page's is unknown, revoked or expired"} (trninv token
+        create){" "}
         <input
           name="token"
           type="password"

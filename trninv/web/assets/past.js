@@ -1,4 +1,4 @@
-import{S as e,_ as t,c as n,f as r,l as i,p as a,r as o}from"./words.js";import{l as s,m as c,p as l}from"./index.js";import{i as u,n as d,t as f}from"./jsxRuntime.js";import{c as p,o as m,u as h}from"./state.js";var g=t(`
+import{C as e,_ as t,c as n,f as r,l as i,p as a,r as o}from"./words.js";import{l as s,m as c,p as l}from"./index.js";import{i as u,n as d,t as f}from"./jsxRuntime.js";import{c as p,o as m,u as h}from"./state.js";var g=t(`
   query Since($of: Address, $since: String, $after: Int!) {
     events(last: 12, of: $of, since: $since, filter: { takenAlong: { eq: false }, event: { gt: $after } }) {
       totalCount

@@ -1,4 +1,4 @@
-import{C as e,_ as t,b as n,h as r,n as i,o as a,t as o,x as s}from"./jsxRuntime.js";import{n as c,o as l}from"./parts.js";import{f as u,n as d,o as f,r as p}from"./state.js";import{S as m,_ as h,c as g,f as _,p as v,r as y}from"./words.js";var b=h(`
+import{C as e,_ as t,b as n,h as r,n as i,o as a,t as o,x as s}from"./jsxRuntime.js";import{n as c,o as l}from"./parts.js";import{f as u,n as d,o as f,r as p}from"./state.js";import{C as m,_ as h,c as g,f as _,p as v,r as y}from"./words.js";var b=h(`
   query Past($of: Address!, $since: String, $buckets: Int!) {
     timeline(of: $of, since: $since, buckets: $buckets) { since until buckets { begin end worst { total } } }
   }
