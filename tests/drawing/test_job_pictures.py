@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 from itertools import combinations
 
 import pytest
+from sqlalchemy import text
 
 import trninv
 from conftest import Run
@@ -97,6 +98,15 @@ def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
     assert f"16 chips fits nowhere in {U}/s1: no domain has 16 chips usable" in texts(supposed)
     assert "A" in texts(supposed)
     assert any(each.startswith("big: 8 chips of its 24, 4 of them to spare") for each in texts(supposed))
+
+
+def test_a_name_with_what_xml_has_not_is_drawn(run: Run, seeded: str) -> None:
+    with trninv.open(seeded) as fleet:
+        fleet.hold("held", [f"{U}/s0"], who="me")
+        with fleet.engine.begin() as connection:
+            connection.execute(text("UPDATE job SET name = :name"), {"name": "a\ufffe\uffff\x1b\U0001f680<b"})
+    of = dict(title.split(", ", 1) for title in titles(drawn(run, U, database=seeded)) if ", " in title)
+    assert of[f"{U}/s0/c5"] == "job a\ufffd\ufffd\\u001b\U0001f680<b"
 
 
 def test_every_wiring_is_drawn(run: Run, lite: str) -> None:

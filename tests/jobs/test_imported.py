@@ -249,6 +249,15 @@ def test_every_fault_has_its_place(job: Mapping[str, Any], fault: str) -> None:
     assert told.startswith(f"jobs.json:1.jobs[1]{fault}")
 
 
+@pytest.mark.parametrize("name", [None, "", "null"])
+def test_a_claim_without_a_name_is_a_fault(name: str | None) -> None:
+    nameless = claim("a", (HOSTS[0], "neuron-device-0"))
+    nameless["metadata"]["name"] = name
+    with pytest.raises(FileError) as refused:
+        read_jobs("kubernetes", [File("claims.json", io.BytesIO(json.dumps({"items": [nameless]}).encode()))])
+    assert refused.value.faults == ["claims.json:1.items[0].metadata: has no name"]
+
+
 def test_a_hostile_name_is_shown_and_not_obeyed(engine: Engine) -> None:
     with writing(engine) as connection:
         told(connection, slurm(1, HOSTS[0], "neuron:1(IDX:0)", name="\x1b[2J\u202e" + "x" * 500))

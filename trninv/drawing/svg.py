@@ -1,5 +1,6 @@
 """SVG documents whose bytes depend on nothing but what they show."""
 
+import re
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -16,6 +17,7 @@ LINKS: Final = ("#6f92d8", "#176a5c", "#a98556")
 """Colours of links, widest first."""
 
 _TITLE, _LINE = 34.0, 20.0
+_NOT_IN_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 Style = dict[str, float | str]
@@ -72,4 +74,4 @@ class Picture:
             y = bottom + _LINE * at + 4
             add(root, "rect", x=left + 16, y=y, width=22.0, height=6.0, fill=colour)
             label(root, (left + 46, y + 8), says, 13)
-        return tostring(root, encoding="unicode") + "\n"
+        return _NOT_IN_XML.sub("\ufffd", tostring(root, encoding="unicode")) + "\n"

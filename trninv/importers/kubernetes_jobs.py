@@ -72,6 +72,8 @@ def _claim(claim: Value, devices: Devices) -> Iterator[Held]:
             before.add(chip)
     if not held:
         return
+    if metadata.get("name").of in (None, "", "null"):
+        metadata.fault("has no name")
     name = f"{metadata.get('namespace').as_name() or 'default'}/{metadata.get('name').as_name()}"
     users = [called(user.get("name"), "") for user in status.get("reservedFor").objects()]
     yield Held(
