@@ -499,6 +499,7 @@ def test_a_page_whose_token_is_revoked_says_so(watched: Watched, databases: Data
                 revoke(connection, "second" if number else "first")
         expect(page.get_by_label(re.compile("revoked or expired")).first).to_be_visible()
         expect(page.get_by_text("1 × Trn2 UltraServer")).to_be_hidden()
+        expect(page.locator(".clock summary")).to_have_text("Refused asks for a token")
         watched.close()
     assert all("401" in each for each in watched.said)
     watched.said.clear()

@@ -3,8 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import { listening } from "./changes/listen";
 import type { Heard } from "./changes/source";
 
-/** live; behind: something changed since; gone: the service does not answer; past: as of another time. */
-export type Standing = "live" | "behind" | "gone" | "past";
+/** live; behind: something changed since; gone: the service does not answer; refused: the token is not good; past: as of another time. */
+export type Standing = "live" | "behind" | "gone" | "refused" | "past";
 
 export interface AsOf {
   time: string;
@@ -19,6 +19,7 @@ interface Moment {
   /** How many things have changed since then. */
   changed: number;
   gone: boolean;
+  refused: boolean;
   /** When the service answered last. */
   reached: string;
   revision: string | null;
@@ -29,15 +30,13 @@ const PATCH = 1000;
 /** Pages that follow what changes; the others say so. */
 const FOLLOWING = new Set(["home", "incidents", "at", "jobs"]);
 
-let moment: Moment = { asof: "", epoch: 0, changed: 0, gone: false, reached: "", revision: null };
+let moment: Moment = { asof: "", epoch: 0, changed: 0, gone: false, refused: false, reached: "", revision: null };
 let view = "home";
 const unseen = new Set<string>();
 /** The newest event that this page has made itself. */
 let own = 0;
 let timer = 0;
 let isFollowing = false;
-/** Whether the page has been asked anew since its token is no longer good. */
-let isRefused = false;
 const followers = new Set<() => void>();
 
 function become(next: Partial<Moment>): void {
@@ -70,8 +69,9 @@ export function useTurn(): Pick<Moment, "asof" | "epoch"> {
 
 export const asof = () => moment.asof;
 
-export function standing({ asof, changed, gone }: Moment): Standing {
+export function standing({ asof, changed, gone, refused }: Moment): Standing {
   if (gone) return "gone";
+  if (refused) return "refused";
   if (asof) return "past";
   return changed ? "behind" : "live";
 }
@@ -114,8 +114,12 @@ function changes(address: string): void {
 export function answered(of: AsOf | undefined): void {
   const revision = of?.revision ?? null;
   const differs = !moment.asof && revision && moment.revision && revision !== moment.revision;
-  isRefused = false;
-  become({ gone: false, reached: of?.time ?? new Date().toISOString(), revision: moment.revision ?? revision });
+  become({
+    gone: false,
+    refused: false,
+    reached: of?.time ?? new Date().toISOString(),
+    revision: moment.revision ?? revision,
+  });
   if (differs && !timer) timer = window.setTimeout(refresh, PATCH / 4);
 }
 
@@ -129,8 +133,8 @@ export const unreachable = () => moment.gone || become({ gone: true });
 
 /** What says that changes can't be told any more for want of a token says so wherever the page shows something. */
 function refused({ code }: { code?: string }): undefined {
-  if (code !== "UNAUTHENTICATED" || isRefused) return;
-  isRefused = true;
+  if (code !== "UNAUTHENTICATED" || moment.refused) return;
+  become({ refused: true });
   refresh();
 }
 

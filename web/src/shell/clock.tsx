@@ -31,6 +31,7 @@ export function Clock({ route }: { route: Route }) {
     live: ["Live", `${clock(now)} UTC`],
     behind: ["Changed", "since this was asked"],
     gone: ["Not reached", `since ${moment.reached ? `${clock(moment.reached)} UTC` : "the start"}, trying again`],
+    refused: ["Refused", "asks for a token"],
     past: ["As of", moments(moment.asof)],
   }[how];
   return (
