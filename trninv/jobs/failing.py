@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, isfinite
+from math import exp
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 KINDS: Final = ("chip", "server", "rack", "switch", "nic", "link")
 _HOURS: Final = ("mtbf_hours", "mttr_hours")
 MOST_TEXT: Final = 10_000
+_MOST_HOURS: Final = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ def rates_of(text: str) -> tuple[Rate, ...]:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise LimitError(f"rates: {error}") from None
+    except (ValueError, RecursionError):
+        raise LimitError("rates: a number has too many digits, or too much is nested") from None
     if not found:
         raise LimitError(f"rates: write a table for one or more of {', '.join(KINDS)}, such as [chip] mtbf_hours = …")
     return tuple(sorted((_rate(kind, of) for kind, of in found.items()), key=lambda rate: KINDS.index(rate.kind)))
@@ -74,8 +77,8 @@ def _rate(kind: str, of: Any) -> Rate:  # as written
     if not isinstance(of, dict) or not {"mtbf_hours"} <= set(of) <= set(_HOURS):
         raise LimitError(f"rates of {kind}: give mtbf_hours, and mttr_hours unless --mission is asked for")
     for name, value in of.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value <= 0:
-            raise LimitError(f"rates of {kind}: {name} is a number of hours above 0")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST_HOURS:
+            raise LimitError(f"rates of {kind}: {name} is a number of hours above 0, {_MOST_HOURS:,} at most")
     return Rate(kind, float(of["mtbf_hours"]), float(of["mttr_hours"]) if "mttr_hours" in of else None)
 
 
