@@ -58,6 +58,14 @@ def test_refuses_a_wrong_or_missing_unit(kind: type[Quantity], text: str) -> Non
     assert repr(text) in str(error.value)
 
 
+@pytest.mark.parametrize("kind", [Bandwidth, Capacity, Compute])
+def test_what_is_too_long_for_a_number_is_refused_in_few_words(kind: type[Quantity]) -> None:
+    for text in (f"{'9' * 5_000} GB/s", f"1.{'0' * 5_000} GiB", "x" * 5_000):
+        with pytest.raises(UnitError, match="is not a") as error:
+            kind.parse(text)
+        assert len(str(error.value)) < 400
+
+
 def test_an_error_names_the_accepted_units() -> None:
     with pytest.raises(UnitError, match=r"GB/s, TB/s, .*GiB/s.*Gbps"):
         Bandwidth.parse("5 furlongs")

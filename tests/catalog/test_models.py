@@ -6,7 +6,7 @@ import pytest
 
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import System, Systems, declared, systems
-from trninv.errors import CatalogError, UnknownSystemError, UnknownWiringError
+from trninv.errors import CatalogError, LimitError, UnknownSystemError, UnknownWiringError
 
 
 @pytest.mark.parametrize(
@@ -167,3 +167,12 @@ def test_what_is_wrong_in_a_declaration_is_told_with_its_file(old: str, new: str
         _declared(SMALL.replace(old, new, 1))
     assert says in str(refused.value)
     assert isinstance(refused.value, UnknownWiringError) == ("no wiring" in says)
+
+
+@pytest.mark.parametrize("domains", [1_000_001, 10**19])
+def test_a_size_that_no_database_takes_is_refused(domains: int) -> None:
+    system = systems().get("u-trn2x64")
+    with pytest.raises(LimitError, match="domains: ask for 1,000,000 at most"):
+        system.resized(domains)
+    with pytest.raises(LimitError, match="domains: ask for 1,000,000 at most"):
+        system.resized(system.domains_for(64 * domains))

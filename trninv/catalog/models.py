@@ -18,6 +18,7 @@ from trninv.topology.arguments import arguments
 from trninv.topology.blueprint import NIC, Blueprint, Node
 from trninv.topology.clos import Fabric
 
+_MOST_DOMAINS: Final = 1_000_000
 COMPUTE = ("mxfp8_compute", "fp8_compute", "bf16_compute", "fp32_compute", "sparse_compute", "int8_compute")
 """Attributes of a chip that count 10⁹ operations per second; a chip without the type has none."""
 
@@ -138,7 +139,16 @@ class System:
         return Fabric(self.domains, *sizes)
 
     def resized(self, domains: int) -> "System":
-        """The same system with another number of domains."""
+        """The same system with another number of domains.
+
+        Raises
+        ------
+        LimitError
+            There are more than a million.
+
+        """
+        if domains > _MOST_DOMAINS:
+            raise LimitError(f"{domains:,} domains: ask for {_MOST_DOMAINS:,} at most")
         return replace(self, domains=domains)
 
     def domains_for(self, chips: int) -> int:
