@@ -155,6 +155,7 @@ def _by_hand(engine: Engine, table: str, statement: str) -> None:
         ("UPDATE state_event SET at = '2020' WHERE id = 1", "events 1 to 1 are not as they were sealed"),
         ("DELETE FROM state_event WHERE id = 1", "event 1 is gone"),
         ("DELETE FROM state_event WHERE id = 3", "event 3 is gone"),
+        ("UPDATE state_event SET job = 'a' WHERE id = 2", "events 2 to 2 are not as they were sealed"),
         ("UPDATE state_event SET previous_id = 1 WHERE id = 3", "events 3 to 3 are not as they were sealed"),
     ],
 )
