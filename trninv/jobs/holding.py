@@ -6,7 +6,6 @@ The database itself allows a chip one holder (a unique index over what has not e
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -112,7 +111,7 @@ def hold(
 
 @contextmanager
 def changing(connection: Connection, *, who: str, why: str = "", source: str) -> Iterator[str]:
-    """What is written within is one change, as `trninv.inventory.chain.change` has it, of the time given to the second.
+    """What is written within is one change, as `trninv.inventory.chain.change` has it, of the time given.
 
     Raises
     ------
@@ -122,12 +121,7 @@ def changing(connection: Connection, *, who: str, why: str = "", source: str) ->
     """
     check(who=who, **({"why": why} if why else {}))
     with change(connection, who=who, why=why, source=source) as now:
-        yield to_second(now)
-
-
-def to_second(time: datetime) -> str:
-    """A time as jobs keep it, in UTC."""
-    return time.isoformat(timespec="seconds")
+        yield now.isoformat(timespec="microseconds")
 
 
 def release(connection: Connection, name: str, *, who: str = "", why: str = "", source: str = "command") -> Job:
@@ -218,20 +212,13 @@ def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
             first=names.get(row.first),
             wounded=row.wounded,
             began=row.first_began or row.began,
-            moved=_moved(row),
+            moved=row.moved or (row.began if row.first_began else None),
             ended=row.ended,
             pinned=bool(row.pinned),
             who=row.who,
         )
         for row in rows
     ]
-
-
-def _moved(row: Any) -> str | None:
-    """When a job last moved, to the second: within its row, or to begin it."""
-    if row.moved is None:
-        return row.began if row.first_began else None
-    return to_second(datetime.fromisoformat(row.moved))
 
 
 @cache  # building it takes longer than running it

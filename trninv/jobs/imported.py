@@ -6,7 +6,6 @@ A system owns its jobs: those of others, and those held here, are never touched,
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
 from sqlalchemy import Connection, bindparam, func, select, text, update
@@ -18,10 +17,9 @@ from trninv.importers.observation import File
 from trninv.importers.reading import Source
 from trninv.importers.value import Faults
 from trninv.inventory.bulk import load
-from trninv.inventory.chain import change
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, to_second
+from trninv.jobs.holding import OURS, changing
 from trninv.jobs.slots import Slots
 from trninv.jobs.taking import batches, least
 from trninv.units import counted
@@ -115,15 +113,16 @@ def import_jobs(
         raise LimitError(
             f"system {system[:40]!r}: give it a name of letters, digits and '-', but not {OURS}: its jobs are held here"
         )
-    with change(connection, who=system, why="", source="import") as at:
-        return _imported(connection, system, jobs, at, partial=partial, allow_empty=allow_empty, keep_going=keep_going)
+    with changing(connection, who=system, source="import") as time:
+        flags = {"partial": partial, "allow_empty": allow_empty, "keep_going": keep_going}
+        return _imported(connection, system, jobs, time, **flags)
 
 
 def _imported(
     connection: Connection,
     system: str,
     jobs: Sequence[Held],
-    at: datetime,
+    time: str,
     *,
     partial: bool,
     allow_empty: bool,
@@ -148,11 +147,10 @@ def _imported(
     changed = [
         job for job in jobs if (chips := listed.get(job.identity)) and live.get(job.identity, _NEW).chips != chips
     ]
-    time = to_second(at)
     _end(connection, [live[identity].key for identity in gone], time)
     moving = [(live[job.identity], listed[job.identity]) for job in changed if job.identity in live]
     _give_back(connection, moving, time)
-    later = _hold(connection, system, changed, live, wanted, at)
+    later = _hold(connection, system, changed, live, wanted, time)
     moved = sum(job.identity in live for job in changed)
     return JobsImported(
         system=system,
@@ -284,10 +282,10 @@ def _give_back(connection: Connection, moved: Sequence[tuple[_Live, frozenset[in
 
 
 def _hold(
-    connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted, at: datetime
+    connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted, time: str
 ) -> int:
     """Write what jobs hold anew; how many of them hold a chip later than they began."""
-    time, job, allocation, later = to_second(at), _T["job"], _T["allocation"], set[str]()
+    job, allocation, later = _T["job"], _T["allocation"], set[str]()
     key, row, places = next_id(connection, job), next_id(connection, allocation), wanted.slots.places(connection)
     made: list[tuple[object, ...]] = []
     moved: list[dict[str, object]] = []
@@ -299,7 +297,7 @@ def _hold(
         holder, began = (was.key, time) if was else (key, min(each.began or time, time))
         place = least(places[chip] for chip in wanted.chips[each.identity])
         if was:
-            moved.append({"key": was.key, "to": place, "at": at.isoformat(timespec="microseconds")})
+            moved.append({"key": was.key, "to": place, "at": time})
         else:
             of = wanted.clusters[each.identity]
             made.append(
