@@ -156,6 +156,7 @@ def _by_hand(engine: Engine, table: str, statement: str) -> None:
         ("DELETE FROM state_event WHERE id = 1", "event 1 is gone"),
         ("DELETE FROM state_event WHERE id = 3", "event 3 is gone"),
         ("UPDATE state_event SET previous_id = 1 WHERE id = 3", "events 3 to 3 are not as they were sealed"),
+        ("UPDATE state_event SET job = '' WHERE id = 2", "events 2 to 2 are not as they were sealed"),
     ],
 )
 def test_a_hand_that_edited_history_is_noticed(engine: Engine, statement: str, told: str) -> None:
