@@ -369,3 +369,81 @@ def test_writers_at_once_wait_for_each_other_and_none_for_ever(databases: Databa
             assert count == last
             held = connection.scalar(select(func.count()).select_from(TABLES["job"]))
             assert held == len([each for each in happened(connection) if each.action == "hold"])
+
+
+def test_what_is_begun_again_by_plain_sql_is_told(own: Fleet) -> None:
+    own.hold("a", [f"{D}/s0"], who="ann")
+    own.close_servers([f"{D}/s1"], who="ann", why="fw")
+    with own.engine.begin() as connection:
+        for value in ("'2027-01-01T00:00:00+00:00'", "NULL"):
+            connection.execute(text(f"UPDATE job SET ended = {value}"))
+            connection.execute(text(f"UPDATE closing SET until = {value}"))
+    assert done(happened(own))[2:] == [
+        ("release", "a", f"{D}/s0"),
+        ("open", None, f"{D}/s1"),
+        ("hold", "a", f"{D}/s0"),
+        ("close", None, f"{D}/s1"),
+    ]
+
+
+def _one_waits_or_is_done(engine: Engine, other: threading.Thread) -> None:
+    with engine.connect() as connection:
+        waits = text(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        )
+        while other.is_alive() and not connection.scalar(waits):
+            connection.rollback()
+
+
+@pytest.fixture
+def held(databases: Databases) -> Iterator[Engine]:
+    """On PostgreSQL, with a job."""
+    with connect(databases.seeded("postgresql")) as engine:
+        with writing(engine) as connection:
+            holding.hold(connection, "a", [f"{D}/s0"], who="me")
+        yield engine
+
+
+def test_plain_sql_that_holds_waits_for_trninv_and_not_also_the_other_way_round(held: Engine) -> None:
+    """Its job's cluster is looked at while trninv is about to change something."""
+    failed = list[BaseException]()
+
+    def insert() -> None:
+        values = "9, 'b', 'x', 'b', '2026-01-01T00:00:00+00:00', 0, 'me', id FROM cluster"
+        into = "job (id, name, system, external_id, began, pinned, who, cluster_id)"
+        try:
+            with held.begin() as connection:
+                connection.execute(text(f"INSERT INTO {into} SELECT {values} WHERE slug = '{CLUSTER}'"))
+        except BaseException as error:  # noqa: BLE001 # of a thread: told below
+            failed.append(error)
+
+    by_hand = threading.Thread(target=insert)
+    with writing(held) as connection:
+        by_hand.start()
+        _one_waits_or_is_done(held, by_hand)
+        holding.release(connection, "a")
+    by_hand.join(60)
+    assert failed == []
+    assert {each.job for each in happened(held)} == {"a", "b"}
+
+
+def test_trninv_waits_for_plain_sql_that_gives_chips_back_and_not_also_the_other_way_round(held: Engine) -> None:
+    """Chips first, then their job."""
+    failed = list[BaseException]()
+
+    def release() -> None:
+        try:
+            with writing(held) as connection:
+                holding.release(connection, "a")
+        except BaseException as error:  # noqa: BLE001 # of a thread: told below
+            failed.append(error)
+
+    other = threading.Thread(target=release)
+    with held.begin() as connection:
+        connection.execute(text("UPDATE allocation SET ended = '2026-01-01T00:00:00+00:00'"))
+        other.start()
+        _one_waits_or_is_done(held, other)
+        connection.execute(text("UPDATE job SET ended = '2026-01-01T00:00:00+00:00'"))
+    other.join(60)
+    assert failed == []
+    assert done(happened(held)) == [("hold", "a", f"{D}/s0"), ("release", "a", f"{D}/s0")]
