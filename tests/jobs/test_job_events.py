@@ -17,12 +17,14 @@ from sqlalchemy import Connection, Engine, func, select, text
 import trninv
 from archives import run as archived
 from conftest import Databases, Run, examples, services
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
 from trninv.errors import ConflictError, LimitError, TrninvError
 from trninv.graphql.api import Request
 from trninv.history.archive.removing import remove
 from trninv.history.archive.store import opened
 from trninv.history.events import Event, events
-from trninv.inventory import chain
+from trninv.inventory import chain, stamp
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.migrate import losses, migrate
 from trninv.inventory.schema import TABLES
@@ -369,6 +371,39 @@ def test_writers_at_once_wait_for_each_other_and_none_for_ever(databases: Databa
             assert count == last
             held = connection.scalar(select(func.count()).select_from(TABLES["job"]))
             assert held == len([each for each in happened(connection) if each.action == "hold"])
+
+
+def test_a_job_on_a_rack_is_where_its_chips_are(own: Fleet) -> None:
+    own.hold("a", [f"{CLUSTER}/r0"], who="ann")
+    own.release("a")
+    assert done(happened(own)) == [("hold", "a", D), ("release", "a", D)]
+    for place in (D, f"{D}/s0", f"{D}/s0/c15", f"{CLUSTER}/r0"):
+        assert done(happened(own, place)) == done(happened(own))
+
+
+def test_a_job_is_not_taken_for_one_of_a_cluster_that_is_gone(own: Fleet) -> None:
+    own.hold("old", [f"{D}/s0", f"{D}/s1"], who="ann")
+    with writing(own.engine) as connection:
+        cluster = connection.scalar(text(f"SELECT id FROM cluster WHERE slug = '{CLUSTER}'"))
+        assert cluster
+        stamp.unseed(connection, cluster)
+        stamp.seed(connection, catalog(), systems().get(CLUSTER))
+    own.hold("new", [f"{D}/s2", f"{D}/s3"], who="ann")
+    assert done(happened(own, f"{D}/s2")) == [("hold", "new", D)]
+
+
+def test_a_rack_has_no_events_of_one_that_is_gone(tables: str) -> None:
+    with trninv.open(tables) as own:
+        with writing(own.engine) as connection:
+            stamp.seed(connection, catalog(), systems().get(CLUSTER), "gone")
+        own.close_servers(["gone/d0/s0"], who="me", why="firmware")
+        with writing(own.engine) as connection:
+            set_state(connection, ["gone/d0/s0"], Condition.of("down"), why="x", who="me")
+            stamp.unseed(connection, connection.scalars(select(TABLES["cluster"].c.id)).one())
+            stamp.seed(connection, catalog(), systems().get(CLUSTER))
+        own.close_servers([f"{D}/s0"], who="me", why="firmware")
+        own.hold("a", [f"{D}/s1"], who="me")
+        assert done(happened(own, f"{CLUSTER}/r0")) == [("close", None, f"{D}/s0"), ("hold", "a", f"{D}/s1")]
 
 
 def test_what_is_begun_again_by_plain_sql_is_told(own: Fleet) -> None:

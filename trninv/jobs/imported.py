@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, func, select, text, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from trninv.errors import FileError, LimitError
 from trninv.importers import kubernetes_jobs, slurm_jobs
@@ -23,7 +23,7 @@ from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
 from trninv.jobs.holding import OURS, to_second
 from trninv.jobs.slots import Slots
-from trninv.jobs.taking import batches, least
+from trninv.jobs.taking import batches, least, next_job
 from trninv.units import counted
 
 _T: Final = TABLES
@@ -129,8 +129,6 @@ def _imported(
     allow_empty: bool,
     keep_going: bool,
 ) -> JobsImported:
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("LOCK TABLE allocation IN SHARE ROW EXCLUSIVE MODE"))
     live = _live(connection, system)
     if live and not jobs and not (partial or allow_empty):
         raise FileError(
@@ -288,7 +286,7 @@ def _hold(
 ) -> int:
     """Write what jobs hold anew; how many of them hold a chip later than they began."""
     time, job, allocation, later = to_second(at), _T["job"], _T["allocation"], set[str]()
-    key, row, places = next_id(connection, job), next_id(connection, allocation), wanted.slots.places(connection)
+    key, row, places = next_job(connection), next_id(connection, allocation), wanted.slots.places(connection)
     made: list[tuple[object, ...]] = []
     moved: list[dict[str, object]] = []
     rows: list[tuple[object, ...]] = []
