@@ -299,25 +299,10 @@ def _hold(
         if was:
             moved.append({"key": was.key, "to": place, "at": at.isoformat(timespec="microseconds")})
         else:
-            of = wanted.clusters[each.identity]
-            made.append(
-                (
-                    key,
-                    of,
-                    each.name,
-                    system,
-                    each.identity,
-                    each.submitted,
-                    began,
-                    None,
-                    each.priority,
-                    0,
-                    each.who,
-                    None,
-                    place,
-                    None,
-                )
-            )
+            told = {"id": key, "cluster_id": wanted.clusters[each.identity], "name": each.name, "system": system}
+            told |= {"external_id": each.identity, "submitted": each.submitted, "began": began, "place": place}
+            told |= {"priority": each.priority, "pinned": 0, "who": each.who}
+            made.append(tuple(map(told.get, job.c.keys())))
             key += 1
         for chip in sorted(taken[each.identity]):
             since = max(began, free.get(chip, began))
