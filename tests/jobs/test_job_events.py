@@ -36,6 +36,8 @@ from trninv.jobs.fleet import Fleet
 from trninv.jobs.questions.make_room import JobMove
 from trninv.jobs.relocation import relocate
 from trninv.jobs.revision import revision
+from trninv.reports.guard import checked
+from trninv.reports.reader import find
 
 D = "u-trn2x64/d0"
 CLUSTER = "u-trn2x64"
@@ -244,6 +246,21 @@ def test_an_import_is_one_change_and_a_move_is_told_of_both_places(own: Fleet) -
     assert asked(own, "SELECT moved FROM v_job WHERE name = 'job2'") == [(job.moved,)]
     assert [each.name for each in own.at(3).jobs() if each.moved] == []
     is_sound(own.engine)
+
+
+def test_where_a_job_was_and_when_it_had_moved_is_known_of_each_time(own: Fleet) -> None:
+    for host in HOSTS[:3]:
+        with writing(own.engine) as connection:
+            told(connection, {"jobs": [slurm(1, host)]})
+    moves = [event for event in happened(own) if event.action == "move"]
+    assert [each.event for each in moves] == [2, 3, 4, 5]
+    ask = "SELECT job.place, v_job.moved FROM job JOIN v_job ON v_job.name = job.name"
+    query = checked(ask, own.engine.dialect.name)
+    seen = [list(find(own.at(number).engine, query, seconds=60).rows) for number in (1, 3, 5)]
+    assert seen == [
+        [(f"{D}/s0", None)],
+        *([(f"{D}/s{server}", f"{moves[2 * server - 1].at[:19]}+00:00")] for server in (1, 2)),
+    ]
 
 
 def test_interfaces_agree(own: Fleet, run: Run) -> None:
