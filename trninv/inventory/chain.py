@@ -152,7 +152,7 @@ def _lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
 
 def line(values: Sequence[Any]) -> bytes:
     """What is hashed of an event, given its `SEALED` columns."""
-    told = tuple(values) if values[-2] else tuple(values)[:-2]
+    told = tuple(values) if any(value is not None for value in values[-2:]) else tuple(values)[:-2]
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 
 

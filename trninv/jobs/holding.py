@@ -16,10 +16,18 @@ from trninv.characters import SAYS, refused
 from trninv.errors import ConflictError, LimitError, UnknownJobError, nearest
 from trninv.inventory.address import chips_of, resolve
 from trninv.inventory.chain import change
-from trninv.inventory.ids import next_id
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.jobs.revision import require
-from trninv.jobs.taking import TakenError, allocate, batches, chips_at, refuse_taken, server_names
+from trninv.jobs.taking import (
+    TakenError,
+    allocate,
+    batches,
+    chips_at,
+    next_job,
+    place_of,
+    refuse_taken,
+    server_names,
+)
 from trninv.routing.answer import At, Hidden
 
 _T = TABLES
@@ -46,7 +54,7 @@ class Job:
     first: Annotated[At | None, "The first of those."]
     wounded: Annotated[int, "Chips that it holds and that carry nothing now."]
     began: Annotated[str, "Since when it holds chips, UTC, wherever they were."]
-    moved: Annotated[str | None, "When trninv last moved it, UTC; null: never."]
+    moved: Annotated[str | None, "When it last moved, by trninv or as an import told, UTC; null: never."]
     ended: Annotated[str | None, "Until when; null while it holds them."]
     pinned: Annotated[bool, "Whether plans leave it where it is."]
     who: Annotated[str, "Who said so."]
@@ -89,7 +97,7 @@ def hold(
     """
     check(name=name)
     with changing(connection, who=who, why=why, source=source) as time:
-        chips, place = chips_at(connection, places, spares)
+        chips = chips_at(connection, places, spares)
         cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
         if revision is not None:
             require(connection, cluster, revision)
@@ -99,7 +107,7 @@ def hold(
             raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
         refuse_taken(connection, list(chips))
         job = _T["job"]
-        key = next_id(connection, job)
+        key, place = next_job(connection), place_of(connection, chips)
         row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": time}
         try:
             connection.execute(insert(job), row | {"pinned": int(pinned), "who": who, "place": place})

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, func, select, text, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from trninv.errors import FileError, LimitError
 from trninv.importers import kubernetes_jobs, slurm_jobs
@@ -21,7 +21,7 @@ from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
 from trninv.jobs.holding import OURS, changing
 from trninv.jobs.slots import Slots
-from trninv.jobs.taking import batches, least
+from trninv.jobs.taking import batches, least, next_job
 from trninv.units import counted
 
 _T: Final = TABLES
@@ -128,8 +128,6 @@ def _imported(
     allow_empty: bool,
     keep_going: bool,
 ) -> JobsImported:
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("LOCK TABLE allocation IN SHARE ROW EXCLUSIVE MODE"))
     live = _live(connection, system)
     if live and not jobs and not (partial or allow_empty):
         raise FileError(
@@ -286,7 +284,7 @@ def _hold(
 ) -> int:
     """Write what jobs hold anew; how many of them hold a chip later than they began."""
     job, allocation, later = _T["job"], _T["allocation"], set[str]()
-    key, row, places = next_id(connection, job), next_id(connection, allocation), wanted.slots.places(connection)
+    key, row, places = next_job(connection), next_id(connection, allocation), wanted.slots.places(connection)
     made: list[tuple[object, ...]] = []
     moved: list[dict[str, object]] = []
     rows: list[tuple[object, ...]] = []
@@ -299,25 +297,10 @@ def _hold(
         if was:
             moved.append({"key": was.key, "to": place, "at": time})
         else:
-            of = wanted.clusters[each.identity]
-            made.append(
-                (
-                    key,
-                    of,
-                    each.name,
-                    system,
-                    each.identity,
-                    each.submitted,
-                    began,
-                    None,
-                    each.priority,
-                    0,
-                    each.who,
-                    None,
-                    place,
-                    None,
-                )
-            )
+            told = {"id": key, "cluster_id": wanted.clusters[each.identity], "name": each.name, "system": system}
+            told |= {"external_id": each.identity, "submitted": each.submitted, "began": began, "place": place}
+            told |= {"priority": each.priority, "pinned": 0, "who": each.who}
+            made.append(tuple(map(told.get, job.c.keys())))
             key += 1
         for chip in sorted(taken[each.identity]):
             since = max(began, free.get(chip, began))
