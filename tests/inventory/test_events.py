@@ -19,6 +19,7 @@ from trninv.inventory.migrate import migrate
 from trninv.inventory.schema import KEPT, TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.inventory.verify import kept
+from trninv.jobs.holding import hold
 
 EVENT = TABLES["state_event"]
 U = "u-trn2x64/d0"
@@ -155,8 +156,8 @@ def _by_hand(engine: Engine, table: str, statement: str) -> None:
         ("UPDATE state_event SET at = '2020' WHERE id = 1", "events 1 to 1 are not as they were sealed"),
         ("DELETE FROM state_event WHERE id = 1", "event 1 is gone"),
         ("DELETE FROM state_event WHERE id = 3", "event 3 is gone"),
-        ("UPDATE state_event SET job = 'a' WHERE id = 2", "events 2 to 2 are not as they were sealed"),
         ("UPDATE state_event SET previous_id = 1 WHERE id = 3", "events 3 to 3 are not as they were sealed"),
+        ("UPDATE state_event SET job = '' WHERE id = 2", "events 2 to 2 are not as they were sealed"),
     ],
 )
 def test_a_hand_that_edited_history_is_noticed(engine: Engine, statement: str, told: str) -> None:
@@ -167,6 +168,15 @@ def test_a_hand_that_edited_history_is_noticed(engine: Engine, statement: str, t
     _by_hand(engine, "state_event", statement)
     with reading(engine) as connection:
         assert chain.check(connection).broken == told
+
+
+@pytest.mark.parametrize("edit", ["job = 'b'", "action = 'move'", "action = NULL, job = NULL", "address = 'x'"])
+def test_a_hand_that_edited_what_was_done_to_a_job_is_noticed(engine: Engine, edit: str) -> None:
+    with writing(engine) as connection:
+        hold(connection, "a", [U], who="me")
+    _by_hand(engine, "state_event", f"UPDATE state_event SET {edit}")
+    with reading(engine) as connection:
+        assert chain.check(connection).broken == "events 1 to 1 are not as they were sealed"
 
 
 def test_an_edited_seal_is_noticed(engine: Engine) -> None:

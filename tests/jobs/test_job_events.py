@@ -17,12 +17,14 @@ from sqlalchemy import Connection, Engine, func, select, text
 import trninv
 from archives import run as archived
 from conftest import Databases, Run, examples, services
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
 from trninv.errors import ConflictError, LimitError, TrninvError
 from trninv.graphql.api import Request
 from trninv.history.archive.removing import remove
 from trninv.history.archive.store import opened
 from trninv.history.events import Event, events
-from trninv.inventory import chain
+from trninv.inventory import chain, stamp
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.migrate import losses, migrate
 from trninv.inventory.schema import TABLES
@@ -34,6 +36,8 @@ from trninv.jobs.fleet import Fleet
 from trninv.jobs.questions.make_room import JobMove
 from trninv.jobs.relocation import relocate
 from trninv.jobs.revision import revision
+from trninv.reports.guard import checked
+from trninv.reports.reader import find
 
 D = "u-trn2x64/d0"
 CLUSTER = "u-trn2x64"
@@ -244,6 +248,21 @@ def test_an_import_is_one_change_and_a_move_is_told_of_both_places(own: Fleet) -
     is_sound(own.engine)
 
 
+def test_where_a_job_was_and_when_it_had_moved_is_known_of_each_time(own: Fleet) -> None:
+    for host in HOSTS[:3]:
+        with writing(own.engine) as connection:
+            told(connection, {"jobs": [slurm(1, host)]})
+    moves = [event for event in happened(own) if event.action == "move"]
+    assert [each.event for each in moves] == [2, 3, 4, 5]
+    ask = "SELECT job.place, v_job.moved FROM job JOIN v_job ON v_job.name = job.name"
+    query = checked(ask, own.engine.dialect.name)
+    seen = [list(find(own.at(number).engine, query, seconds=60).rows) for number in (1, 3, 5)]
+    assert seen == [
+        [(f"{D}/s0", None)],
+        *([(f"{D}/s{server}", moves[2 * server - 1].at)] for server in (1, 2)),
+    ]
+
+
 def test_interfaces_agree(own: Fleet, run: Run) -> None:
     own.hold("a", [f"{D}/s0", f"{D}/s1/c0"], who="ann", why="go <b>")
     with writing(own.engine) as connection:
@@ -369,3 +388,114 @@ def test_writers_at_once_wait_for_each_other_and_none_for_ever(databases: Databa
             assert count == last
             held = connection.scalar(select(func.count()).select_from(TABLES["job"]))
             assert held == len([each for each in happened(connection) if each.action == "hold"])
+
+
+def test_a_job_on_a_rack_is_where_its_chips_are(own: Fleet) -> None:
+    own.hold("a", [f"{CLUSTER}/r0"], who="ann")
+    own.release("a")
+    assert done(happened(own)) == [("hold", "a", D), ("release", "a", D)]
+    for place in (D, f"{D}/s0", f"{D}/s0/c15", f"{CLUSTER}/r0"):
+        assert done(happened(own, place)) == done(happened(own))
+
+
+def test_a_job_is_not_taken_for_one_of_a_cluster_that_is_gone(own: Fleet) -> None:
+    own.hold("old", [f"{D}/s0", f"{D}/s1"], who="ann")
+    with writing(own.engine) as connection:
+        cluster = connection.scalar(text(f"SELECT id FROM cluster WHERE slug = '{CLUSTER}'"))
+        assert cluster
+        stamp.unseed(connection, cluster)
+        stamp.seed(connection, catalog(), systems().get(CLUSTER))
+    own.hold("new", [f"{D}/s2", f"{D}/s3"], who="ann")
+    assert done(happened(own, f"{D}/s2")) == [("hold", "new", D)]
+
+
+def test_a_rack_has_no_events_of_one_that_is_gone(tables: str) -> None:
+    with trninv.open(tables) as own:
+        with writing(own.engine) as connection:
+            stamp.seed(connection, catalog(), systems().get(CLUSTER), "gone")
+        own.close_servers(["gone/d0/s0"], who="me", why="firmware")
+        with writing(own.engine) as connection:
+            set_state(connection, ["gone/d0/s0"], Condition.of("down"), why="x", who="me")
+            stamp.unseed(connection, connection.scalars(select(TABLES["cluster"].c.id)).one())
+            stamp.seed(connection, catalog(), systems().get(CLUSTER))
+        own.close_servers([f"{D}/s0"], who="me", why="firmware")
+        own.hold("a", [f"{D}/s1"], who="me")
+        assert done(happened(own, f"{CLUSTER}/r0")) == [("close", None, f"{D}/s0"), ("hold", "a", f"{D}/s1")]
+
+
+def test_what_is_begun_again_by_plain_sql_is_told(own: Fleet) -> None:
+    own.hold("a", [f"{D}/s0"], who="ann")
+    own.close_servers([f"{D}/s1"], who="ann", why="fw")
+    with own.engine.begin() as connection:
+        for value in ("'2027-01-01T00:00:00+00:00'", "NULL"):
+            connection.execute(text(f"UPDATE job SET ended = {value}"))
+            connection.execute(text(f"UPDATE closing SET until = {value}"))
+    assert done(happened(own))[2:] == [
+        ("release", "a", f"{D}/s0"),
+        ("open", None, f"{D}/s1"),
+        ("hold", "a", f"{D}/s0"),
+        ("close", None, f"{D}/s1"),
+    ]
+
+
+def _one_waits_or_is_done(engine: Engine, other: threading.Thread) -> None:
+    with engine.connect() as connection:
+        waits = text(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        )
+        while other.is_alive() and not connection.scalar(waits):
+            connection.rollback()
+
+
+@pytest.fixture
+def held(databases: Databases) -> Iterator[Engine]:
+    """On PostgreSQL, with a job."""
+    with connect(databases.seeded("postgresql")) as engine:
+        with writing(engine) as connection:
+            holding.hold(connection, "a", [f"{D}/s0"], who="me")
+        yield engine
+
+
+def test_plain_sql_that_holds_waits_for_trninv_and_not_also_the_other_way_round(held: Engine) -> None:
+    """Its job's cluster is looked at while trninv is about to change something."""
+    failed = list[BaseException]()
+
+    def insert() -> None:
+        values = "9, 'b', 'x', 'b', '2026-01-01T00:00:00+00:00', 0, 'me', id FROM cluster"
+        into = "job (id, name, system, external_id, began, pinned, who, cluster_id)"
+        try:
+            with held.begin() as connection:
+                connection.execute(text(f"INSERT INTO {into} SELECT {values} WHERE slug = '{CLUSTER}'"))
+        except BaseException as error:  # noqa: BLE001 # of a thread: told below
+            failed.append(error)
+
+    by_hand = threading.Thread(target=insert)
+    with writing(held) as connection:
+        by_hand.start()
+        _one_waits_or_is_done(held, by_hand)
+        holding.release(connection, "a")
+    by_hand.join(60)
+    assert failed == []
+    assert {each.job for each in happened(held)} == {"a", "b"}
+
+
+def test_trninv_waits_for_plain_sql_that_gives_chips_back_and_not_also_the_other_way_round(held: Engine) -> None:
+    """Chips first, then their job."""
+    failed = list[BaseException]()
+
+    def release() -> None:
+        try:
+            with writing(held) as connection:
+                holding.release(connection, "a")
+        except BaseException as error:  # noqa: BLE001 # of a thread: told below
+            failed.append(error)
+
+    other = threading.Thread(target=release)
+    with held.begin() as connection:
+        connection.execute(text("UPDATE allocation SET ended = '2026-01-01T00:00:00+00:00'"))
+        other.start()
+        _one_waits_or_is_done(held, other)
+        connection.execute(text("UPDATE job SET ended = '2026-01-01T00:00:00+00:00'"))
+    other.join(60)
+    assert failed == []
+    assert done(happened(held)) == [("hold", "a", f"{D}/s0"), ("release", "a", f"{D}/s0")]

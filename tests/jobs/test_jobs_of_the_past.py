@@ -1,19 +1,24 @@
 """Jobs, closed servers, bindings and what is free, as they stood at a time."""
 
+import random
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text, update
 
 import trninv
-from conftest import Run
+from conftest import Run, seeds
 from trninv.errors import ConflictError, UnknownJobError
+from trninv.history.events import last
 from trninv.inventory.binding import put
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.past import past
 from trninv.inventory.schema import TABLES
 from trninv.jobs import closings, holding
+from trninv.jobs.fleet import Fleet
 from trninv.live.pins import pin
 
 ULTRA = "u-trn2x64/d0"
@@ -57,6 +62,41 @@ def test_what_is_held_is_what_was_held_then(kept: str) -> None:
             assert len(then.closed()) == closed
             free = then.free(ULTRA)
             assert (free.held, free.free) == (held, 64 - held - 16 * closed)
+
+
+@pytest.mark.parametrize("seed", seeds(6))
+def test_a_moment_of_jobs_is_a_database_that_was_stopped_then(seeded: str, seed: int) -> None:
+    """However soon one change follows another."""
+    dice, kept = random.Random(seed), list[tuple[int, Any]]()
+    with trninv.open(seeded) as fleet:
+        for number in range(16):
+            _changed(fleet, number, dice)
+            with fleet.reading() as connection:
+                kept.append((last(connection), _stood(fleet)))
+        for event, stood in kept:
+            assert _stood(fleet.at(event)) == stood
+
+
+def _stood(fleet: Fleet) -> Any:
+    return fleet.jobs(), fleet.closed(), fleet.free(ULTRA), fleet.fragmentation(ULTRA)
+
+
+def _changed(fleet: Fleet, number: int, dice: random.Random) -> None:
+    server = f"{ULTRA}/s{dice.randrange(4)}"
+    closed = [each.server for each in fleet.closed()]
+    names = [job.name for job in fleet.jobs()]
+    act = dice.choice(["hold", "hold", "release", "close", "open", "move"])
+    if act == "release" and names:
+        fleet.release(dice.choice(names))
+    elif act == "close" and server not in closed:
+        fleet.close_servers([server], who="me", why="firmware")
+    elif act == "open" and closed:
+        fleet.open_servers([dice.choice(closed)])
+    elif act == "move" and names and len(closed) < 3 and (plan := fleet.make_room(of=ULTRA, servers=1)).moves:
+        fleet.relocate(plan, who="her")
+    else:
+        with suppress(ConflictError):
+            fleet.hold(f"job-{number}", [f"{server}/c{dice.randrange(16)}"], who="me")
 
 
 def test_jobs_of_then_are_supposed_to_end_or_to_hold(kept: str) -> None:

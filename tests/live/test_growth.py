@@ -188,6 +188,17 @@ def test_an_empty_slot_is_below_the_node_that_its_instance_names(engine: Engine)
     assert _differences(engine) == []
 
 
+def test_an_empty_slot_that_is_closed_to_jobs_is_still_filled(databases: Databases) -> None:
+    for backend in BACKENDS:
+        with connect(databases.migrated(backend)) as engine:
+            adopted(engine, *ultra(1))
+            with Fleet(engine) as fleet_:
+                fleet_.close_servers(["lab/d0/s1"], who="me", why="firmware")
+            assert adopted(engine, *ultra(1, 2)).filled == ("lab/d0/s1",)
+            with engine.connect() as connection:
+                assert connection.scalar(text("SELECT count(*) FROM server WHERE state = 'up'")) == 2
+
+
 def test_what_does_not_fit_is_left_out_and_told_why(engine: Engine) -> None:
     adopted(engine, *ultra(1, 2, 3, 4), *plain(10))
     page = ultra(1, 2, 3, 4, 5) + plain(10, 11, way="") + [below(instance(12, "m5.large"))]

@@ -221,7 +221,7 @@ def _net(connection: Connection, span: Span) -> Select[Any]:
         select(
             _EVENT.c.kind, _EVENT.c.part_id, func.min(_EVENT.c.id).label("first"), func.max(_EVENT.c.id).label("last")
         )
-        .where(_EVENT.c.id > span.first.event, _EVENT.c.id <= span.last.event, _EVENT.c.part_id.is_not(None), ours)
+        .where(_EVENT.c.id > span.first.event, _EVENT.c.id <= span.last.event, _EVENT.c.kind.is_not(None), ours)
         .group_by(_EVENT.c.kind, _EVENT.c.part_id)
         .subquery("changed")
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, func, literal, literal_column, or_, select
+from sqlalchemy import Connection, Text, and_, func, literal, literal_column, or_, select
 
 from trninv.errors import LimitError, UnknownAddressError
 from trninv.history.moment import written
@@ -13,7 +13,7 @@ from trninv.inventory.address import level_of, nodes_at, read, resolve
 from trninv.inventory.fields import Sql
 from trninv.inventory.happened import EVENT, FIELDS, inside
 from trninv.inventory.named import ends
-from trninv.inventory.schema import ACTIONS, EVENT_SOURCES, NODE_KINDS, PART_KINDS, TABLES
+from trninv.inventory.schema import ACTIONS, EVENT_SOURCES, NODE_KINDS, PART_KINDS, SERVER_ACTIONS, TABLES
 from trninv.inventory.state import PPM, Condition, taken_along
 
 _COLUMNS: Final = [field.sql.label(field.name) for field in FIELDS if field.name != "id"]
@@ -222,8 +222,11 @@ _BELOW: Final[tuple[Sql, ...]] = (literal_column("''"), literal_column("'/%'"))
 
 
 def _in_rack(rack: Sql) -> Sql:
-    """What is in it now."""
-    node, server, link = (TABLES[name] for name in ("node", "server", "link"))
+    """What is in it now; not what a cluster that is gone had by the same ids."""
+    node, server, link, racks, cluster = (TABLES[name] for name in ("node", "server", "link", "rack", "cluster"))
+    slash = literal_column("'/'", Text)
+    of = select(cluster.c.slug + slash).join(racks, racks.c.cluster_id == cluster.c.id).where(racks.c.id == rack)
+    here = func.substr(EVENT.c.address + slash, 1, func.length(of.scalar_subquery())) == of.scalar_subquery()
     nodes = select(node.c.id).where(nodes_at("rack", rack))
     parts = [
         (("server",), select(server.c.id).where(server.c.rack_id == rack)),
@@ -231,8 +234,8 @@ def _in_rack(rack: Sql) -> Sql:
         (("link",), select(link.c.id).where(or_(link.c.a_id.in_(nodes), link.c.b_id.in_(nodes)))),
     ]
     states = (and_(EVENT.c.kind.in_(list(map(_word, kinds))), EVENT.c.part_id.in_(ids)) for kinds, ids in parts)
-    closings = and_(EVENT.c.action.in_(list(map(_word, ("close", "open")))), EVENT.c.part_id.in_(parts[0][1]))
-    return or_(*states, closings, _held("rack", rack))
+    closings = and_(EVENT.c.action.in_(list(map(_word, SERVER_ACTIONS))), EVENT.c.part_id.in_(parts[0][1]))
+    return and_(here, or_(*states, closings, _held("rack", rack)))
 
 
 def _word(kind: str) -> Sql:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Any, Final, Self
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select
@@ -47,7 +48,7 @@ def at_that_time(connection: Connection, since: ColumnElement[str], until: Colum
     """Whether what has a beginning and perhaps an end is there at the time that a connection sees."""
     if (time := time_of(connection.engine)) is None:
         return until.is_(None)
-    now = time.isoformat(timespec="seconds")
+    now = time.astimezone(UTC).isoformat(timespec="microseconds")
     return and_(since <= now, or_(until.is_(None), until > now))
 
 

@@ -30,7 +30,7 @@ SEALED: Final = tuple(
         *("own_factor_ppm", "clock_went_back", "action", "job"),
     )
 )
-"""Columns in the order in which they are hashed; of a change of state without the last two, which are null."""
+"""Columns in the order in which they are hashed; of a change of state without the last two, which it has not."""
 _BATCH: Final = 10_000
 
 
@@ -152,7 +152,7 @@ def _lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
 
 def line(values: Sequence[Any]) -> bytes:
     """What is hashed of an event, given its `SEALED` columns."""
-    told = tuple(values) if any(values[-2:]) else tuple(values)[:-2]
+    told = tuple(values) if any(value is not None for value in values[-2:]) else tuple(values)[:-2]
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 
 

@@ -201,7 +201,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
     with failing(engine), engine.connect().execution_options(writes=True) as connection:
         with connection.begin():
             if connection.dialect.name == "postgresql":
-                connection.execute(text("LOCK TABLE cluster IN EXCLUSIVE MODE"))
+                connection.execute(text("LOCK TABLE cluster IN SHARE ROW EXCLUSIVE MODE"))
             yield connection
         if connection.dialect.name == "sqlite":
             sqlite.shorten_log(connection)

@@ -43,12 +43,14 @@ _BEFORE: Final = {
 }
 """Columns of a part, and those of an event that tell what they were before it."""
 _LASTING: Final = {
-    "job": ("began", {"ended": "ended", "moved": "moved"}),
+    "job": ("began", {"ended": "ended"}),
     "allocation": ("began", {"ended": "ended"}),
     "closing": ("since", {"until": "until"}),
     "binding": ("since", {"until": "until", "ending": "until", "ended_by": "until"}),
 }
 """The column that says since when a row holds, and those that are filled later, each with the one that says when."""
+_MOVED: Final = {"place": "address", "moved": "at"}
+"""Columns of a job that change as it moves within its row, and those of its events that tell what they were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ def _views(schema: str, at: str, time: str, known: Mapping[str, str]) -> Iterato
             yield name, f"SELECT * FROM {prefix}{name} AS part WHERE {known[block]}"  # noqa: S608 # names of ours
     yield "state_event", f"SELECT * FROM {prefix}state_event WHERE id <= {at}"  # noqa: S608 # names of ours
     for name, (began, later) in _LASTING.items():
-        yield name, _lasting(name, began, later, prefix, time)
+        yield name, _lasting(name, began, later, prefix, at, time)
     yield "domain_held", _held(prefix, time)
 
 
@@ -202,11 +204,20 @@ def _lost(name: str, prefix: str, at: str) -> str:
     )
 
 
-def _lasting(name: str, began: str, later: Mapping[str, str], prefix: str, time: str) -> str:
-    columns = ", ".join(
-        f"CASE WHEN {later[column]} <= {time} THEN {column} END AS {column}" if column in later else column
-        for column in (each.name for each in TABLES[name].c)
-    )
+def _lasting(name: str, began: str, later: Mapping[str, str], prefix: str, at: str, time: str) -> str:
+    def read(column: str) -> str:
+        if column in later:
+            return f"CASE WHEN {later[column]} <= {time} THEN {column} END AS {column}"
+        if name != "job" or column not in _MOVED:
+            return column
+        actions = "'move'" if column == "moved" else "'hold', 'move'"
+        told = (
+            f"SELECT e.{_MOVED[column]} FROM {prefix}state_event AS e "  # noqa: S608 # names of ours
+            f"WHERE e.action IN ({actions}) AND e.part_id = {name}.id AND e.id <= {at} ORDER BY e.id DESC LIMIT 1"
+        )
+        return f"CASE WHEN {name}.moved > {time} THEN ({told}) ELSE {column} END AS {column}"
+
+    columns = ", ".join(read(each.name) for each in TABLES[name].c)
     return f"SELECT {columns} FROM {prefix}{name} WHERE {began} <= {time}"  # noqa: S608 # names of ours
 
 

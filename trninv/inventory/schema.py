@@ -95,13 +95,15 @@ EVENT_SOURCES = tuple(EVENT_SOURCE_MEANINGS)
 """Where a change of state came from."""
 ACTION_MEANINGS: Final[Mapping[str, str]] = {
     "hold": "A job began to hold chips.",
-    "move": "A job went on to other chips: an event of where it was, and one of where it is if that is elsewhere.",
+    "move": "A job went on to other chips: an event of where it was, and one of where it is; the first alone where an "
+    "import moved it within that place.",
     "release": "A job gave its chips back.",
     "close": "A server takes no new jobs from then on.",
     "open": "A server takes new jobs again.",
 }
 ACTIONS = tuple(ACTION_MEANINGS)
 """What is done to jobs, and to servers for their sake; events of states have none of these."""
+JOB_ACTIONS, SERVER_ACTIONS = ACTIONS[:3], ACTIONS[3:]
 LINK_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
     "server": "Joins chips and switches of one server.",
     "rack": "Joins chips and switches of one rack.",

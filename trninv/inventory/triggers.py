@@ -5,9 +5,9 @@ Who, why and from where stand in the one row of ``_change`` while trninv makes a
 PostgreSQL then tells the login; SQLite knows no users, and whoever it is is written ``sqlite3``. PostgreSQL keeps the
 events of a statement as one change. SQLite's triggers see one row at a time: each is a change of its own.
 
-On PostgreSQL whoever changes states, jobs or closings holds a lock until the end of the transaction, taken before any
-row's, so that the order of the events is that in which they were committed. Like views, triggers have no versions:
-migrations drop and create them (``migrations/env.py``).
+On PostgreSQL whoever changes states, jobs, what they hold or closings holds a lock until the end of the transaction,
+taken before any row's, so that the order of the events is that in which they were committed. Like views, triggers have
+no versions: migrations drop and create them (``migrations/env.py``).
 """
 
 from collections.abc import Iterator
@@ -133,10 +133,11 @@ class _Trigger:
             ended = _LASTING[self.table]
             if not self.columns:
                 return f"{became}.{ended} IS NULL"
-            ways = [f"{became}.{ended} IS NOT NULL"]
-            if self.table == "job":
-                ways += [f"{was}.{column} {differs} {became}.{column}" for column in ("moved", "place")]
-            return f"{was}.{ended} IS NULL AND ({' OR '.join(ways)})"
+            ended_or_not = f"({was}.{ended} IS NULL) <> ({became}.{ended} IS NULL)"
+            if self.table == "closing":
+                return ended_or_not
+            moved = " OR ".join(f"{was}.{column} {differs} {became}.{column}" for column in ("moved", "place"))
+            return f"{ended_or_not} OR {was}.{ended} IS NULL AND ({moved})"
         return " OR ".join(f"{was}.{column} {differs} {became}.{column}" for column in self.columns)
 
     def _part(self, was: str, became: str, dialect: str) -> str:
@@ -144,18 +145,22 @@ class _Trigger:
         if self.table == "job":
             begun = f"CASE WHEN {became}.first_began IS NULL THEN 'hold' ELSE 'move' END"
             goes_on = f"{became}.ended IS NULL OR {became}.moved = {became}.ended"
-            action = f"CASE WHEN {goes_on} THEN 'move' ELSE 'release' END" if self.columns else begun
+            again = f"WHEN {was}.ended IS NOT NULL THEN 'hold'"
+            action = f"CASE {again} WHEN {goes_on} THEN 'move' ELSE 'release' END" if self.columns else begun
             address = f"coalesce({became}.place, (SELECT slug FROM cluster WHERE id = {became}.cluster_id))"  # noqa: S608 # of ours
             return _done(f"{became}.id", address, action, f"{became}.name")
         if self.table == "closing":
             address = _server(f"{became}.server_id", dialect)
-            return _done(f"{became}.server_id", address, "'open'" if self.columns else "'close'", "NULL")
+            action = f"CASE WHEN {became}.until IS NULL THEN 'close' ELSE 'open' END"
+            return _done(f"{became}.server_id", address, action, "NULL")
         return _of_part(self.table, was, became, dialect)
 
 
 _LASTING: Final = {"job": "ended", "closing": "until"}
 """Tables whose rows begin and end, and what tells when they did."""
 _PARTS: Final = tuple(_Trigger(name, name, (*_CONDITION, *_OWN) if name == "node" else _CONDITION) for name in _TABLES)
+_LOCKED: Final = (*_LASTING, "allocation")
+"""Tables whose writers wait for each other, beside those of parts: chips are given back before or after their job."""
 _TRIGGERS: Final = (
     *_PARTS,
     _Trigger("job_begun", "job", ()),
@@ -184,7 +189,7 @@ def creating(dialect: str) -> Iterator[str]:
         yield from each.in_postgresql()
     for each in _PARTS:
         yield _FIRST.format(table=each.table, verbs=each.verb)
-    for table in _LASTING:
+    for table in _LOCKED:
         yield _FIRST.format(table=table, verbs="INSERT OR UPDATE")
 
 
@@ -195,7 +200,7 @@ def outdated(connection: Connection) -> list[str]:
         wanted = {f"{each.name}_state_event": each.in_sqlite() for each in _TRIGGERS}
     else:
         wanted = {f"{each.name}_state_event": _body(next(each.in_postgresql())) for each in _TRIGGERS}
-        wanted |= {f"{table}_one_state_writer": _body(_ONE_AT_A_TIME) for table in (*_TABLES, *_LASTING)}
+        wanted |= {f"{table}_one_state_writer": _body(_ONE_AT_A_TIME) for table in (*_TABLES, *_LOCKED)}
     return sorted(name for name in {*wanted, *standing} if wanted.get(name) != standing.get(name))
 
 

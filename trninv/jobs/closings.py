@@ -82,10 +82,10 @@ def open_(
 
     """
     closing = _T["closing"]
-    ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
-    keys = list(connection.scalars(select(closing.c.id).where(ours)))
     with changing(connection, who=who or NOBODY, why=why, source=source) as time:
-        connection.execute(update(closing).where(closing.c.id.in_(keys), closing.c.until.is_(None)).values(until=time))
+        ours = and_(closing.c.server_id.in_(_servers(connection, places)), closing.c.until.is_(None))
+        keys = list(connection.scalars(select(closing.c.id).where(ours)))
+        connection.execute(update(closing).where(closing.c.id.in_(keys)).values(until=time))
     return _closings(connection, closing.c.id.in_(keys))
 
 

@@ -6,7 +6,6 @@ The database itself allows a chip one holder (a unique index over what has not e
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -17,10 +16,18 @@ from trninv.characters import SAYS, refused
 from trninv.errors import ConflictError, LimitError, UnknownJobError, nearest
 from trninv.inventory.address import chips_of, resolve
 from trninv.inventory.chain import change
-from trninv.inventory.ids import next_id
 from trninv.inventory.schema import CARRYING, TABLES
 from trninv.jobs.revision import require
-from trninv.jobs.taking import TakenError, allocate, batches, chips_at, refuse_taken, server_names
+from trninv.jobs.taking import (
+    TakenError,
+    allocate,
+    batches,
+    chips_at,
+    next_job,
+    place_of,
+    refuse_taken,
+    server_names,
+)
 from trninv.routing.answer import At, Hidden
 
 _T = TABLES
@@ -47,7 +54,7 @@ class Job:
     first: Annotated[At | None, "The first of those."]
     wounded: Annotated[int, "Chips that it holds and that carry nothing now."]
     began: Annotated[str, "Since when it holds chips, UTC, wherever they were."]
-    moved: Annotated[str | None, "When trninv last moved it, UTC; null: never."]
+    moved: Annotated[str | None, "When it last moved, by trninv or as an import told, UTC; null: never."]
     ended: Annotated[str | None, "Until when; null while it holds them."]
     pinned: Annotated[bool, "Whether plans leave it where it is."]
     who: Annotated[str, "Who said so."]
@@ -90,7 +97,7 @@ def hold(
     """
     check(name=name)
     with changing(connection, who=who, why=why, source=source) as time:
-        chips, place = chips_at(connection, places, spares)
+        chips = chips_at(connection, places, spares)
         cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
         if revision is not None:
             require(connection, cluster, revision)
@@ -100,7 +107,7 @@ def hold(
             raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
         refuse_taken(connection, list(chips))
         job = _T["job"]
-        key = next_id(connection, job)
+        key, place = next_job(connection), place_of(connection, chips)
         row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": time}
         try:
             connection.execute(insert(job), row | {"pinned": int(pinned), "who": who, "place": place})
@@ -112,7 +119,7 @@ def hold(
 
 @contextmanager
 def changing(connection: Connection, *, who: str, why: str = "", source: str) -> Iterator[str]:
-    """What is written within is one change, as `trninv.inventory.chain.change` has it, of the time given to the second.
+    """What is written within is one change, as `trninv.inventory.chain.change` has it, of the time given.
 
     Raises
     ------
@@ -122,12 +129,7 @@ def changing(connection: Connection, *, who: str, why: str = "", source: str) ->
     """
     check(who=who, **({"why": why} if why else {}))
     with change(connection, who=who, why=why, source=source) as now:
-        yield to_second(now)
-
-
-def to_second(time: datetime) -> str:
-    """A time as jobs keep it, in UTC."""
-    return time.isoformat(timespec="seconds")
+        yield now.isoformat(timespec="microseconds")
 
 
 def release(connection: Connection, name: str, *, who: str = "", why: str = "", source: str = "command") -> Job:
@@ -218,20 +220,13 @@ def listed(connection: Connection, keys: Sequence[int]) -> list[Job]:
             first=names.get(row.first),
             wounded=row.wounded,
             began=row.first_began or row.began,
-            moved=_moved(row),
+            moved=row.moved or (row.began if row.first_began else None),
             ended=row.ended,
             pinned=bool(row.pinned),
             who=row.who,
         )
         for row in rows
     ]
-
-
-def _moved(row: Any) -> str | None:
-    """When a job last moved, to the second: within its row, or to begin it."""
-    if row.moved is None:
-        return row.began if row.first_began else None
-    return to_second(datetime.fromisoformat(row.moved))
 
 
 @cache  # building it takes longer than running it

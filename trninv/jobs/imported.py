@@ -6,10 +6,9 @@ A system owns its jobs: those of others, and those held here, are never touched,
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, func, select, text, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from trninv.errors import FileError, LimitError
 from trninv.importers import kubernetes_jobs, slurm_jobs
@@ -18,12 +17,11 @@ from trninv.importers.observation import File
 from trninv.importers.reading import Source
 from trninv.importers.value import Faults
 from trninv.inventory.bulk import load
-from trninv.inventory.chain import change
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, to_second
+from trninv.jobs.holding import OURS, changing
 from trninv.jobs.slots import Slots
-from trninv.jobs.taking import batches, least
+from trninv.jobs.taking import batches, least, next_job
 from trninv.units import counted
 
 _T: Final = TABLES
@@ -115,22 +113,21 @@ def import_jobs(
         raise LimitError(
             f"system {system[:40]!r}: give it a name of letters, digits and '-', but not {OURS}: its jobs are held here"
         )
-    with change(connection, who=system, why="", source="import") as at:
-        return _imported(connection, system, jobs, at, partial=partial, allow_empty=allow_empty, keep_going=keep_going)
+    with changing(connection, who=system, source="import") as time:
+        flags = {"partial": partial, "allow_empty": allow_empty, "keep_going": keep_going}
+        return _imported(connection, system, jobs, time, **flags)
 
 
 def _imported(
     connection: Connection,
     system: str,
     jobs: Sequence[Held],
-    at: datetime,
+    time: str,
     *,
     partial: bool,
     allow_empty: bool,
     keep_going: bool,
 ) -> JobsImported:
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("LOCK TABLE allocation IN SHARE ROW EXCLUSIVE MODE"))
     live = _live(connection, system)
     if live and not jobs and not (partial or allow_empty):
         raise FileError(
@@ -148,11 +145,10 @@ def _imported(
     changed = [
         job for job in jobs if (chips := listed.get(job.identity)) and live.get(job.identity, _NEW).chips != chips
     ]
-    time = to_second(at)
     _end(connection, [live[identity].key for identity in gone], time)
     moving = [(live[job.identity], listed[job.identity]) for job in changed if job.identity in live]
     _give_back(connection, moving, time)
-    later = _hold(connection, system, changed, live, wanted, at)
+    later = _hold(connection, system, changed, live, wanted, time)
     moved = sum(job.identity in live for job in changed)
     return JobsImported(
         system=system,
@@ -284,11 +280,11 @@ def _give_back(connection: Connection, moved: Sequence[tuple[_Live, frozenset[in
 
 
 def _hold(
-    connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted, at: datetime
+    connection: Connection, system: str, jobs: Sequence[Held], live: Mapping[str, _Live], wanted: _Wanted, time: str
 ) -> int:
     """Write what jobs hold anew; how many of them hold a chip later than they began."""
-    time, job, allocation, later = to_second(at), _T["job"], _T["allocation"], set[str]()
-    key, row, places = next_id(connection, job), next_id(connection, allocation), wanted.slots.places(connection)
+    job, allocation, later = _T["job"], _T["allocation"], set[str]()
+    key, row, places = next_job(connection), next_id(connection, allocation), wanted.slots.places(connection)
     made: list[tuple[object, ...]] = []
     moved: list[dict[str, object]] = []
     rows: list[tuple[object, ...]] = []
@@ -299,27 +295,12 @@ def _hold(
         holder, began = (was.key, time) if was else (key, min(each.began or time, time))
         place = least(places[chip] for chip in wanted.chips[each.identity])
         if was:
-            moved.append({"key": was.key, "to": place, "at": at.isoformat(timespec="microseconds")})
+            moved.append({"key": was.key, "to": place, "at": time})
         else:
-            of = wanted.clusters[each.identity]
-            made.append(
-                (
-                    key,
-                    of,
-                    each.name,
-                    system,
-                    each.identity,
-                    each.submitted,
-                    began,
-                    None,
-                    each.priority,
-                    0,
-                    each.who,
-                    None,
-                    place,
-                    None,
-                )
-            )
+            told = {"id": key, "cluster_id": wanted.clusters[each.identity], "name": each.name, "system": system}
+            told |= {"external_id": each.identity, "submitted": each.submitted, "began": began, "place": place}
+            told |= {"priority": each.priority, "pinned": 0, "who": each.who}
+            made.append(tuple(map(told.get, job.c.keys())))
             key += 1
         for chip in sorted(taken[each.identity]):
             since = max(began, free.get(chip, began))

@@ -6,12 +6,11 @@ from sqlalchemy import Connection, insert, select, update
 
 from trninv.errors import ConflictError, UnknownJobError
 from trninv.inventory.address import resolve
-from trninv.inventory.ids import next_id
 from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import TABLES
 from trninv.jobs.holding import OURS, Job, changing, listed, live_job, system_and_id
 from trninv.jobs.revision import require
-from trninv.jobs.taking import TakenError, allocate, batches, chips_at, refuse_taken
+from trninv.jobs.taking import TakenError, allocate, batches, chips_at, next_job, place_of, refuse_taken
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -82,11 +81,11 @@ def _relocated(
         connection.execute(update(job).where(job.c.id.in_(part)).values(ended=time, moved=time))
     fresh = []
     for key, move in zip(keys, moves, strict=True):
-        chips, place = chips_at(connection, move.to, ())
+        chips = chips_at(connection, move.to, ())
         if len(chips) != had[key].chips or resolve(connection, each_of(move.to)[0]).cluster_id != cluster:
             raise ConflictError(f"job {move.job} keeps its {had[key].chips} chips, in its cluster: ask for a new plan")
         refuse_taken(connection, list(chips))
-        fresh.append(_again(connection, key, time, who, place))
+        fresh.append(_again(connection, key, time, who, place_of(connection, chips)))
         try:
             allocate(connection, fresh[-1], chips, time)
         except TakenError:
@@ -108,7 +107,7 @@ def _again(connection: Connection, key: int, time: str, who: str, place: str) ->
     """Key of a job that is one which has just ended, and goes on elsewhere."""
     job = TABLES["job"]
     row = connection.execute(select(job).where(job.c.id == key)).one()
-    new = next_id(connection, job)
+    new = next_job(connection)
     began = {"began": time, "first_began": row.first_began or row.began}
     now_is = {"id": new, "ended": None, "moved": None, "who": who, "place": place}
     connection.execute(insert(job), row._asdict() | began | now_is)

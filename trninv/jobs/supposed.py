@@ -74,7 +74,7 @@ def _taken(
 ) -> Collection[int]:
     """The chips of a job that is held; refused where it could not be."""
     check(name=name)
-    chips = chips_at(connection, places, ())[0].keys()
+    chips = chips_at(connection, places, ()).keys()
     if (key := live_job(connection, OURS, name)) is not None and key not in ended:
         raise ConflictError(f"job {name} holds chips already: suppose it ended as well (--without {name})")
     refuse_taken(connection, list(chips), ended)

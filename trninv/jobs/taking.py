@@ -5,7 +5,7 @@ from itertools import islice
 from posixpath import commonpath
 from typing import Final
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, and_, func, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from trninv.errors import ConflictError, DatabaseError, LimitError, WrongLevelError
@@ -13,7 +13,7 @@ from trninv.inventory.address import HOLDS_CHIPS, address_of, chips_of, node_add
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.ranges import each_of
-from trninv.inventory.schema import CARRYING, TABLES
+from trninv.inventory.schema import CARRYING, JOB_ACTIONS, TABLES
 
 _T: Final = TABLES
 MOST_PLACES: Final = 1_000
@@ -24,31 +24,46 @@ class TakenError(Exception):
     """A chip was taken after it had been looked at: by plain SQL, which waits for nobody."""
 
 
-def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> tuple[dict[int, str], str]:
-    """Ids of the chips of places, and what each is for; and the least place that has all of them."""
+def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str]) -> dict[int, str]:
+    """Ids of the chips of places, and what each is for."""
     places, spares = each_of(places), each_of(spares)
     if not places or len(places) + len(spares) > MOST_PLACES:
         raise LimitError(f"{len(places) + len(spares):,} places: name 1 to {MOST_PLACES:,}")
     found: dict[int, str] = {}
-    clusters, named = set(), []
+    clusters = set()
     for address, role in [*((each, "spare") for each in spares), *((each, "work") for each in places)]:
         place = resolve(connection, address)
         if place.level not in HOLDS_CHIPS or place.level in ("core", "cluster"):
             raise WrongLevelError(f"{place.address} is a {place.level}: a job holds chips, servers, racks and domains")
         clusters.add(place.cluster_id)
-        named.append(place.address)
         chips = dict.fromkeys(connection.scalars(chips_of(place)), role)
         if any(found.get(chip, role) != role for chip in chips):
             raise LimitError(f"{place.address} has chips that are to spare as well: name a chip once")
         found |= chips
     if len(clusters) > 1:
         raise LimitError("the places are of several clusters: a job is of one")
-    return found, least(named)
+    return found
+
+
+def place_of(connection: Connection, chips: Collection[int]) -> str:
+    """The least place that has all of some chips of one cluster: a chip, a server, a domain or the cluster."""
+    chip = _T["chip"]
+    if len(chips) == 1:
+        return str(connection.execute(node_addresses().where(_T["node"].c.id.in_(chips))).one().address)
+    servers = (select(chip.c.server_id).distinct().where(chip.c.id.in_(part)) for part in batches(sorted(chips)))
+    return least(server_names(connection, {key for query in servers for key in connection.scalars(query)}).values())
 
 
 def least(addresses: Iterable[str]) -> str:
-    """The least place that has all of some of one cluster."""
+    """The least place that has all of some chips or servers of one cluster."""
     return commonpath(list(addresses))
+
+
+def next_job(connection: Connection) -> int:
+    """The key of a new job, which none has had: events tell by it where a job was, also of one that is removed."""
+    event = _T["state_event"]
+    of = (select(func.max(event.c.part_id)).where(event.c.action == action) for action in JOB_ACTIONS)
+    return max(next_id(connection, _T["job"]), *(1 + (connection.scalar(query) or 0) for query in of))
 
 
 def refuse_taken(connection: Connection, chips: Sequence[int], leaving: Collection[int] = ()) -> None:

@@ -14,6 +14,7 @@ from trninv.errors import AdoptionError, ClusterExistsError
 from trninv.inventory import stamp
 from trninv.inventory.address import address_of, cluster_name, resolve
 from trninv.inventory.binding import Standing, bindings, put
+from trninv.inventory.happened import OF_STATE
 from trninv.inventory.named import is_host, is_instance
 from trninv.inventory.plan import ADOPTED, Plan, plan_of
 from trninv.inventory.schema import TABLES
@@ -150,7 +151,8 @@ def _occupy(
 def _empty(connection: Connection) -> set[str]:
     """Addresses of slots that are down because no instance was seen there."""
     event = TABLES["state_event"]
-    last = select(event.c.address, func.max(event.c.id).label("id")).group_by(event.c.address).subquery()
+    of_state = select(event.c.address, func.max(event.c.id).label("id")).where(OF_STATE)
+    last = of_state.group_by(event.c.address).subquery()
     empty = select(event.c.address).join(last, last.c.id == event.c.id).where(event.c.why == NO_INSTANCE)
     return set(connection.scalars(empty.where(event.c.state == "down", event.c.who == WHO)))
 

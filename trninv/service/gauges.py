@@ -34,7 +34,7 @@ _SAYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         ("kind", "state", "source"),
     ),
     "trninv_job_changes": (
-        "Jobs that began to hold chips, moved or ended, and servers that were closed to jobs or opened, since then.",
+        "Events since then of jobs that held chips, moved (mostly two) or ended, and of servers closed or opened.",
         ("action", "source"),
     ),
 }

@@ -7,15 +7,14 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Engine, case, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Engine, case, delete, func, insert, select, update
 
 from trninv.errors import BusyError, FileError
 from trninv.history.archive import parquet
 from trninv.history.archive.store import Entry, Store
-from trninv.inventory.chain import SEALED, following, line, removed
+from trninv.inventory.chain import SEALED, alone, following, line, removed
 from trninv.inventory.database import reading, writing
 from trninv.inventory.schema import TABLES
-from trninv.inventory.triggers import LOCK
 
 _EVENT, _SEAL, _ARCHIVE, _CLUSTER = (
     TABLES[name] for name in ("state_event", "event_seal", "history_archive", "cluster")
@@ -58,8 +57,7 @@ def remove(engine: Engine, store: Store, who: str) -> Removed:
     if not upto:
         return Removed(0)
     with writing(engine) as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+        alone(connection)
         if removed(connection) != before:
             raise BusyError("another trninv archive removed events meanwhile: run this one again")
         since = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == upto + 1)) or ""

@@ -12,8 +12,6 @@ SELECT
     ) AS wounded,
     job.submitted, coalesce(job.first_began, job.began) AS began, job.ended, job.priority,
     CASE WHEN job.pinned = 1 THEN 'yes' ELSE 'no' END AS pinned, job.who,
-    CASE WHEN job.moved IS NOT NULL THEN substr(job.moved, 1, 19) || '+00:00'
-        WHEN job.first_began IS NOT NULL THEN job.began
-    END AS moved
+    coalesce(job.moved, CASE WHEN job.first_began IS NOT NULL THEN job.began END) AS moved
 FROM job
 JOIN cluster ON cluster.id = job.cluster_id

@@ -24,7 +24,8 @@ _NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 _DEFINED: Final = (
     "net differences between the states after the last event by the first time and by the second: what changed and "
     "changed back counts only there. A part's state is that which its server leaves it, or its own where only that "
-    "differs; since, who and why are the last event's. Times of jobs, closed servers and bindings are to the second"
+    "differs; since, who and why are the last event's. Times of bindings are to the second, and of imported jobs the "
+    "scheduler's"
 )
 
 
