@@ -113,13 +113,22 @@ def test_parquet_has_all_rows_and_f_goes_to_the_filter(opened: Open) -> None:  #
 
 def test_jobs_sort_and_filter_as_reports_do(opened: Open) -> None:  # noqa: F811
     page = opened("#/jobs?in=u-trn2x64&sort=chips")
-    assert column(page, 1) == ["dpo-sweep", "llama-ft"]
+    expect(page.locator(".data tbody td:first-child a")).to_have_text(["dpo-sweep", "llama-ft"])
     expect(page.get_by_role("columnheader", name="chips", exact=True)).to_have_attribute("aria-sort", "ascending")
     page.get_by_label("Filter").fill("chips>4")
     page.get_by_label("Filter").press("Enter")
     expect(page.locator(".data tbody tr")).to_have_count(1)
     assert [row[0] for row in saved(page)] == ["job", "llama-ft"]
     expect(page.locator(".data time")).to_have_attribute("datetime", re.compile(r"^\d{4}-.*T"))
+
+
+def test_the_table_of_jobs_has_the_letters_of_the_map(opened: Open) -> None:  # noqa: F811
+    page = opened("#/jobs?in=u-trn2x64&sort=chips")
+    letters = page.locator(".data .letter")
+    expect(letters).to_have_text(["B", "A"])
+    legend = page.locator(".legend li").filter(has_text="dpo-sweep").locator(".letter")
+    assert letters.first.get_attribute("class") == legend.get_attribute("class")
+    assert page.locator(".job-map .held text").all_text_contents().count("B") == 2
 
 
 def test_a_report_of_ones_own_has_the_chart_that_its_header_declares(

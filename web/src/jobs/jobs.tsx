@@ -1,13 +1,14 @@
 // Jobs: who holds what, where the next one fits, and what moving or draining would do.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { asking, type Result, useAsked } from "../api";
+import { letterOf } from "../drawing/letter";
 import { Copy, Shown } from "../parts";
 import { change } from "../route";
 import "../style/jobs.css";
 import { counted, number } from "../words";
 import { FREE, JOBS, SCOPES } from "./documents";
 import { WhereFits } from "./fits";
-import { JobMap } from "./map";
+import { JobMap, useMap } from "./map";
 import { Draining } from "./plans";
 import { Chosen, JobTable } from "./table";
 
@@ -83,12 +84,15 @@ function Opened({ jobs, clusters, scope, options }: OpenedProps) {
     domainOf(chosen?.first) ??
     domainOf(jobs.nodes.find(({ cluster }) => cluster === within)?.first) ??
     clusters.find(({ address }) => address === within)?.domains.nodes[0]?.address;
-  if (!within) return <JobTable jobs={jobs} sel={sel} options={options} />;
+  const map = useMap(domain);
+  const letters = useMemo(() => new Map([...map.counts.keys()].map((job, at) => [job, letterOf(at)])), [map.counts]);
+  const table = <JobTable jobs={jobs} sel={sel} letters={letters} options={options} />;
+  if (!within) return table;
   return (
     <div class="columns">
       <div>
-        {domain && <JobMap domain={domain} proposed={proposed} sel={sel} />}
-        <JobTable jobs={jobs} sel={sel} options={options} />
+        {domain && <JobMap domain={domain} map={map} proposed={proposed} sel={sel} />}
+        {table}
       </div>
       <aside aria-label="Room for jobs">
         {chosen && <Chosen job={chosen} />}

@@ -1,4 +1,5 @@
 // A domain with the letter of the job in every chip that one holds; what is proposed is ringed.
+import { useMemo } from "preact/hooks";
 import { asking, type Result, useAsked } from "../api";
 import { useNarrow } from "../domain/wired";
 import { letterOf } from "../drawing/letter";
@@ -14,15 +15,37 @@ type Drawn = Result<typeof MAP>;
 export const lies = (address: string, places: string[]) =>
   places.some((place) => address === place || address.startsWith(`${place}/`));
 
-export function JobMap({ domain, proposed, sel }: { domain: string; proposed: string[]; sel: string }) {
+/** What is drawn of a domain, and the jobs in it, those with most chips first: the order of their letters. */
+export function useMap(domain: string | undefined) {
   const narrow = useNarrow();
+  const drawn = useAsked(domain ? asking(MAP, { at: domain, narrow }) : null);
+  const counts = useMemo(() => countsOf(drawn.data), [drawn.data]);
+  return { drawn, counts };
+}
+
+type Counts = Map<string, number>;
+
+function countsOf(drawn: Drawn | undefined): Counts {
+  const counts: Counts = new Map();
+  for (const { job } of drawn?.chips.nodes ?? []) if (job) counts.set(job, (counts.get(job) ?? 0) + 1);
+  return new Map([...counts].sort((a, b) => b[1] - a[1]));
+}
+
+interface MapProps {
+  domain: string;
+  map: ReturnType<typeof useMap>;
+  proposed: string[];
+  sel: string;
+}
+
+export function JobMap({ domain, map: { drawn, counts }, proposed, sel }: MapProps) {
   return (
     <section class="card" aria-label={`Who holds what in ${domain}`}>
       <h2>
         <a href={href("domain", domain)}>{domain}</a>
       </h2>
-      <Shown of={useAsked(asking(MAP, { at: domain, narrow }))}>
-        {(drawn) => <Drawing domain={domain} drawn={drawn} proposed={proposed} sel={sel} />}
+      <Shown of={drawn}>
+        {(data) => <Drawing domain={domain} drawn={data} counts={counts} proposed={proposed} sel={sel} />}
       </Shown>
     </section>
   );
@@ -31,14 +54,13 @@ export function JobMap({ domain, proposed, sel }: { domain: string; proposed: st
 interface Props {
   domain: string;
   drawn: Drawn;
+  counts: Counts;
   proposed: string[];
   sel: string;
 }
 
-function Drawing({ domain, drawn: { layout, chips }, proposed, sel }: Props) {
-  const counts = new Map<string, number>();
-  for (const { job } of chips.nodes) if (job) counts.set(job, (counts.get(job) ?? 0) + 1);
-  const jobs = [...counts].sort((a, b) => b[1] - a[1]).map(([job]) => job);
+function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Props) {
+  const jobs = [...counts.keys()];
   const known = new Map(chips.nodes.map((chip) => [chip.address, chip]));
   const free = chips.nodes.filter(({ job, state }) => !job && (state === "up" || state === "degraded")).length;
   const worn = ["down", "degraded", "maintenance"].filter((state) => chips.nodes.some((chip) => chip.state === state));

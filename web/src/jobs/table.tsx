@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import type { Result } from "../api";
 import { mayChange } from "../change/asked";
+import type { Letter } from "../drawing/wiring";
 import { useTurn } from "../live";
 import { href } from "../route";
 import { lasted, now, Told } from "../state";
@@ -17,8 +18,10 @@ export type Job = Listed["nodes"][number];
 /** As the other places of the API take it: the name of what is held here, SYSTEM:ID of all else. */
 export const nameOf = ({ name, system, externalId }: Job) => (system === "trninv" ? name : `${system}:${externalId}`);
 
+const shownAs = (of: Job) => of.name || nameOf(of);
+
 const COLUMNS: [string, (of: Job) => Cell][] = [
-  ["job", (of) => of.name || nameOf(of)],
+  ["job", shownAs],
   ["where", (of) => of.first ?? of.cluster],
   ["chips", (of) => of.chips],
   ["servers", (of) => of.servers],
@@ -35,14 +38,26 @@ const RARE: [string, (of: Job) => Cell][] = [
 interface Props {
   jobs: Listed;
   sel: string;
+  /** By the names that the map's chips have. */
+  letters: Map<string, Letter>;
   options: Record<string, string>;
 }
 
-export function JobTable({ jobs: { totalCount, nodes }, sel, options: { sort = "", where = "", cols = "" } }: Props) {
+export function JobTable({ jobs: { totalCount, nodes }, sel, letters, options }: Props) {
+  const { sort = "", where = "", cols = "" } = options;
   const all: Rows = useMemo(() => {
     const columns = [...COLUMNS, ...RARE.filter(([, of]) => nodes.some(of))];
     return { columns: columns.map(([name]) => name), rows: nodes.map((job) => columns.map(([, of]) => of(job))) };
   }, [nodes]);
+  const lettered = useMemo(() => {
+    const found = new Map<string, Letter>();
+    for (const job of nodes) {
+      const letter = letters.get(nameOf(job));
+      const twins = nodes.filter((other) => shownAs(other) === shownAs(job));
+      if (letter && twins.length === 1) found.set(shownAs(job), letter);
+    }
+    return found;
+  }, [nodes, letters]);
   const asked = { sort, where, cols };
   const shown = useShown(all, asked);
   if (!nodes.length)
@@ -61,6 +76,7 @@ export function JobTable({ jobs: { totalCount, nodes }, sel, options: { sort = "
         all={all}
         shown={shown}
         asked={asked}
+        letters={lettered}
         chosen={(row) => Boolean(sel) && row.includes(sel)}
       />
       {totalCount > nodes.length && <p class="quiet">{counted(totalCount - nodes.length, "more job")}</p>}

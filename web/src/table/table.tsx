@@ -1,6 +1,7 @@
 // A table that sorts by its headers, is filtered, has columns to choose, and draws only the rows in view if they are many.
 import { useMemo, useRef, useState } from "preact/hooks";
 import { saved } from "../drawing/save";
+import type { Letter } from "../drawing/wiring";
 import "../style/data.css";
 import { useTurn } from "../live";
 import { usePressed } from "../pressed";
@@ -38,11 +39,13 @@ interface Props {
   asked: Asked;
   /** Whether a row is of what the page is about. */
   chosen?: (row: Cell[]) => boolean;
+  /** What a picture beside the table draws for a job. */
+  letters?: Map<string, Letter>;
   /** Beside the download. */
   tools?: preact.ComponentChildren;
 }
 
-export function DataTable({ name, all, shown, asked, chosen, tools }: Props) {
+export function DataTable({ name, all, shown, asked, chosen, letters, tools }: Props) {
   const field = useRef<HTMLInputElement>(null);
   usePressed("f", () => field.current?.focus());
   const less = shown.rows.length < all.rows.length;
@@ -76,7 +79,7 @@ export function DataTable({ name, all, shown, asked, chosen, tools }: Props) {
         </span>
       </div>
       {shown.rows.length ? (
-        <Body shown={shown} sort={asked.sort} chosen={chosen} />
+        <Body shown={shown} sort={asked.sort} chosen={chosen} letters={letters} />
       ) : (
         <p class="card">
           {all.rows.length ? (
@@ -124,9 +127,10 @@ interface BodyProps {
   shown: Rows;
   sort: string;
   chosen: Props["chosen"];
+  letters: Props["letters"];
 }
 
-function Body({ shown: { columns, rows }, sort, chosen }: BodyProps) {
+function Body({ shown: { columns, rows }, sort, chosen, letters }: BodyProps) {
   const [top, scrolled] = useState(0);
   const box = useRef<HTMLElement>(null);
   const many = rows.length > MOST;
@@ -175,7 +179,13 @@ function Body({ shown: { columns, rows }, sort, chosen }: BodyProps) {
               aria-rowindex={many ? first + at + 2 : undefined}
             >
               {row.map((cell, place) => (
-                <Value key={columns[place]} column={columns[place] ?? ""} cell={cell} short={many} />
+                <Value
+                  key={columns[place]}
+                  column={columns[place] ?? ""}
+                  cell={cell}
+                  short={many}
+                  letter={columns[place] === "job" ? letters?.get(String(cell)) : undefined}
+                />
               ))}
             </tr>
           ))}
@@ -216,7 +226,14 @@ function Header({ column, sort, number }: { column: string; sort: string; number
   );
 }
 
-function Value({ column, cell, short }: { column: string; cell: Cell; short: boolean }) {
+interface ValueProps {
+  column: string;
+  cell: Cell;
+  short: boolean;
+  letter: Letter | undefined;
+}
+
+function Value({ column, cell, short, letter }: ValueProps) {
   if (typeof cell === "number") return <td class="number">{exact(cell)}</td>;
   const text = String(cell ?? "");
   const links = addresses(column, cell);
@@ -233,7 +250,14 @@ function Value({ column, cell, short }: { column: string; cell: Cell; short: boo
           </>
         ))
       ) : column === "job" && text ? (
-        <a href={href("jobs", "", { sel: text })}>{text}</a>
+        <>
+          {letter && (
+            <>
+              <span class={`letter j${letter.tone}`}>{letter.text}</span>{" "}
+            </>
+          )}
+          <a href={href("jobs", "", { sel: text })}>{text}</a>
+        </>
       ) : (
         text
       )}
