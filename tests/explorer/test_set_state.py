@@ -81,6 +81,7 @@ def previewed(page: Page) -> Locator:
     """What it would change, once that is computed."""
     would = dialog(page).get_by_label("What it would change")
     expect(would).to_be_visible()
+    settled(page)
     expect(would.get_by_text("Computing…")).to_have_count(0)
     return would
 
