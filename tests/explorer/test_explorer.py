@@ -92,6 +92,8 @@ def test_every_page_looks_as_it_did_is_accessible_and_fits_a_phone(
         page.emulate_media(forced_colors="active")
         looks(page, name, "forced")
         page.emulate_media(forced_colors="none")
+        page.reload()  # Chromium may keep the canvas of forced colours
+        settled(page)
     page.emulate_media(color_scheme="dark")
     looks(page, name, "dark")
     found.append(Axe().run(page, options={"runOnly": ["color-contrast"]}))
