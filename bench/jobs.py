@@ -17,6 +17,7 @@ import trninv
 from bench.measure import NAME, RAINIER, Row, seconds, seeded
 from bench.planning import failures, plans
 from trninv.inventory.bulk import load
+from trninv.inventory.chain import change
 from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import TABLES
 from trninv.jobs.fleet import Fleet
@@ -67,11 +68,14 @@ def _fill(connection: Connection, domains: int) -> int:
             )
             for start, size in parts:
                 key = len(jobs) + 1
-                jobs.append((key, 1, f"j{key}", "bench", str(key), None, "x", None, None, 0, "bench", None))
+                told = {"id": key, "cluster_id": 1, "name": f"j{key}", "system": "bench", "external_id": str(key)}
+                told |= {"began": "x", "pinned": 0, "who": "bench", "place": f"{NAME}/d{domain}/s{server}"}
+                jobs.append(tuple(map(told.get, TABLES["job"].c.keys())))
                 at = first + domain * nodes + server * _SERVER + start
                 chips += [(len(chips) + 1 + n, key, at + n, "work", "x", None) for n in range(size)]
-    load(connection, TABLES["job"], jobs)
-    load(connection, TABLES["allocation"], chips)
+    with change(connection, who="bench", why="", source="import"):
+        load(connection, TABLES["job"], jobs)
+        load(connection, TABLES["allocation"], chips)
     return len(chips)
 
 
