@@ -1,11 +1,12 @@
 """Which chips a job would hold, whether it may, and that it does."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from posixpath import commonpath
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, Select, and_, func, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from trninv.errors import ConflictError, DatabaseError, LimitError, WrongLevelError
@@ -61,9 +62,15 @@ def least(addresses: Iterable[str]) -> str:
 
 def next_job(connection: Connection) -> int:
     """The key of a new job, which none has had: events tell by it where a job was, also of one that is removed."""
+    return 1 + int(max(connection.execute(_last_jobs()).one()))
+
+
+@cache  # building it takes longer than running it
+def _last_jobs() -> Select[Any]:
     event = _T["state_event"]
-    of = (select(func.max(event.c.part_id)).where(event.c.action == action) for action in JOB_ACTIONS)
-    return max(next_id(connection, _T["job"]), *(1 + (connection.scalar(query) or 0) for query in of))
+    keys = select(func.max(event.c.part_id))
+    told = (keys.where(event.c.action == action) for action in JOB_ACTIONS)
+    return select(*(func.coalesce(of.scalar_subquery(), 0) for of in (select(func.max(_T["job"].c.id)), *told)))
 
 
 def refuse_taken(connection: Connection, chips: Sequence[int], leaving: Collection[int] = ()) -> None:
