@@ -82,6 +82,7 @@ def test_chips_of_no_cluster_are_told(client: TestClient, cluster: str, code: st
         ("/export/v_chip.csv?clutser=u-trn2x64", "did you mean cluster?"),
         ("/changes?scop=u-trn2x64", "did you mean scope?"),
         ("/reports/not-up.csv?cluster=a&cluster=b", "'cluster' is given more than once"),
+        (f"/reports/not-up.csv?{'&'.join(f'{n:x}=' for n in range(10_000))}&0=", "'0' is given more than once"),
         ("/graphql?query={__typename}&query={a}", "'query' is given more than once"),
     ],
 )
