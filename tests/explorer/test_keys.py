@@ -76,6 +76,7 @@ def test_turned_off_no_single_key_does_anything_and_ctrl_k_stays(opened: Open) -
     page.keyboard.type("u-trn2x64/d0/s1/c5")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("sel=s1/c5$"))
+    settled(page)
     keys(page)
     page.get_by_label("Single letters and signs act").check()
     page.keyboard.press("Escape")

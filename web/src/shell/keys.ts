@@ -39,14 +39,18 @@ function actOf(key: string, isSecond: boolean): (() => void) | undefined {
   };
 }
 
-/** Hears keys before what they are pressed on: those that are off or done go no further. */
+/**
+ * Hears keys before what they are pressed on: those that are off or done go no further.
+ *
+ * What a closed dialog held keeps the focus until the next frame, so only a field that is seen keeps a key.
+ */
 export function useSingleKeys(): void {
   useEffect(() => {
     let begun = Number.NEGATIVE_INFINITY;
     const press = (event: KeyboardEvent) => {
       const { key, ctrlKey, metaKey, altKey, target, timeStamp } = event;
       if (key.length !== 1 || key === " " || ctrlKey || metaKey || altKey) return;
-      if (target instanceof Element && target.closest(FIELD)) return;
+      if (target instanceof Element && target.closest(FIELD)?.checkVisibility()) return;
       if (!areOn()) return event.stopImmediatePropagation();
       const act = actOf(key, timeStamp - begun < PAUSE);
       begun = key === "g" ? timeStamp : Number.NEGATIVE_INFINITY;
