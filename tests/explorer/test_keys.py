@@ -84,6 +84,19 @@ def test_turned_off_no_single_key_does_anything_and_ctrl_k_stays(opened: Open) -
     page.wait_for_url(re.compile("down=s1/c5"))
 
 
+def test_a_key_in_the_frame_in_which_a_dialog_closes_acts(opened: Open) -> None:  # noqa: F811
+    page = opened(DOMAIN)
+    page.keyboard.press("?")
+    page.get_by_label("Single letters and signs act").focus()
+    page.evaluate(
+        """() => {
+            document.querySelector("dialog").close();
+            document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "d", bubbles: true }));
+        }"""
+    )
+    page.wait_for_url(re.compile("down=s0/c1"))
+
+
 def test_a_letter_in_a_field_is_a_letter(opened: Open) -> None:  # noqa: F811
     page = opened("#/reports/capacity")
     page.get_by_role("textbox", name="generation").press_sequentially("gift?/y")

@@ -1,14 +1,21 @@
 // A single key, wherever nothing is being typed.
 import { useLayoutEffect } from "preact/hooks";
 
+const FIELD = "input:not([type=radio], [type=checkbox]), select, textarea, [contenteditable], dialog";
+
+/** Whether a key goes to a field or a dialog that is seen: what a closed dialog held has the focus until the next frame. */
+export const isTyped = ({ target }: Event) => target instanceof Element && target.closest(FIELD)?.checkVisibility();
+
+/** Whether a key is pressed alone, nowhere in a field, and nobody has heard it. */
+export const isSingle = (event: KeyboardEvent) =>
+  !(event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyped(event));
+
 /** Hears a key as long as it is not null. */
 export function usePressed(key: string | null, act: () => void): void {
   useLayoutEffect(() => {
     if (!key) return;
     const press = (event: KeyboardEvent) => {
-      const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable], dialog");
-      if (types || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.key !== key)
-        return;
+      if (event.key !== key || !isSingle(event)) return;
       event.preventDefault();
       act();
     };

@@ -1,4 +1,4 @@
-import{S as e,_ as t,a as n,c as r,d as i,l as a,p as o,r as s}from"./words.js";import{f as c,n as l,r as u,t as d}from"./index.js";import{C as f,h as p,i as m,n as h,t as g}from"./jsxRuntime.js";import{o as _,r as v,t as y}from"./parts.js";import{a as b,d as x,f as S,l as C,n as w,o as T,p as E,t as D}from"./state.js";import{n as O,t as k}from"./asked.js";var A=t(`
+import{S as e,_ as t,a as n,c as r,d as i,l as a,p as o,r as s}from"./words.js";import{m as c,n as l,r as u,t as d}from"./index.js";import{C as f,h as p,i as m,n as h,t as g}from"./jsxRuntime.js";import{o as _,r as v,t as y}from"./parts.js";import{a as b,d as x,f as S,l as C,n as w,o as T,p as E,t as D}from"./state.js";import{n as O,t as k}from"./asked.js";var A=t(`
   query Incidents {
     incidents(first: 200) {
       totalCount

@@ -1,4 +1,4 @@
-import{C as e,b as t,d as n,g as r,i,m as a,s as o,t as s,v as c,w as l,x as u}from"./jsxRuntime.js";import{S as d,_ as f,c as p,f as m,l as h,n as g,p as _,r as v,u as y}from"./words.js";import{n as b,t as x}from"./who.js";import{a as S,i as C,n as w,p as T}from"./state.js";import{r as E}from"./asked.js";import{d as D}from"./index.js";import{t as O}from"./parts.js";import{n as k,t as A}from"./said.js";var j=f(`fragment Seen on Event { event at who why }`),M=f(`
+import{C as e,b as t,d as n,g as r,i,m as a,s as o,t as s,v as c,w as l,x as u}from"./jsxRuntime.js";import{S as d,_ as f,c as p,f as m,l as h,n as g,p as _,r as v,u as y}from"./words.js";import{n as b,t as x}from"./who.js";import{a as S,i as C,n as w,p as T}from"./state.js";import{r as E}from"./asked.js";import{p as D}from"./index.js";import{t as O}from"./parts.js";import{n as k,t as A}from"./said.js";var j=f(`fragment Seen on Event { event at who why }`),M=f(`
   query Named(
     $servers: [Address!]!, $chips: [Address!]!, $switches: [Address!]!, $nics: [Address!]!
     $nodes: [Address!]!, $links: [Address!]!

@@ -3,6 +3,7 @@ import { render } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api";
 import { useTurn } from "../live";
+import { isTyped } from "../pressed";
 import "../style/said.css";
 
 const STAYS = 6000;
@@ -55,8 +56,7 @@ function Toast({ said: { says, undo }, close }: { said: Said; close: () => void 
   useLayoutEffect(() => {
     if (!isUndoable) return;
     const press = (event: KeyboardEvent) => {
-      const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable], dialog");
-      if (types || event.key !== "z" || !(event.ctrlKey || event.metaKey)) return;
+      if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || isTyped(event)) return;
       event.preventDefault();
       back();
     };

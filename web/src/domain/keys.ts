@@ -1,6 +1,7 @@
 // Keys of the domain view: what is chosen becomes From (F) or To (T), or is supposed down (D); X swaps the ends; Escape
 // lets go of what is chosen, then of what is supposed, then of the ends.
 import { useLayoutEffect } from "preact/hooks";
+import { isSingle } from "../pressed";
 import { change, chosen, type Route } from "../route";
 import { below } from "../words";
 import { isSupposed, partOf, type Scenario, suppose } from "./scenario";
@@ -9,8 +10,7 @@ export function useKeys(route: Route, from: string, to: string, scenario: Scenar
   useLayoutEffect(() => {
     const short = (address: string) => below(route.of, address) || undefined;
     const press = (event: KeyboardEvent) => {
-      const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable], dialog");
-      if (types || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!isSingle(event)) return;
       const sel = chosen(route);
       const chip = /\/c\d+$/.test(sel);
       if (event.key === "f" && chip) change({ from: short(sel) });

@@ -3,6 +3,7 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { asking, download, graphql, type Loaded, type Result, useAsked, useLoaded } from "../api";
 import { later } from "../later";
 import { Choice, Copy, Download, Shown } from "../parts";
+import { isSingle } from "../pressed";
 import { change, chosen, href, oneOf, type Route } from "../route";
 import { type Count, Counts } from "../state";
 import { below, counted, number } from "../words";
@@ -198,17 +199,10 @@ function countsOf({ entries }: Coloured, causes: Cause[]): Count[] {
 function useKeys(keys: Record<string, () => void>): void {
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
-      const target = event.target as HTMLElement;
-      if (
-        event.ctrlKey ||
-        event.altKey ||
-        event.metaKey ||
-        target.closest("input:not([type=radio]), select, textarea, dialog")
-      )
-        return;
       const act = keys[event.key.toLowerCase()];
-      if (act) event.preventDefault();
-      act?.();
+      if (!act || !isSingle(event)) return;
+      event.preventDefault();
+      act();
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);

@@ -1,5 +1,4 @@
 // What can be done with one thing: set its state for real, ask about it, suppose it down.
-import { useEffect } from "preact/hooks";
 import { mayChange, proposeChange, useViewer } from "../change/asked";
 import { useTurn } from "../live";
 import { href, useRoute } from "../route";
@@ -10,18 +9,6 @@ export function Actions({ of, domain }: { of: Thing; domain: string }) {
   const route = useRoute();
   const may = mayChange();
   const propose = () => proposeChange({ places: [of.address], state: of.state === "up" ? "down" : "up" });
-  useEffect(() => {
-    if (!may) return;
-    const press = (event: KeyboardEvent) => {
-      const types = (event.target as HTMLElement).closest("input, select, textarea, [contenteditable], dialog");
-      if (types || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.key !== "s")
-        return;
-      event.preventDefault();
-      propose();
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, [may, of.address, of.state]);
   const options = route.view === "domain" && route.of === domain ? route.options : {};
   const short = below(domain, of.address);
   const supposed = (options.down ?? "").split(",").filter(Boolean);
@@ -32,7 +19,7 @@ export function Actions({ of, domain }: { of: Thing; domain: string }) {
     <>
       <div class="inner row actions">
         {may && (
-          <button type="button" class="main" data-writes aria-haspopup="dialog" aria-keyshortcuts="s" onClick={propose}>
+          <button type="button" class="main" data-writes aria-haspopup="dialog" aria-keyshortcuts="S" onClick={propose}>
             Set state… <kbd>S</kbd>
           </button>
         )}

@@ -1,9 +1,9 @@
 // Single keys: each presses what declares it by aria-keyshortcuts, G and a letter goes places; all of them can be off.
 import { useEffect } from "preact/hooks";
+import { isSingle } from "../pressed";
 import { href } from "../route";
 
 const KEPT = "trninv keys";
-const FIELD = "input:not([type=radio], [type=checkbox]), select, textarea, [contenteditable], dialog";
 /** How long G waits for a letter, in milliseconds. */
 const PAUSE = 1500;
 
@@ -39,18 +39,13 @@ function actOf(key: string, isSecond: boolean): (() => void) | undefined {
   };
 }
 
-/**
- * Hears keys before what they are pressed on: those that are off or done go no further.
- *
- * What a closed dialog held keeps the focus until the next frame, so only a field that is seen keeps a key.
- */
+/** Hears keys before what they are pressed on: those that are off or done go no further. */
 export function useSingleKeys(): void {
   useEffect(() => {
     let begun = Number.NEGATIVE_INFINITY;
     const press = (event: KeyboardEvent) => {
-      const { key, ctrlKey, metaKey, altKey, target, timeStamp } = event;
-      if (key.length !== 1 || key === " " || ctrlKey || metaKey || altKey) return;
-      if (target instanceof Element && target.closest(FIELD)?.checkVisibility()) return;
+      const { key, timeStamp } = event;
+      if (key.length !== 1 || key === " " || !isSingle(event)) return;
       if (!areOn()) return event.stopImmediatePropagation();
       const act = actOf(key, timeStamp - begun < PAUSE);
       begun = key === "g" ? timeStamp : Number.NEGATIVE_INFINITY;
