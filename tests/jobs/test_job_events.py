@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from job_events import CLUSTER, D, done, happened, is_sound
 from listings import HOSTS, slurm, told
-from sqlalchemy import Connection, Engine, func, select, text
+from sqlalchemy import Connection, Engine, select, text
 
 import trninv
 from archives import run as archived
@@ -23,14 +23,13 @@ from trninv.errors import ConflictError, LimitError, TrninvError
 from trninv.graphql.api import Request
 from trninv.history.archive.removing import remove
 from trninv.history.archive.store import opened
-from trninv.history.events import Event, events
+from trninv.history.events import events
 from trninv.inventory import chain, stamp
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.migrate import losses, migrate
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.inventory.transfer import transfer
-from trninv.inventory.verify import kept
 from trninv.jobs import closings, holding
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.questions.make_room import JobMove
@@ -39,9 +38,6 @@ from trninv.jobs.revision import revision
 from trninv.reports.guard import checked
 from trninv.reports.reader import find
 
-D = "u-trn2x64/d0"
-CLUSTER = "u-trn2x64"
-
 
 @pytest.fixture
 def own(seeded: str) -> Iterator[Fleet]:
@@ -49,29 +45,9 @@ def own(seeded: str) -> Iterator[Fleet]:
         yield opened_
 
 
-def happened(of: Connection | Fleet | Engine, scope: str | None = None, **tests: Any) -> list[Event]:
-    """The oldest first."""
-    if isinstance(of, Connection):
-        return list(events(of, scope, most=1_000, **tests))[::-1]
-    with reading(of.engine if isinstance(of, Fleet) else of) as connection:
-        return happened(connection, scope, **tests)
-
-
-def done(found: Sequence[Event]) -> list[tuple[str | None, str | None, str]]:
-    return [(each.action, each.job, each.address) for each in found]
-
-
 def asked(of: Fleet, query: str) -> list[tuple[Any, ...]]:
     with of.reading() as connection:
         return [tuple(row) for row in connection.execute(text(query))]
-
-
-def is_sound(engine: Engine) -> None:
-    """All of it is sealed, and nothing is wrong with it."""
-    with reading(engine) as connection:
-        found = chain.check(connection)
-        assert (found.broken, found.unsealed) == (None, 0)
-        assert list(kept(connection, found)) == []
 
 
 def moved(connection: Connection, job: str, to: str, chips: int, why: str = "") -> None:
@@ -355,41 +331,6 @@ def test_a_copy_of_a_database_has_them_once(databases: Databases) -> None:
             is_sound(target)
 
 
-WRITERS, TURNS = 4, 12
-
-
-def test_writers_at_once_wait_for_each_other_and_none_for_ever(databases: Databases) -> None:
-    """Jobs, closings and states of one domain, on PostgreSQL: no deadlock, one chain, numbers without gaps."""
-    with connect(databases.seeded("postgresql")) as engine:
-        failed, start = list[BaseException](), threading.Barrier(WRITERS)
-
-        def write(number: int) -> None:
-            try:
-                start.wait(60)
-                for turn in range(TURNS):
-                    with suppress(ConflictError), writing(engine) as connection:
-                        if (turn + number) % 4 == 0:
-                            set_state(connection, [f"{D}/s1"], Condition.of(("down", "up")[turn % 2]), why="x", who="w")
-                        else:
-                            _step(connection, "close" if turn % 2 else "open", turn % 4)
-                        holding.hold(connection, f"j{number}-{turn}", [f"{D}/s{turn % 4}/c{turn}"], who="w")
-            except BaseException as error:  # noqa: BLE001 # of a thread: told below
-                failed.append(error)
-
-        threads = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(120)
-        assert failed == []
-        is_sound(engine)
-        with reading(engine) as connection:
-            count, last = connection.execute(select(func.count(), func.max(TABLES["state_event"].c.id))).one()
-            assert count == last
-            held = connection.scalar(select(func.count()).select_from(TABLES["job"]))
-            assert held == len([each for each in happened(connection) if each.action == "hold"])
-
-
 def test_a_job_on_a_rack_is_where_its_chips_are(own: Fleet) -> None:
     own.hold("a", [f"{CLUSTER}/r0"], who="ann")
     own.release("a")
@@ -436,66 +377,3 @@ def test_what_is_begun_again_by_plain_sql_is_told(own: Fleet) -> None:
         ("hold", "a", f"{D}/s0"),
         ("close", None, f"{D}/s1"),
     ]
-
-
-def _one_waits_or_is_done(engine: Engine, other: threading.Thread) -> None:
-    with engine.connect() as connection:
-        waits = text(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        )
-        while other.is_alive() and not connection.scalar(waits):
-            connection.rollback()
-
-
-@pytest.fixture
-def held(databases: Databases) -> Iterator[Engine]:
-    """On PostgreSQL, with a job."""
-    with connect(databases.seeded("postgresql")) as engine:
-        with writing(engine) as connection:
-            holding.hold(connection, "a", [f"{D}/s0"], who="me")
-        yield engine
-
-
-def test_plain_sql_that_holds_waits_for_trninv_and_not_also_the_other_way_round(held: Engine) -> None:
-    """Its job's cluster is looked at while trninv is about to change something."""
-    failed = list[BaseException]()
-
-    def insert() -> None:
-        values = "9, 'b', 'x', 'b', '2026-01-01T00:00:00+00:00', 0, 'me', id FROM cluster"
-        into = "job (id, name, system, external_id, began, pinned, who, cluster_id)"
-        try:
-            with held.begin() as connection:
-                connection.execute(text(f"INSERT INTO {into} SELECT {values} WHERE slug = '{CLUSTER}'"))
-        except BaseException as error:  # noqa: BLE001 # of a thread: told below
-            failed.append(error)
-
-    by_hand = threading.Thread(target=insert)
-    with writing(held) as connection:
-        by_hand.start()
-        _one_waits_or_is_done(held, by_hand)
-        holding.release(connection, "a")
-    by_hand.join(60)
-    assert failed == []
-    assert {each.job for each in happened(held)} == {"a", "b"}
-
-
-def test_trninv_waits_for_plain_sql_that_gives_chips_back_and_not_also_the_other_way_round(held: Engine) -> None:
-    """Chips first, then their job."""
-    failed = list[BaseException]()
-
-    def release() -> None:
-        try:
-            with writing(held) as connection:
-                holding.release(connection, "a")
-        except BaseException as error:  # noqa: BLE001 # of a thread: told below
-            failed.append(error)
-
-    other = threading.Thread(target=release)
-    with held.begin() as connection:
-        connection.execute(text("UPDATE allocation SET ended = '2026-01-01T00:00:00+00:00'"))
-        other.start()
-        _one_waits_or_is_done(held, other)
-        connection.execute(text("UPDATE job SET ended = '2026-01-01T00:00:00+00:00'"))
-    other.join(60)
-    assert failed == []
-    assert done(happened(held)) == [("hold", "a", f"{D}/s0"), ("release", "a", f"{D}/s0")]

@@ -1,0 +1,35 @@
+"""What the history tells of jobs, for those who ask it whether that is right."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+from trninv.history.events import Event, events
+from trninv.inventory import chain
+from trninv.inventory.database import reading
+from trninv.inventory.verify import kept
+from trninv.jobs.fleet import Fleet
+
+D = "u-trn2x64/d0"
+CLUSTER = "u-trn2x64"
+
+
+def happened(of: Connection | Fleet | Engine, scope: str | None = None, **tests: Any) -> list[Event]:
+    """The oldest first."""
+    if isinstance(of, Connection):
+        return list(events(of, scope, most=1_000, **tests))[::-1]
+    with reading(of.engine if isinstance(of, Fleet) else of) as connection:
+        return happened(connection, scope, **tests)
+
+
+def done(found: Sequence[Event]) -> list[tuple[str | None, str | None, str]]:
+    return [(each.action, each.job, each.address) for each in found]
+
+
+def is_sound(engine: Engine) -> None:
+    """All of it is sealed, and nothing is wrong with it."""
+    with reading(engine) as connection:
+        found = chain.check(connection)
+        assert (found.broken, found.unsealed) == (None, 0)
+        assert list(kept(connection, found)) == []
