@@ -32,6 +32,8 @@ from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
 from trninv.units import counted
 
+pytest_plugins = ["reruns"]
+
 BACKENDS = ["sqlite", "postgresql"]
 
 SYSTEMS = [system for system in systems().systems if system.domains == 1]
@@ -397,8 +399,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_slow_on_postgresql(item) or (_draws(item) and not is_quick()):
             item.add_marker(pytest.mark.slow)
-        if "browser" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.flaky(reruns=1))  # a click is lost where the page moves under it just then
 
 
 def _is_slow_on_postgresql(item: pytest.Item) -> bool:

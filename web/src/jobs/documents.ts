@@ -74,7 +74,8 @@ export const ROOM = graphql(
 
 export const DRAIN = graphql(
   `
-  query Drain($of: Address!) {
+  query Drain($of: Address!, $closes: Boolean!) {
+    free(of: $of) @include(if: $closes) { closed heldInClosed }
     drainImpact(of: $of) {
       of touched stopped chips largest largestThen revision
       jobs {
@@ -90,14 +91,10 @@ export const DRAIN = graphql(
   [MOVED],
 );
 
-export const CLOSED = graphql(`
-  query ClosedThere($of: Address!) { free(of: $of) { closed heldInClosed } }
-`);
-
 export type Fits = Result<typeof FITS>["fits"];
 export type Placement = Fits["placements"][number];
 export type Room = Result<typeof ROOM>["makeRoom"];
-export type Drain = Result<typeof DRAIN>["drainImpact"];
+export type Drain = Result<typeof DRAIN>;
 export type Moved = Result<typeof MOVED>;
 
 export const KINDS = { chips: "Chips", servers: "Servers", domains: "Domains", memory: "HBM, GiB", shape: "Shape" };

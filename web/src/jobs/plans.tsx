@@ -5,7 +5,7 @@ import { mayChange } from "../change/asked";
 import { Change, Shown } from "../parts";
 import { change, href } from "../route";
 import { counted, gigabytes, number } from "../words";
-import { CLOSED, DRAIN, type Drain, given, type Moved, ROOM, type Room, type Want } from "./documents";
+import { DRAIN, type Drain, given, type Moved, ROOM, type Room, type Want } from "./documents";
 import { propose, toClose, toHold, toMakeRoom, toMove, toOpen } from "./doing";
 import { short } from "./fits";
 
@@ -82,7 +82,8 @@ function Steps({ moves, scope }: { moves: Moved[]; scope: string }) {
 }
 
 export function Draining({ scope, drain }: { scope: string; drain: string }) {
-  const plan = useAsked(drain ? asking(DRAIN, { of: drain }) : null);
+  const closes = !drain.includes("--") && /(^@[^/]+|\/[srd]\d+)$/.test(drain);
+  const asked = useAsked(drain ? asking(DRAIN, { of: drain, closes }) : null);
   const ask = (event: SubmitEvent) => {
     event.preventDefault();
     change({
@@ -109,12 +110,12 @@ export function Draining({ scope, drain }: { scope: string; drain: string }) {
         </label>
         <button type="submit">Plan</button>
       </form>
-      {drain && <Shown of={plan}>{({ drainImpact }) => <Impact plan={drainImpact} scope={scope} />}</Shown>}
+      {drain && <Shown of={asked}>{(plan) => <Impact plan={plan} scope={scope} />}</Shown>}
     </section>
   );
 }
 
-const WAYS: Record<Drain["jobs"][number]["way"], string> = {
+const WAYS: Record<Drain["drainImpact"]["jobs"][number]["way"], string> = {
   REPLACED: "what it loses is replaced, the rest stays",
   STAYS: "loses spares only, and stays",
   ELSEWHERE: "goes elsewhere as a whole",
@@ -123,19 +124,17 @@ const WAYS: Record<Drain["jobs"][number]["way"], string> = {
 };
 
 /** What is carried out of a drain: its servers take no new jobs, then what runs there moves, in order, each job once. */
-function Carrying({ plan, scope }: { plan: Drain; scope: string }) {
-  const closes = !plan.of.includes("--") && /\/(s|r|d)\d+$/.test(plan.of);
-  const there = useAsked(closes ? asking(CLOSED, { of: plan.of }) : null);
+function Carrying({ plan: { drainImpact: plan, free }, scope }: { plan: Drain; scope: string }) {
   const last = new Map<string, string[]>();
   for (const { job, way, to, moves } of plan.jobs) {
     for (const move of moves) last.set(move.job, move.to);
     if (to.length && way !== "STAYS") last.set(job, to);
   }
   const moves = [...last].map(([job, to]) => ({ job, to }));
-  const isClosed = Boolean(there.data && there.data.free.closed + there.data.free.heldInClosed > 0);
+  const isClosed = Boolean(free && free.closed + free.heldInClosed > 0);
   return (
     <div class="fit">
-      {closes && there.data && (
+      {free && (
         <button
           type="button"
           class={isClosed ? undefined : "main"}
@@ -149,20 +148,21 @@ function Carrying({ plan, scope }: { plan: Drain; scope: string }) {
       {moves.length > 0 && (
         <button
           type="button"
-          class={!closes || isClosed ? "main" : undefined}
+          class={!free || isClosed ? "main" : undefined}
           data-writes
           aria-haspopup="dialog"
           onClick={() => propose(toMove(scope, moves, plan.revision))}
         >
-          {closes && "2. "}Move {counted(moves.length, "job")}…
+          {free && "2. "}Move {counted(moves.length, "job")}…
         </button>
       )}
     </div>
   );
 }
 
-function Impact({ plan, scope }: { plan: Drain; scope: string }) {
+function Impact({ plan: whole, scope }: { plan: Drain; scope: string }) {
   const may = mayChange();
+  const plan = whole.drainImpact;
   return (
     <div class="inner">
       <p>
@@ -192,7 +192,7 @@ function Impact({ plan, scope }: { plan: Drain; scope: string }) {
           </li>
         ))}
       </ol>
-      {may && <Carrying plan={plan} scope={scope} />}
+      {may && <Carrying plan={whole} scope={scope} />}
       <dl class="figures">
         <div>
           <dt>Largest free block, chips</dt>
