@@ -1,5 +1,6 @@
 """Placement in a fleet that is two thirds full: where jobs fit, what room is left, plans, hold and release."""
 
+import itertools
 import random
 import tempfile
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import networkx as nx
 from networkx.algorithms.isomorphism import GraphMatcher
-from sqlalchemy import Connection, Engine, and_, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Engine, and_, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 import postgres
@@ -149,12 +150,13 @@ def _held(fleet: Fleet, name: str, domains: int) -> Iterator[Row]:
         fleet.hold("next", [f"{NAME}/d0"], who="bench")
         fleet.release("next")
 
+    free = itertools.count(10**8, len(keys))
+
     def plain() -> None:
         with fleet.engine.begin() as connection:
-            connection.execute(insert(allocation).values(_rows(10**8, keys)))
+            connection.execute(insert(allocation).values(_rows(next(free), keys)))
         with fleet.engine.begin() as connection:
             connection.execute(update(allocation).where(ours).values(ended="y"))
-            connection.execute(delete(allocation).where(allocation.c.id >= 10**8))
 
     took = seconds(once, 9)
     what = f"hold and release of {_DOMAIN} chips, {name}"

@@ -1,6 +1,7 @@
 """What is done to jobs, and to servers for their sake, is told by the one history."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from job_events import CLUSTER, D, done, happened, is_sound
 from listings import HOSTS, slurm, told
 from sqlalchemy import Connection, Engine, select, text
+from sqlalchemy.exc import DBAPIError
 
 import trninv
 from archives import run as archived
@@ -126,6 +128,34 @@ def test_plain_sql_leaves_them_too(own: Fleet) -> None:
     expected = [("hold", "by hand", CLUSTER), ("release", "by hand", CLUSTER)]
     assert done(found) == [*expected, ("close", None, f"{D}/s0"), ("open", None, f"{D}/s0")]
     assert {(each.source, each.why) for each in found} == {("sql", "plain SQL")}
+
+
+def test_rows_that_end_are_not_deleted(own: Fleet) -> None:
+    own.hold("a", [f"{D}/s0"], who="ann")
+    own.close_servers([f"{D}/s1"], who="ann", why="fw")
+    verbs = ["DELETE FROM"] if own.engine.dialect.name == "sqlite" else ["DELETE FROM", "TRUNCATE"]
+    for table, verb in itertools.product(("allocation", "job", "closing"), verbs):
+        with pytest.raises(DBAPIError, match="rows are kept: set"), own.engine.begin() as connection:
+            connection.execute(text(f"{verb} {table}{' CASCADE' * (verb == 'TRUNCATE')}"))
+    assert [job.chips for job in own.jobs()] == [16]
+    is_sound(own.engine)
+
+
+def test_unseeding_gives_back_what_jobs_held(own: Fleet, seeded: str, run: Run) -> None:
+    own.hold("a", [f"{D}/s0"], who="ann")
+    own.hold("b", [f"{D}/s2"], who="ann")
+    own.release("b")
+    own.close_servers([f"{D}/s1"], who="ann", why="fw")
+    was = done(happened(own))
+    assert "all it contains, and ends 1 job: add --yes" in run("unseed", CLUSTER, database=seeded)[2]
+    assert done(happened(own)) == was
+    assert run("unseed", CLUSTER, "--yes", database=seeded)[1] == f"removed {CLUSTER}, and ended 1 job\n"
+    found = happened(own)
+    assert done(found) == [*was, ("release", "a", f"{D}/s0"), ("open", None, f"{D}/s1")]
+    assert [(each.who, each.source, each.batch) for each in found[-2:]] == [
+        ("trninv unseed", "command", found[-2].event)
+    ] * 2
+    is_sound(own.engine)
 
 
 STEPS = st.lists(

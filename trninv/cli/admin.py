@@ -18,7 +18,6 @@ from trninv.errors import ClusterExistsError, TrninvError, UsageError, WrongLeve
 from trninv.inventory import chain, stamp, triggers
 from trninv.inventory import migrate as migrations
 from trninv.inventory.address import Place, cluster_name, resolve
-from trninv.inventory.binding import bindings
 from trninv.inventory.chain import Chain
 from trninv.inventory.database import connect, display, reading, writing
 from trninv.inventory.verify import kept
@@ -208,16 +207,13 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
     """
     with connect(database) as engine, writing(engine) as connection:
         place = _cluster(connection, cluster, "removed")
+        what = " and ".join(counted(many, name) for name, many in stamp.ending(connection, place.id).items())
         if not yes:
-            ends = _also(", and ends", sum(1 for _ in bindings(connection, place)))
+            ends = f", and ends {what}" if what else ""
             raise UsageError(f"this removes {place.address} and all it contains{ends}: add --yes")
         with Progress(f"unseed {place.address}"):
-            ended = stamp.unseed(connection, place.id)
-    click.echo(f"removed {place.address}{_also(', and ended', ended)}")
-
-
-def _also(does: str, bound: int) -> str:
-    return f"{does} {counted(bound, 'binding')}" if bound else ""
+            stamp.unseed(connection, place.id)
+    click.echo(f"removed {place.address}{f', and ended {what}' if what else ''}")
 
 
 @click.command()

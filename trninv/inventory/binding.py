@@ -131,10 +131,10 @@ def take_out(connection: Connection, address: str, *, who: str) -> Binding:
     return found
 
 
-def end_all(connection: Connection, servers: Select[Any], *, who: str) -> int:
-    """End every binding of servers that are about to go; how many there were."""
+def end_all(connection: Connection, servers: Select[Any], *, who: str) -> None:
+    """End every binding of servers that are about to go."""
     ours = update(_BINDING).where(_IS_OPEN, _BINDING.c.server_id.in_(servers))
-    return connection.execute(ours.values(until=_now(), ending="unseeded", ended_by=who)).rowcount
+    connection.execute(ours.values(until=_now(), ending="unseeded", ended_by=who))
 
 
 def bindings(connection: Connection, place: Place | None = None, *, ended: bool = False) -> Iterator[Binding]:

@@ -12,6 +12,7 @@ from trninv.errors import AdoptionError, ClusterExistsError
 from trninv.inventory.address import cluster_name
 from trninv.inventory.binding import end_all
 from trninv.inventory.bulk import bulk, size
+from trninv.inventory.chain import change
 from trninv.inventory.ids import BLOCKS, ROOM, next_block, next_id
 from trninv.inventory.layout import Wanted, wanted
 from trninv.inventory.plan import ADOPTED, Plan
@@ -143,36 +144,48 @@ def _rewire(connection: Connection, must: Subquery) -> None:
     connection.execute(update(link).where(*same, differ).values({name: must.c[name] for name in written}))
 
 
-def unseed(connection: Connection, cluster_id: int) -> int:
+def ending(connection: Connection, cluster_id: int) -> dict[str, int]:
+    """How many bindings and jobs end where a cluster is removed, without those of which there are none."""
+    binding, job = TABLES["binding"], TABLES["job"]
+    server = rows_of("server", cluster_id).with_only_columns(TABLES["server"].c.id)
+    live = {
+        "binding": select(func.count()).where(binding.c.server_id.in_(server), binding.c.until.is_(None)),
+        "job": select(func.count()).where(job.c.cluster_id == cluster_id, job.c.ended.is_(None)),
+    }
+    return {name: found for name, query in live.items() if (found := connection.scalar(query))}
+
+
+def unseed(connection: Connection, cluster_id: int) -> None:
     """Remove a cluster and everything in it, within the caller's transaction, and end its servers' bindings.
 
-    Returns
-    -------
-    int
-        How many bindings ended.
-
+    Of its jobs and closings the events stay: those that end them are the last.
     """
     _unhold(connection, cluster_id)
     ours = {name: rows_of(name, cluster_id).with_only_columns(TABLES[name].c.id) for name in ORDER}
     rows = sum(connection.scalar(select(func.count()).select_from(ids.subquery())) or 0 for ids in ours.values())
-    ended = end_all(connection, ours["server"], who="trninv unseed")
+    end_all(connection, ours["server"], who="trninv unseed")
     with bulk(connection, rows, size(connection) - rows):
         for name in reversed(ORDER):
             connection.execute(delete(TABLES[name]).where(TABLES[name].c.id.in_(ours[name])))
     connection.execute(delete(_CLUSTER).where(_CLUSTER.c.id == cluster_id))
-    return ended
 
 
 def _unhold(connection: Connection, cluster_id: int) -> None:
-    """Remove who held the chips of a cluster, and which of its servers were closed."""
-    job = select(TABLES["job"].c.id).where(TABLES["job"].c.cluster_id == cluster_id)
+    """End who holds the chips of a cluster and which of its servers are closed, and remove their rows."""
+    job, closing = TABLES["job"], TABLES["closing"]
+    jobs = select(job.c.id).where(job.c.cluster_id == cluster_id)
     server = rows_of("server", cluster_id).with_only_columns(TABLES["server"].c.id)
     domain = rows_of("domain", cluster_id).with_only_columns(TABLES["domain"].c.id)
-    of = {"allocation": ("job_id", job), "closing": ("server_id", server), "domain_held": ("id", domain)}
-    for name in HELD:
-        table = TABLES[name]
-        column, ids = of.get(name, ("id", job))
-        connection.execute(delete(table).where(table.c[column].in_(ids)))
+    of = {"allocation": ("job_id", jobs), "closing": ("server_id", server), "domain_held": ("id", domain)}
+    with change(connection, who="trninv unseed", why="unseeded", source="command") as now:
+        at = now.isoformat(timespec="microseconds")
+        connection.execute(update(job).where(job.c.id.in_(jobs), job.c.ended.is_(None)).values(ended=at))
+        shut = closing.c.server_id.in_(server), closing.c.until.is_(None)
+        connection.execute(update(closing).where(*shut).values(until=at))
+        for name in HELD:
+            table = TABLES[name]
+            column, ids = of.get(name, ("id", jobs))
+            connection.execute(delete(table).where(table.c[column].in_(ids)))
 
 
 def rows_of(name: str, cluster_id: int) -> Select[Any]:

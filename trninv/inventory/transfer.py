@@ -96,7 +96,7 @@ def _batches(connection: Connection, table: Table) -> Iterator[Sequence[tuple[An
 
 
 def _clear(connection: Connection) -> None:
-    with _without_triggers(connection, KEPT):  # they are kept for ever
+    with _without_triggers(connection, (*KEPT, "allocation")):  # they are kept for ever
         for table in reversed(_TABLES):
             connection.execute(delete(table))
 

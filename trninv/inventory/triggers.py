@@ -5,6 +5,8 @@ Who, why and from where stand in the one row of ``_change`` while trninv makes a
 PostgreSQL then tells the login; SQLite knows no users, and whoever it is is written ``sqlite3``. PostgreSQL keeps the
 events of a statement as one change. SQLite's triggers see one row at a time: each is a change of its own.
 
+Rows of jobs, of what they hold and of closings end and are not deleted: other triggers refuse that, but to trninv.
+
 On PostgreSQL whoever changes states, jobs, what they hold or closings holds a lock until the end of the transaction,
 taken before any row's, so that the order of the events is that in which they were committed. Like views, triggers have
 no versions: migrations drop and create them (``migrations/env.py``).
@@ -75,13 +77,27 @@ AS $$ BEGIN PERFORM pg_advisory_xact_lock({LOCK}); RETURN NULL; END $$"""
 _FIRST: Final = """
 CREATE TRIGGER {table}_one_state_writer BEFORE {verbs} ON {table}
 FOR EACH STATEMENT EXECUTE FUNCTION one_state_writer()"""
+_KEEPING_LITE: Final = """
+CREATE TRIGGER {table}_not_deleted BEFORE DELETE ON {table} WHEN NOT EXISTS (SELECT * FROM _change)
+BEGIN SELECT RAISE(ABORT, '{refusal}'); END"""
+_KEEPING: Final = """
+CREATE FUNCTION {table}_not_deleted() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+AS $$ BEGIN
+    IF EXISTS (SELECT FROM _change) THEN RETURN NULL; END IF;
+    RAISE EXCEPTION '{refusal}';
+END $$"""
+_KEPT: Final = """
+CREATE TRIGGER {table}_not_deleted BEFORE DELETE OR TRUNCATE ON {table}
+FOR EACH STATEMENT EXECUTE FUNCTION {table}_not_deleted()"""
 _STANDING: Final = {
-    "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND substr(name, -12) = '_state_event'",
+    "sqlite": """
+        SELECT name, sql FROM sqlite_master
+        WHERE type = 'trigger' AND substr(name, -12) IN ('_state_event', '_not_deleted')""",
     "postgresql": """
         SELECT tgname AS name, prosrc AS sql FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
         JOIN pg_class ON pg_class.oid = tgrelid
         WHERE relnamespace = to_regnamespace(current_schema()) AND tgenabled = 'O'
-        AND (right(tgname, 12) = '_state_event' OR right(tgname, 17) = '_one_state_writer')""",
+        AND (right(tgname, 12) IN ('_state_event', '_not_deleted') OR right(tgname, 17) = '_one_state_writer')""",
 }
 """Names of the triggers that there are and run, and what tells whether they are as they should be."""
 
@@ -156,11 +172,9 @@ class _Trigger:
         return _of_part(self.table, was, became, dialect)
 
 
-_LASTING: Final = {"job": "ended", "closing": "until"}
+_LASTING: Final = {"job": "ended", "closing": "until", "allocation": "ended"}
 """Tables whose rows begin and end, and what tells when they did."""
 _PARTS: Final = tuple(_Trigger(name, name, (*_CONDITION, *_OWN) if name == "node" else _CONDITION) for name in _TABLES)
-_LOCKED: Final = (*_LASTING, "allocation")
-"""Tables whose writers wait for each other, beside those of parts: chips are given back before or after their job."""
 _TRIGGERS: Final = (
     *_PARTS,
     _Trigger("job_begun", "job", ()),
@@ -168,39 +182,52 @@ _TRIGGERS: Final = (
     _Trigger("closing_begun", "closing", ()),
     _Trigger("closing", "closing", ("until",)),
 )
+_NAMES: Final = (*(f"{each.name}_state_event" for each in _TRIGGERS), *(f"{table}_not_deleted" for table in _LASTING))
+
+
+def _in_sqlite() -> dict[str, str]:
+    """Triggers by name."""
+    kept = (_keeping(_KEEPING_LITE, table) for table in _LASTING)
+    return dict(zip(_NAMES, (*(each.in_sqlite() for each in _TRIGGERS), *kept), strict=True))
+
+
+def _keeping(statement: str, table: str) -> str:
+    return statement.format(table=table, refusal=f"{table}: rows are kept: set {_LASTING[table]} instead").strip()
 
 
 def dropping(dialect: str) -> Iterator[str]:
     """Statements that drop the triggers, where there are any."""
     if dialect == "sqlite":
-        yield from (f"DROP TRIGGER IF EXISTS {each.name}_state_event" for each in _TRIGGERS)
+        yield from (f"DROP TRIGGER IF EXISTS {name}" for name in _NAMES)
         return
-    for function in (*(f"{each.name}_state_event" for each in _TRIGGERS), "one_state_writer"):
+    for function in (*_NAMES, "one_state_writer"):
         yield f"DROP FUNCTION IF EXISTS {function} CASCADE"
 
 
 def creating(dialect: str) -> Iterator[str]:
     """Statements that create the triggers."""
     if dialect == "sqlite":
-        yield from (each.in_sqlite() for each in _TRIGGERS)
+        yield from _in_sqlite().values()
         return
     yield _ONE_AT_A_TIME
     for each in _TRIGGERS:
         yield from each.in_postgresql()
     for each in _PARTS:
         yield _FIRST.format(table=each.table, verbs=each.verb)
-    for table in _LOCKED:
+    for table in _LASTING:
         yield _FIRST.format(table=table, verbs="INSERT OR UPDATE")
+        yield from (_keeping(each, table) for each in (_KEEPING, _KEPT))
 
 
 def outdated(connection: Connection) -> list[str]:
     """Names of triggers that are missing, do not run, or are not as this trninv makes them."""
     standing = {row.name: row.sql for row in connection.execute(text(_STANDING[connection.dialect.name]))}
     if connection.dialect.name == "sqlite":
-        wanted = {f"{each.name}_state_event": each.in_sqlite() for each in _TRIGGERS}
+        wanted = _in_sqlite()
     else:
         wanted = {f"{each.name}_state_event": _body(next(each.in_postgresql())) for each in _TRIGGERS}
-        wanted |= {f"{table}_one_state_writer": _body(_ONE_AT_A_TIME) for table in (*_TABLES, *_LOCKED)}
+        wanted |= {f"{table}_one_state_writer": _body(_ONE_AT_A_TIME) for table in (*_TABLES, *_LASTING)}
+        wanted |= {f"{table}_not_deleted": _body(_keeping(_KEEPING, table)) for table in _LASTING}
     return sorted(name for name in {*wanted, *standing} if wanted.get(name) != standing.get(name))
 
 
