@@ -32,6 +32,7 @@ from trninv.routing.fleet import Fleet
 from trninv.settings import Settings
 from trninv.units import counted
 
+pytest.register_assert_rewrite("browsing", "serving")
 pytest_plugins = ["reruns"]
 
 BACKENDS = ["sqlite", "postgresql"]

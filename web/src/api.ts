@@ -97,15 +97,28 @@ async function refusal(response: Response): Promise<ApiError> {
   return new ApiError(told?.message ?? `${response.status} ${response.statusText}`, told?.extensions?.code ?? "");
 }
 
+let waiting = 0;
+
+/** While an answer is awaited, also one that replaces what is shown, the page's root says so to whoever drives it. */
+function awaited(more: 1 | -1): void {
+  waiting += more;
+  document.documentElement.toggleAttribute("data-asking", waiting > 0);
+}
+
 async function answer(body: object, signal?: AbortSignal) {
-  const response = await request("graphql", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-    signal: signal ?? null,
-  });
-  if (!response.ok) throw await refusal(response);
-  return JSON.parse(await response.text(), lowered);
+  awaited(1);
+  try {
+    const response = await request("graphql", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+      signal: signal ?? null,
+    });
+    if (!response.ok) throw await refusal(response);
+    return JSON.parse(await response.text(), lowered);
+  } finally {
+    awaited(-1);
+  }
 }
 
 /** The answer to a document, of the moment that the page shows unless another one is asked for. */
