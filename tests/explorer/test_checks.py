@@ -86,3 +86,5 @@ def test_answers_of_two_states_never_stand_side_by_side(opened: Open, service_da
     held[0].fallback()
     expect(row).to_contain_text("2 chips down")
     expect(page.locator("main aside").first).to_contain_text("later")
+    with connect(service_database) as engine, writing(engine) as connection:
+        set_state(connection, ["u-trn2x64/d0/s3/c9"], Condition.of("up", None), why="later", who="tests")

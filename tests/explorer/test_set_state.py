@@ -327,6 +327,7 @@ def test_an_incident_is_brought_back_with_a_reason(opened: Open, service_databas
     expect(page.get_by_role("status").filter(has_text="1 chip up")).to_be_visible()
     assert len(asked_for) == 1
     assert f"{D}/s1/c5" not in states(service_database)
+    setting(service_database, f"{D}/s1/c5", "down", why="HBM errors, ticket 4711")
 
 
 def test_the_dialog_is_a_chunk_of_its_own() -> None:

@@ -83,10 +83,11 @@ def test_chips_of_no_cluster_are_told(client: TestClient, cluster: str, code: st
         ("/changes?scop=u-trn2x64", "did you mean scope?"),
         ("/reports/not-up.csv?cluster=a&cluster=b", "'cluster' is given more than once"),
         (f"/reports/not-up.csv?{'&'.join(f'{n:x}=' for n in range(10_000))}&0=", "'0' is given more than once"),
+        ("/reports/not-up", "write the format after the name: not-up.json"),
         ("/graphql?query={__typename}&query={a}", "'query' is given more than once"),
     ],
 )
-def test_a_parameter_that_is_misspelt_or_given_twice_is_refused(client: TestClient, path: str, says: str) -> None:
+def test_an_address_that_is_not_complete_misspelt_or_says_a_thing_twice_is_refused(client: TestClient, path: str, says: str) -> None:
     answer = client.get(path)
     assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_REQUEST")
     assert says in answer.json()["errors"][0]["message"]

@@ -44,4 +44,4 @@ def refused(connection: Connection, of: Unknown) -> MomentError:
         return MomentError(str(of))
     gone = removed(connection)
     archived = f"; events up to {gone.id} are in the archive {gone.directory}" if gone else ""
-    return MomentError(f"{of}, from event {of.event} on: ask for nothing before{archived}")
+    return MomentError(f"{of}, from event {of.event} on: name a later time{archived}")

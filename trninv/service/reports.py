@@ -4,6 +4,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from trninv.errors import RequestError
 from trninv.reports.asked import Find, asked
 from trninv.reports.library import Report, report
 from trninv.reports.library import reports as library
@@ -26,13 +27,15 @@ async def one(request: Request) -> Response:
     at = shared(request)
     name, _, style = request.path_params["name"].rpartition(".")
     wanted = report(name or style, at.settings.reports)
+    if not name:
+        raise RequestError(f"write the format after the name: {wanted.name}.json, {wanted.name}.csv, …")
     given, dialect = query(request), at.fleet.engine.dialect.name
     time = given.pop("at", None)
 
     def read(find: Find) -> Found:
         return asked(wanted, given, dialect, find)
 
-    return await found(at, read, style if name else "", time)
+    return await found(at, read, style, time)
 
 
 def _described(each: Report) -> dict[str, object]:

@@ -98,7 +98,7 @@ class DrainAnswer(Answer):
                 yield f"before {each.job}:"
                 yield told_moves(each.moves)
         yield from (
-            f"{each.domain}: no more jobs of {_listed(each.lost)} chips; of {_listed(each.left) or 'none'} still"
+            f"{each.domain}, empty, then takes jobs of {_listed(each.left) or 'no'} chips; not of {_listed(each.lost)}"
             for each in self.modes
         )
         yield f"largest free block: {self.largest:,} chips, then {self.largest_then:,}"
