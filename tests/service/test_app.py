@@ -87,7 +87,9 @@ def test_chips_of_no_cluster_are_told(client: TestClient, cluster: str, code: st
         ("/graphql?query={__typename}&query={a}", "'query' is given more than once"),
     ],
 )
-def test_an_address_that_is_not_complete_misspelt_or_says_a_thing_twice_is_refused(client: TestClient, path: str, says: str) -> None:
+def test_an_address_that_is_not_complete_misspelt_or_says_a_thing_twice_is_refused(
+    client: TestClient, path: str, says: str
+) -> None:
     answer = client.get(path)
     assert (answer.status_code, answer.json()["errors"][0]["extensions"]["code"]) == (400, "BAD_REQUEST")
     assert says in answer.json()["errors"][0]["message"]
