@@ -5,6 +5,7 @@ from collections.abc import Generator
 import pytest
 
 _FAILED = pytest.StashKey[bool]()
+_MADE = pytest.StashKey[tuple[pytest.FixtureDef[object], pytest.FixtureRequest]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -13,16 +14,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest) -> None:
+    """Remember a module's database, to be dropped before its time."""
+    if fixturedef.argname == "service_database":
+        request.node.stash[_MADE] = fixturedef, request
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Drop the database that a failed test of a browser has left half changed, with the service that serves it."""
     report = yield
     if report.when == "call":
         item.stash[_FAILED] = report.failed
-    elif report.when == "teardown" and item.stash.get(_FAILED, False) and item.get_closest_marker("flaky"):
-        request: pytest.FixtureRequest = item._request  # type: ignore[attr-defined] # no public way to it
-        for fixture in item._fixtureinfo.name2fixturedefs.get("service_database", ()):  # type: ignore[attr-defined]
-            fixture.finish(request)
+    elif report.when == "teardown" and item.stash.get(_FAILED, False):
+        made = next((node.stash[_MADE] for node in item.iter_parents() if _MADE in node.stash), None)
+        if made and item.get_closest_marker("flaky"):
+            made[0].finish(made[1])  # type: ignore[arg-type] # pytest gives its subclass
     return report
 
 

@@ -170,7 +170,7 @@ def test_chips_of_one_domain_keep_to_its_scale_up_links(fleet: Fleet) -> None:
 
 def test_clusters_are_not_joined(fleet: Fleet) -> None:
     answer = fleet.path("c-trn1/d0/s0/c0", "c-trn2/d0/s0/c0")
-    assert (answer.reachable, answer.reason) == (False, "they are of two clusters, which no links join")
+    assert (answer.reachable, answer.reason) == (False, "no links join clusters, and they are of different ones")
 
 
 def test_avoiding_a_network_node_parts_what_is_below_it(fleet: Fleet) -> None:

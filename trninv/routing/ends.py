@@ -83,7 +83,7 @@ class Ends:
                 return f"nothing of {address} is up and not avoided"
         ours, theirs = ({address.partition("/")[0] for address in places} for places in (self.starts, self.stops))
         if ours.isdisjoint(theirs):
-            return "they are of two clusters, which no links join"
+            return "no links join clusters, and they are of different ones"
         wider = self if self.via is Via.ANY else Ends.of(reader, [*self.starts], [*self.stops], self.avoid, Via.ANY)
         return self.via.unjoined("them", "there is a way" if wider.joined else "there is none either")
 

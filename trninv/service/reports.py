@@ -10,7 +10,7 @@ from trninv.reports.library import Report, report
 from trninv.reports.library import reports as library
 from trninv.reports.reader import Found
 from trninv.service.access import holder
-from trninv.service.found import found
+from trninv.service.found import MEDIA, found
 from trninv.service.query import query
 from trninv.service.shared import shared
 
@@ -28,7 +28,7 @@ async def one(request: Request) -> Response:
     name, _, style = request.path_params["name"].rpartition(".")
     wanted = report(name or style, at.settings.reports)
     if not name:
-        raise RequestError(f"write the format after the name: {wanted.name}.json, {wanted.name}.csv, …")
+        raise RequestError(f"write the format after the name: {wanted.name}.{f' or {wanted.name}.'.join(MEDIA)}")
     given, dialect = query(request), at.fleet.engine.dialect.name
     time = given.pop("at", None)
 
