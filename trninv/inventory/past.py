@@ -49,7 +49,7 @@ _LASTING: Final = {
     "binding": ("since", {"until": "until", "ending": "until", "ended_by": "until"}),
 }
 """The column that says since when a row holds, and those that are filled later, each with the one that says when."""
-_MOVED: Final = {"place": "address", "moved": "at"}
+_MOVED: Final = {"place": "address", "moved": "at", "chip_ids": "chip_ids"}
 """Columns of a job that change as it moves within its row, and those of its events that tell what they were."""
 
 

@@ -104,6 +104,13 @@ ACTION_MEANINGS: Final[Mapping[str, str]] = {
 ACTIONS = tuple(ACTION_MEANINGS)
 """What is done to jobs, and to servers for their sake; events of states have none of these."""
 JOB_ACTIONS, SERVER_ACTIONS = ACTIONS[:3], ACTIONS[3:]
+START_CAUSE_MEANINGS: Final[Mapping[str, str]] = {
+    "seed": "The cluster was seeded or adopted.",
+    "grow": "The cluster got more domains.",
+    "archive": "Events before it were removed, since an archive has them.",
+    "migrate": "The database reached the revision that records starts.",
+    "unseed": "The cluster was removed.",
+}
 LINK_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
     "server": "Joins chips and switches of one server.",
     "rack": "Joins chips and switches of one rack.",
@@ -538,7 +545,8 @@ Table(
 #
 # With an ``action``: what was done to a job (``job`` is its name, ``part_id`` its key, ``address`` the least place that
 # has all its chips), or to a server (``part_id``, ``address``) that takes no new jobs, or does again. Such a row has no
-# kind, and its states are those of no part.
+# kind, and its states are those of no part. ``chip_ids``: what the job holds from then on, trninv.inventory.chip_ids;
+# null: nothing, or the event is of no job; empty: plain SQL began the job and did not say.
 Table(
     "state_event",
     METADATA,
@@ -563,6 +571,7 @@ Table(
     required("clock_went_back", Boolean, server_default=text("false")),
     Column("action", String(8)),
     Column("job", Text),
+    Column("chip_ids", Text),
     one_of("source", EVENT_SOURCES, nullable=True),
     one_of("kind", PART_KINDS, nullable=True),
     one_of("action", ACTIONS, nullable=True),
@@ -575,8 +584,24 @@ Table(
     Index("ix_state_event_action", "action", "part_id", "id", sqlite_where=text("action IS NOT NULL")),
 )
 
-# The digest of all events up to this one, trninv.inventory.chain; rows are only ever added.
-Table("event_seal", METADATA, key(), required("sha256", String(64)))
+# The digest of all events up to this one, and of the rows of history_start up to ``starts``, trninv.inventory.chain;
+# rows are only ever added.
+Table("event_seal", METADATA, key(), required("sha256", String(64)), Column("starts", Integer))
+
+# From which state the events after ``event`` lead to the present one, of a cluster, trninv.inventory.start. Its newest
+# row counts; rows are only ever added, and removed only where an archive has made them superfluous.
+Table(
+    "history_start",
+    METADATA,
+    key(),
+    required("at", Text),
+    required("event", Integer),
+    required("cluster_id", Integer),
+    required("cluster", Text),
+    required("cause", String(8)),
+    required("state", Text),
+    one_of("cause", tuple(START_CAUSE_MEANINGS)),
+)
 
 # Events up to this one are in an archive alone. ``sha256``: their seal, with which the history begins. ``since``: the
 # time of the first event after them. ``directory``: where the archive was written. Rows are only ever added.
@@ -758,7 +783,7 @@ Table(
 
 # Work that holds chips, as its system calls it. A move ends its row and begins another, so that both tell who said so;
 # ``first_began`` is then when the first of them began. ``place``: the least that has all its chips. ``moved``: when it
-# went on to others last, within its row, or, as it ``ended``, in another.
+# went on to others last, within its row, or, as it ``ended``, in another. ``chip_ids``: its chips, for the events.
 Table(
     "job",
     METADATA,
@@ -776,6 +801,7 @@ Table(
     Column("first_began", Text),
     Column("place", Text),
     Column("moved", Text),
+    Column("chip_ids", Text),
     CheckConstraint("pinned IN (0, 1)", name="pinned"),
     Index(None, "cluster_id"),
     one_at_a_time("job", "system", "external_id", ended="ended"),
@@ -828,6 +854,7 @@ HELD = ("allocation", "closing", "domain_held", "job")
 KEPT = (
     "state_event",
     "event_seal",
+    "history_start",
     "history_archive",
     "observation",
     "observed_server",

@@ -17,6 +17,7 @@ from trninv.importers.observation import File
 from trninv.importers.reading import Source
 from trninv.importers.value import Faults
 from trninv.inventory.bulk import load
+from trninv.inventory.chip_ids import written
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
 from trninv.jobs.holding import OURS, changing
@@ -294,12 +295,13 @@ def _hold(
         was = live.get(each.identity)
         holder, began = (was.key, time) if was else (key, min(each.began or time, time))
         place = least(places[chip] for chip in wanted.chips[each.identity])
+        chips = written(dict.fromkeys(wanted.chips[each.identity], "work"))
         if was:
-            moved.append({"key": was.key, "to": place, "at": time})
+            moved.append({"key": was.key, "to": place, "at": time, "chips": chips})
         else:
             told = {"id": key, "cluster_id": wanted.clusters[each.identity], "name": each.name, "system": system}
             told |= {"external_id": each.identity, "submitted": each.submitted, "began": began, "place": place}
-            told |= {"priority": each.priority, "pinned": 0, "who": each.who}
+            told |= {"priority": each.priority, "pinned": 0, "who": each.who, "chip_ids": chips}
             made.append(tuple(map(told.get, job.c.keys())))
             key += 1
         for chip in sorted(taken[each.identity]):
@@ -311,7 +313,9 @@ def _hold(
     load(connection, job, made)
     if moved:
         one = update(job).where(job.c.id == bindparam("key"))
-        connection.execute(one.values(moved=bindparam("at")), moved)  # an event of where it was
+        connection.execute(
+            one.values(moved=bindparam("at"), chip_ids=bindparam("chips")), moved
+        )  # an event of where it was
         connection.execute(one.values(place=bindparam("to")), moved)
     load(connection, allocation, rows)
     return len(later)
