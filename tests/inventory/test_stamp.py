@@ -17,7 +17,6 @@ from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify
 
-
 _TIMES = {("cluster", "known_since"), ("history_start", "at")}
 
 

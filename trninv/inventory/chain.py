@@ -166,16 +166,16 @@ def compared(
         Event, digest and last start of the seal before the first of `seals`.
 
     """
-    last, digest, covered = beginning
-    starts = _starts(connection, covered or 0)
+    last, digest, covered = beginning[0], beginning[1], beginning[2] or 0
+    starts = _starts(connection, covered)
     for seal in seals:
         end, _, covers = seal
-        while (covered or 0) < (covers or 0):
-            covered, hashed = next(starts, (None, b""))
-            if covered is None or covered > covers:
-                yield seal, "", f"start {covers} of the history"
+        while covered < (covers or 0):
+            number, hashed = next(starts, (0, b""))
+            if number != covered + 1:
+                yield seal, "", f"start {covered + 1} of the history"
                 return
-            digest = following(digest, hashed)
+            covered, digest = number, following(digest, hashed)
         while last < end:
             number, hashed = next(events, (0, b""))
             if number != last + 1:

@@ -6,7 +6,7 @@ and each change of trninv's own has one. Migrating seals everything at once, so 
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, union_all
 
 from trninv.errors import UsageError
 from trninv.inventory.chain import removed
@@ -19,11 +19,12 @@ _DIGITS = 64
 
 def unsealed(connection: Connection) -> Iterator[Fault]:
     """Yield changes of trninv's own that have no seal."""
-    migrated = select(func.max(_START.c.event)).where(_START.c.cause == "migrate").scalar_subquery()
-    after = func.coalesce(migrated, 0)
-    last = func.max(_EVENT.c.id).label("last")
-    changes = select(last).where(_EVENT.c.id > after, _EVENT.c.source != "sql").group_by(_EVENT.c.batch).subquery()
-    query = select(changes.c.last).where(changes.c.last.not_in(select(_SEAL.c.id))).order_by(changes.c.last)
+    migrated = connection.scalar(select(func.max(_START.c.event)).where(_START.c.cause == "migrate")) or 0
+    last, batch = func.max(_EVENT.c.id).label("last"), _EVENT.c.batch
+    changes = select(last).where(_EVENT.c.id > migrated, _EVENT.c.source != "sql").group_by(batch)
+    all_then = select(_EVENT.c.id.label("last")).where(_EVENT.c.id == migrated)
+    ends = union_all(changes, all_then).subquery()
+    query = select(ends.c.last).where(ends.c.last.not_in(select(_SEAL.c.id))).order_by(ends.c.last)
     if missing := connection.scalars(query).all():
         listed = ", ".join(map(str, missing[:SHOWN])) + (", …" if len(missing) > SHOWN else "")
         says = f"{len(missing):,} of the changes that trninv sealed have no seal, those that ended with event {listed}"

@@ -19,7 +19,7 @@ from trninv.inventory.plan import Plan, plan_of
 from trninv.inventory.record import fact_rows, legal_rows, model_ids, model_rows, recorded, recorded_sets
 from trninv.inventory.replay import replay
 from trninv.inventory.schema import ORDER, TABLES
-from trninv.inventory.seals import unsealed
+from trninv.inventory.seals import anchored, unsealed
 from trninv.inventory.stamp import Progress, quiet, rows_of
 from trninv.inventory.succession import succession
 from trninv.inventory.totals import totals
@@ -70,13 +70,21 @@ def verify(
         yield from _strays(connection, clusters)
 
 
-def kept(connection: Connection, history: Chain) -> Iterator[Difference]:
-    """What is wrong with the history: edited events, triggers that do not run, tables that it does not lead to."""
+def kept(connection: Connection, history: Chain, anchor: tuple[int, str] | None = None) -> Iterator[Difference]:
+    """What is wrong with the history: edited events, triggers that do not run, tables that it does not lead to.
+
+    Parameters
+    ----------
+    anchor
+        Event and digest of a seal that was noted elsewhere, which must be there.
+
+    """
     if history.broken:
         yield Difference("", "state_event", "changed", history.broken)
     if wrong := triggers.check(connection):
         yield Difference("", "state_event", "missing", wrong)
-    for fault in (*unsealed(connection), *replay(connection), *succession(connection)):
+    seal = anchored(connection, anchor) if anchor else ()
+    for fault in (*seal, *unsealed(connection), *replay(connection), *succession(connection)):
         yield Difference(*fault)
 
 

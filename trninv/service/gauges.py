@@ -29,6 +29,11 @@ _SAYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "trninv_domains_impaired": ("Domains of which anything is down or degraded.", ("cluster",)),
     "trninv_findings_open": ("Drift, as trninv drift last found it.", ("rule", "severity")),
     "trninv_last_observation_timestamp_seconds": ("When a source last reported anything.", ("source",)),
+    "trninv_history_sealed_event": (
+        "The last event that is sealed, and its seal: what trninv verify --sealed takes.",
+        ("sha256",),
+    ),
+    "trninv_history_unsealed_events": ("Events of plain SQL that the next change seals.", ()),
     "trninv_changes": (
         "Changes of states since this process was first asked; what a server takes along is none of its own.",
         ("kind", "state", "source"),
@@ -96,6 +101,9 @@ class Gauges:
         of_rules = {(name, rule.severity): found[(name,)] for name, rule in RULES.items()}
         yield _family("trninv_findings_open", of_rules)
         yield _family("trninv_last_observation_timestamp_seconds", counts.observed(connection))
+        sealed, unsealed = counts.seal(connection)
+        yield _family("trninv_history_sealed_event", sealed)
+        yield _family("trninv_history_unsealed_events", unsealed)
         yield _family("trninv_changes", self._changes, CounterMetricFamily)
         yield _family("trninv_job_changes", self._actions, CounterMetricFamily)
 
