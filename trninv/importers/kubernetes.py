@@ -7,7 +7,8 @@ DRA driver name each chip; a NeuronUltraServer says which sides of a server are 
 import re
 from collections.abc import Iterator
 
-from trninv.importers.observed import Chip, Seen, Server, Side, Whole
+from trninv.importers.answer import is_list, next_page, objects
+from trninv.importers.observed import Chip, Listing, Seen, Server, Side, Whole
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
@@ -25,10 +26,9 @@ def read(source: Source) -> Iterator[Seen]:
     """The servers of a file."""
     slices: dict[str, list[Value]] = {}
     for value in source.yaml_or_json():
-        is_list = isinstance(value.of, dict) and "items" in value.of
-        nodes = 0
-        for each in value.get("items").objects() if is_list else [value]:
-            kind = each.get("kind").as_text()
+        count = nodes = 0
+        for kind, each in objects(value, "Node", "ResourceSlice", "NeuronUltraServer"):
+            count += 1
             if kind == "Node":
                 nodes += 1
                 yield from _node(each)
@@ -37,10 +37,8 @@ def read(source: Source) -> Iterator[Seen]:
                     slices.setdefault(each.get("spec").get("nodeName").as_name() or "", []).append(each)
             elif kind == "NeuronUltraServer":
                 yield from _ultraserver(each)
-            elif not is_list:
-                each.fault("is no List, Node, ResourceSlice or NeuronUltraServer")
-        if is_list and nodes and value.get("metadata").get("continue").as_text() is None:
-            yield Whole()
+        if is_list(value):
+            yield Whole() if (nodes or not count) and next_page(value) is None else Listing()
     for host, found in slices.items():
         yield from _sliced(host, found)
 

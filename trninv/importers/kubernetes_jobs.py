@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from trninv.importers.answer import is_list, next_page, objects
 from trninv.importers.held import Held, Part, called
 from trninv.importers.kubernetes import attributes
 from trninv.importers.reading import Source
@@ -25,16 +26,16 @@ def read(source: Source) -> Iterator[Held]:
     """The claims of a file that are allocated."""
     claims: list[Value] = []
     devices: dict[tuple[str, str], tuple[str, int | None]] = {}
-    for value in source.values():
-        is_list = isinstance(value.of, dict) and "items" in value.of
-        for each in value.get("items").objects() if is_list else [value]:
-            kind = each.get("kind").as_text()
+    page: Value | None = None
+    for value in source.yaml_or_json():
+        for kind, each in objects(value, "ResourceClaim", "ResourceSlice"):
             if kind == "ResourceClaim":
                 claims.append(each)
             elif kind == "ResourceSlice":
                 devices |= _devices(each.get("spec"))
-            elif not is_list:
-                each.fault("is no List, ResourceClaim or ResourceSlice")
+        page = value if is_list(value) else page
+    if page is not None and next_page(page) is not None:
+        page.get("metadata").get("continue").fault("has more pages: put them all into one file, one a line")
     for claim in claims:
         yield from _claim(claim, devices)
 

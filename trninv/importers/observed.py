@@ -91,8 +91,13 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Listing:
+    """That a file lists instances: it is refused if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Listing):
     """That a listing has every instance that there is."""
 
 
-Seen: TypeAlias = Server | Side | Block | Whole
+Seen: TypeAlias = Server | Side | Block | Listing
