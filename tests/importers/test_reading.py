@@ -132,7 +132,11 @@ def test_two_instances_in_one_listing_are_a_fault() -> None:
             b'{"CapacityBlockStatuses":[{"CapacityBlockId":"cb","InterconnectStatus":"?"}]}',
             "f.json:1.CapacityBlockStatuses[0].InterconnectStatus: is not ok, impaired or insufficient-data",
         ),
-        ("kubernetes", b'{"kind":"Pod"}', "f.json:1: is no List, Node, ResourceSlice or NeuronUltraServer"),
+        (
+            "kubernetes",
+            b'{"kind":"Pod"}',
+            "f.json:1: is no List, Node, ResourceSlice, DeviceTaintRule or NeuronUltraServer",
+        ),
         ("kubernetes", b'{"kind":"Node"}', "f.json:1: has no metadata.name"),
         ("kubernetes", b"a: &a [*a, *a]\n", "f.json:1:8: has an alias: write its value out"),
         ("slurm", b"{}", "f.json:1: has no list nodes"),
