@@ -44,7 +44,7 @@ def refused(engine: Engine, kind: str, *documents: object) -> list[str]:
         observe(connection, kind, [File("f", BytesIO(content))])
     with reading(engine) as connection:
         assert connection.scalar(select(func.count()).select_from(TABLES["observation"])) == 0
-    return told.value.faults
+    return list(told.value.faults)
 
 
 @pytest.mark.parametrize(
