@@ -144,6 +144,29 @@ def resource_slice(name: str = "n0", chips: Iterable[int] = range(16), generatio
     return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "spec": spec}
 
 
+def tainted(resource_slice: dict[str, Any], *taints: dict[str, str], chip: int = 3) -> dict[str, Any]:
+    """The same with taints of a device, as its driver sets them."""
+    device = resource_slice["spec"]["devices"][chip]
+    where = device.get("basic", device)
+    where["taints"] = [{"timeAdded": "2026-11-24T05:20:17Z"} | each for each in taints]
+    return resource_slice
+
+
+def taint(effect: str = "NoExecute", key: str = "neuron.aws.com/unhealthy", value: str = "hbm") -> dict[str, str]:
+    return {"key": key, "value": value, "effect": effect}
+
+
+def taint_rule(selector: dict[str, Any] | None, effect: str = "NoExecute") -> dict[str, Any]:
+    """A DeviceTaintRule, the same from v1alpha3 to v1; without a selector it selects no device."""
+    spec = {"taint": taint(effect, "example.com/repair", "rma")}
+    return {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "repair"},
+        "spec": spec if selector is None else spec | {"deviceSelector": selector},
+    }
+
+
 def ultraserver(**links: str) -> dict[str, Any]:
     """A NeuronUltraServer of one node n0."""
     member = {"nodeId": 0, "nodeName": "n0", "linkStatusHorizontal": "up", "linkStatusVertical": "up"} | links

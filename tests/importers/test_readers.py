@@ -36,8 +36,12 @@ def read(kind: str, *documents: object) -> list[Seen]:
     return seen
 
 
+def servers(kind: str, document: object) -> list[Server]:
+    return [each for each in read(kind, document) if isinstance(each, Server)]
+
+
 def one(kind: str, document: object) -> Server:
-    (server,) = (each for each in read(kind, document) if isinstance(each, Server))
+    (server,) = servers(kind, document)
     return server
 
 
@@ -203,12 +207,63 @@ def test_slurm_as_text() -> None:
         "InstanceId=i-0a Reason=bad HBM of c5 [root@2026-11-01T00:00:00]\n"
         "NodeName=h1 Gres=(null) State=ALLOCATED InstanceId=(null)"
     )
-    first, second = read("slurm", lines)
-    assert isinstance(first, Server)
-    assert isinstance(second, Server)
+    first, second = servers("slurm", lines)
     assert (first.host, first.instance, first.state, first.chip_count) == ("h0", "i-0a", "maintenance", 16)
     assert first.reason == "bad HBM of c5 [root@2026-11-01T00:00:00]"
     assert (second.host, second.instance, second.state, second.chip_count) == ("h1", None, "up", None)
+
+
+_OF_MANY_LINES = """\
+NodeName=h0 Arch=x86_64 CoresPerSocket=1{blank}
+   CPUAlloc=0 CPUEfctv=192 CPUTot=192 CPULoad=14.35
+   Gres=neuron:trainium2:16
+   NodeAddr=127.0.0.1 NodeHostName=localhost Port=60817 Version=22.05.8
+   OS=Linux 6.18.44 #1 SMP PREEMPT_DYNAMIC @0{blank}
+   State=IDLE+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
+   CfgTRES=cpu=192,mem=1920G,billing=192
+   AllocTRES=
+   Reason=HBM errors, ticket 4711 [root@2026-11-24T06:03:38]
+
+NodeName=h1 Arch=x86_64 CoresPerSocket=1{blank}
+   Gres=(null)
+   State=ALLOCATED ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
+
+""".format(blank=" ")
+
+
+def test_slurm_as_many_lines_a_node() -> None:
+    """``scontrol show node`` without -o."""
+    for text_ in (_OF_MANY_LINES, "\n".join(f"  {line}" for line in _OF_MANY_LINES.splitlines())):
+        first, second = servers("slurm", text_)
+        assert (first.host, first.state, first.chip_count) == ("h0", "maintenance", 16)
+        assert first.reason == "HBM errors, ticket 4711 [root@2026-11-24T06:03:38]"
+        assert (second.host, second.state, second.reason, second.chip_count) == ("h1", "up", None, None)
+        assert second.where == "file:11"
+
+
+@pytest.mark.parametrize(
+    ("state", "ours"), [("IDLE*", "down"), ("IDLE~", "down"), ("MIXED$", "maintenance"), ("IDLE-", "up")]
+)
+def test_marks_after_a_state_of_slurm(state: str, ours: str) -> None:
+    assert one("slurm", f"NodeName=h0 State={state} Reason=none").state == ours
+
+
+def test_a_reason_of_slurm_speaks_for_no_other_node() -> None:
+    server = one("slurm", "NodeName=h0 State=DOWN Reason=see NodeName=h1 State=IDLE")
+    assert (server.host, server.state) == ("h0", "down")
+
+
+def test_slurm_as_yaml_has_a_tag_at_every_value() -> None:
+    """As 22.05 prints it."""
+    document = (
+        "%YAML 1.1\n--- !!map\n!!str meta: !!map\n  !!str Slurm: !!map\n    !!str release: !!str 22.05.8\n"
+        "!!str errors: !!seq []\n!!str nodes: !!seq\n- !!map\n  !!str name: !!str h0\n  !!str comment: !!null null\n"
+        "  !!str gres: !!str neuron:trainium2:16\n  !!str state: !!str idle\n  !!str state_flags: !!seq\n"
+        "  - !!str DRAIN\n  !!str reason: !!str HBM errors\n  !!str boot_time: !!int 1795497617\n"
+        "  !!str tres_weighted: !!float 192.000000\n"
+    )
+    server = one("slurm", document)
+    assert (server.host, server.state, server.reason, server.chip_count) == ("h0", "maintenance", "HBM errors", 16)
 
 
 def test_neuron_monitor_s_last_whole_line() -> None:

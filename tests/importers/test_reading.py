@@ -132,11 +132,15 @@ def test_two_instances_in_one_listing_are_a_fault() -> None:
             b'{"CapacityBlockStatuses":[{"CapacityBlockId":"cb","InterconnectStatus":"?"}]}',
             "f.json:1.CapacityBlockStatuses[0].InterconnectStatus: is not ok, impaired or insufficient-data",
         ),
-        ("kubernetes", b'{"kind":"Pod"}', "f.json:1: is no List, Node, ResourceSlice or NeuronUltraServer"),
+        (
+            "kubernetes",
+            b'{"kind":"Pod"}',
+            "f.json:1: is no List, Node, ResourceSlice, DeviceTaintRule or NeuronUltraServer",
+        ),
         ("kubernetes", b'{"kind":"Node"}', "f.json:1: has no metadata.name"),
         ("kubernetes", b"a: &a [*a, *a]\n", "f.json:1:8: has an alias: write its value out"),
         ("slurm", b"{}", "f.json:1: has no list nodes"),
-        ("slurm", b"slurm_load_node error\n", "f.json:1: is no line of scontrol -o show node"),
+        ("slurm", b"slurm_load_node error\n", "f.json:1: is no node of scontrol show node"),
         ("neuron-monitor", b"{", "f.json:1:2: is not JSON: expecting property name enclosed in double quotes"),
         (
             "neuron-monitor",

@@ -6,10 +6,12 @@ import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from listings import HOSTS, claim, slurm, told
@@ -247,6 +249,28 @@ def test_every_fault_has_its_place(job: Mapping[str, Any], fault: str) -> None:
         read_jobs("slurm", [File("jobs.json", io.BytesIO(listing))])
     (told,) = refused.value.faults
     assert told.startswith(f"jobs.json:1.jobs[1]{fault}")
+
+
+def test_jobs_as_yaml_are_those_as_json() -> None:
+    """``squeue --yaml`` of 22.05 has a tag at every value, ``kubectl -o yaml`` none."""
+    slurms = (
+        "%YAML 1.1\n--- !!map\n!!str errors: !!seq []\n!!str jobs: !!seq\n- !!map\n  !!str job_id: !!int 1\n"
+        "  !!str name: !!str job1\n  !!str job_state: !!str RUNNING\n  !!str nodes: !!str a[0-1]\n"
+        "  !!str user_name: !!str ann\n  !!str array_task_id: !!null null\n  !!str gres_detail: !!seq\n"
+        "  - !!str neuron:trainium2:16(IDX:0-15)\n  - !!str neuron:trainium2:2(IDX:0-1)\n"
+        "  !!str start_time: !!int 1790000000\n  !!str priority: !!int 5\n  !!str billable_tres: !!float 768.000000\n"
+    )
+    details = "neuron:trainium2:16(IDX:0-15)", "neuron:trainium2:2(IDX:0-1)"
+    claims = {"kind": "List", "items": [claim("a", (HOSTS[0], "neuron-device-0"))]}
+    for kind, written, printed in (
+        ("slurm", slurms, {"jobs": [slurm(1, "a[0-1]", *details)]}),
+        ("kubernetes", yaml.safe_dump(claims), claims),
+    ):
+        one, two = (
+            [replace(job, where="") for job in read_jobs(kind, [File("f", io.BytesIO(content.encode()))])]
+            for content in (written, json.dumps(printed))
+        )
+        assert one == two != []
 
 
 @pytest.mark.parametrize("name", [None, "", "null"])

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
 import pytest
-from printed import MONITOR, neuron_ls
+from printed import MONITOR, neuron_ls, slurm, slurm_node
 from sqlalchemy import Engine, func, select
 
 import trninv
@@ -352,6 +352,63 @@ def test_a_machine_that_gives_itself_the_name_of_another_speaks_for_itself_alone
     made = found(alive, START + 6 * MINUTES, apply=True)
     assert [each.address for each in made.findings] == ["trn2-16.48xlarge/d1/s0/c5"]
     assert [change.address for change in made.applied] == ["trn2-16.48xlarge/d1/s0/c5"]
+
+
+def test_a_node_that_slurm_drains_is_found_by_its_host_s_name_alone(alive: Engine) -> None:
+    """Slurm 22.05 knows no instances; its nodes are called with or without their domain."""
+    machine = machines()[13]
+    for minute, host in enumerate((machine.host, machine.host.partition(".")[0])):
+        page = slurm(slurm_node(host, "IDLE", "DRAIN", old=True) | {"reason": f"HBM errors {minute}"})
+        with writing(alive) as connection:
+            files = [File("nodes.json", BytesIO(json.dumps(page).encode()))]
+            observe(connection, "slurm", files, taken_at=START + (5 + minute) * MINUTES)
+        (finding,) = found(alive, START + (5 + minute) * MINUTES).findings
+        assert (finding.rule, finding.address) == ("state-differs", "trn2-16.48xlarge/d1/s0")
+        assert finding.found == f"maintenance by slurm (HBM errors {minute})"
+
+
+def test_what_a_machine_said_of_itself_long_before_all_others_is_stale(engine: Engine) -> None:
+    """Whatever it calls itself: an instance, its host, or its host without the domain."""
+    fleet, printed = machines(), outputs(machines())
+    del printed.devices[fleet[13].instance]
+    keep(engine, printed, START)
+    bound(engine, fleet)
+    short = fleet[13].host.partition(".")[0]
+    for minute, (instance, host) in enumerate(
+        [(None, short), (None, fleet[13].host), (fleet[13].instance, short), (fleet[13].instance, None)]
+    ):
+        devices = neuron_ls(instance, "trn2.48xlarge")
+        line = json.dumps({"host": host, "neuron_ls": devices} if host else devices)
+        at = START + (minute - 300) * MINUTES
+        with writing(engine) as connection:
+            observe(connection, "neuron-ls", [File("own.json", BytesIO(line.encode()))], taken_at=at)
+        (finding,) = found(engine, START + MINUTES).findings
+        assert (finding.rule, finding.address) == ("stale", "trn2-16.48xlarge/d1/s0")
+        assert finding.found == f"last seen by neuron-ls at {at.isoformat()}"
+
+
+@pytest.mark.parametrize(("minutes", "count"), [(60, 0), (61, 1)])
+def test_of_each_source_the_newest_may_be_an_hour_old(engine: Engine, minutes: int, count: int) -> None:
+    fleet, printed = machines(), outputs(machines())
+    devices = printed.devices.pop(fleet[13].instance)
+    keep(engine, printed, START)
+    bound(engine, fleet)
+    with writing(engine) as connection:
+        files = [File("own.json", BytesIO(json.dumps(devices).encode()))]
+        observe(connection, "neuron-ls", files, taken_at=START - minutes * MINUTES)
+    assert rules(found(engine, START)) == ["stale"] * count
+
+
+def test_errors_that_a_machine_counts_are_found_by_any_name_of_its_host(alive: Engine) -> None:
+    machine, changed = machines()[13], outputs(machines())
+    path = "/sys/devices/virtual/neuron_device/neuron5/stats/hardware/mem_ecc_uncorrected/total"
+    for minute, count in enumerate((0, 3)):
+        lines = [f"{name}:{value}" for name, value in (changed.sysfs[machine.instance] | {path: count}).items()]
+        content = "\n".join([f"# host: {machine.host.partition('.')[0]}", *lines]).encode()
+        with writing(alive) as connection:
+            observe(connection, "neuron-sysfs", [File("f", BytesIO(content))], taken_at=START + (5 + minute) * MINUTES)
+    (finding,) = found(alive, START + 7 * MINUTES).findings
+    assert (finding.rule, finding.address) == ("ecc-uncorrected", "trn2-16.48xlarge/d1/s0/c5")
 
 
 def test_a_scope_has_what_is_at_and_below_it(alive: Engine) -> None:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from trninv.importers.observed import Seen, Server
+from trninv.importers.answer import items
+from trninv.importers.observed import Listing, Seen, Server
 from trninv.importers.reading import Source
 
 _STATES = {
@@ -18,10 +19,7 @@ _STATES = {
 def read(source: Source) -> Iterator[Seen]:
     """The servers of a file."""
     for page in source.values():
-        if not isinstance(page.get("ClusterNodeSummaries").of, list):
-            page.fault("has no list ClusterNodeSummaries")
-            return
-        for each in page.get("ClusterNodeSummaries").objects():
+        for each in items(page, "ClusterNodeSummaries"):
             status = each.get("InstanceStatus")
             word, kind = status.get("Status").as_text(), each.get("InstanceType").as_name()
             instance = each.get("InstanceId").as_name()
@@ -37,3 +35,4 @@ def read(source: Source) -> Iterator[Seen]:
                     state=_STATES.get(word or ""),
                     reason=status.get("Message").as_text() or word,
                 )
+    yield Listing()

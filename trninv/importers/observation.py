@@ -17,11 +17,12 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from trninv.errors import DatabaseError, ForbiddenError, LimitError
 from trninv.importers.kinds import READERS
-from trninv.importers.observed import Block, Seen, Server, Side, Whole
+from trninv.importers.observed import Block, Listing, Seen, Server, Side, Whole
 from trninv.importers.reading import Source
 from trninv.importers.rows import Batch, Spool
-from trninv.importers.value import MAX_NAME, Faults
+from trninv.importers.value import MAX_NAME, Faults, shown
 from trninv.inventory.ids import next_id
+from trninv.inventory.named import is_host, is_instance
 from trninv.inventory.schema import TABLES
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
@@ -244,19 +245,34 @@ class _Rows:
     def take(self, digests: tuple[str, ...], seen: Iterator[Seen]) -> _Read:
         """Read a file to its end."""
         read, before = _Read(self._name, digests), self.faults.count
+        lists = says = False
         while some := list(islice(seen, _BATCH)):
             read.is_whole = read.is_whole or any(isinstance(each, Whole) for each in some)
+            lists = lists or any(isinstance(each, Listing) for each in some)
+            says = says or any(not isinstance(each, Listing) for each in some)
             servers = [named for each in some if isinstance(each, Server) and (named := self._named(each))]
+            for each in servers:
+                self._check_names(each.where, each.instance, each.host)
+            for side in (each for each in some if isinstance(each, Side)):
+                self._check_names(self._name, None, side.host)
             if not self.faults.count:
                 self._spool.add(Batch.of(servers, [each for each in some if isinstance(each, Side | Block)]))
                 read.batches += 1
             read.servers += len(servers)
             read.chips += sum(len(each.chips) for each in servers)
             self._progress(self._name, read.servers)
-        if read.is_whole and not (read.servers or self._given.allow_empty) and self.faults.count == before:
+        is_empty = lists and not (read.servers if read.is_whole else says)
+        if is_empty and not self._given.allow_empty and self.faults.count == before:
             self.faults.add(self._name, "lists no instance at all: if there is none any more, add --allow-empty")
         read.is_of_host = self._is_of_host
         return read
+
+    def _check_names(self, where: str, instance: str | None, host: str | None) -> None:
+        """Refuse a name that no instance or host has: names reach schedulers' files, paths and scripts."""
+        if instance is not None and not is_instance(instance):
+            self.faults.add(where, f"{shown(instance)} is no id of an instance such as i-0123456789abcdef0")
+        if host is not None and not is_host(host, of=host):
+            self.faults.add(where, f"{shown(host)} is no host's name: letters, digits, '.', '_' and '-'")
 
     def _named(self, server: Server) -> Server | None:
         """A server that says which it is."""

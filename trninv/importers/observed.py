@@ -21,6 +21,8 @@ class Chip(NamedTuple):
         PCI address of its EFA device.
     ecc_uncorrected
         Uncorrected errors of memory since the counters were cleared.
+    taints
+        Its taints as a device of Kubernetes, KEY=VALUE:EFFECT.
 
     """
 
@@ -33,6 +35,7 @@ class Chip(NamedTuple):
     neighbours: tuple[int, ...] | None = None
     efa_bdf: str | None = None
     ecc_uncorrected: int | None = None
+    taints: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,13 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Listing:
+    """That a file lists instances: it is refused if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Listing):
     """That a listing has every instance that there is."""
 
 
-Seen: TypeAlias = Server | Side | Block | Whole
+Seen: TypeAlias = Server | Side | Block | Listing

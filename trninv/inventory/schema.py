@@ -663,6 +663,7 @@ Table(
     Column("neighbours", Text),
     Column("efa_bdf", Text),
     Column("ecc_uncorrected", BIG),
+    Column("taints", Text),  # of a device of Kubernetes, KEY=VALUE:EFFECT, with blanks between
     ordinal(),
     UniqueConstraint("observed_server_id", "ordinal"),
 )

@@ -219,9 +219,9 @@ def grown(connection: Connection, counted: Mapping[tuple[str, str, int], tuple[O
     """Which of the counters that are not 0, by machine, source and chip, grew since they were last cleared."""
     runs: dict[tuple[str, str, int], tuple[int, int]] = {}
     machines = {slot.machine.name: slot.machine for slot, _ in counted.values() if slot.machine}
-    called = {host: name for name, each in machines.items() for host in (each.host,) if host}
+    called = {seen.host: name for name, each in machines.items() for seen in each.seen if seen.instance is None}
     for some in _some(list(machines)):
-        hosts = [machines[name].host for name in some if machines[name].host]
+        hosts = [seen.host for name in some for seen in machines[name].seen if seen.instance is None]
         for row in connection.execute(_counters(some, hosts)):
             key = (row.instance or called[row.host], row.source, row.ordinal)
             first, last = runs.get(key, (row.n, row.n))
