@@ -54,7 +54,7 @@ def test_an_etag_is_of_one_media_type(client: tuple[TestClient, dict[str, str]])
         headers |= {"If-None-Match": first.headers["etag"]}
         assert opened.get("/graphql", params=_ASK, headers=headers).status_code == 304
         answer = opened.get("/graphql", params=_ASK, headers=headers | {"Accept": other})
-        assert (answer.status_code, answer.headers["content-type"]) == (200, f"{other}; charset=utf-8")
+        assert (answer.status_code, answer.headers.get("content-type")) == (200, f"{other}; charset=utf-8")
 
 
 def test_an_etag_is_of_everything_that_an_answer_depends_on() -> None:
