@@ -1,6 +1,7 @@
 """Bearer tokens: shown once, stored as a digest, with one scope, ended by expiry or revocation."""
 
 from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
 
 import pytest
 from sqlalchemy import Engine, select, text, update
@@ -37,6 +38,20 @@ def test_what_is_revoked_or_expired_is_worth_nothing(engine: Engine) -> None:
         for each in (revoked, expired):
             with pytest.raises(UnauthenticatedError):
                 access.holder(connection, each)
+
+
+def test_a_token_is_worth_nothing_from_the_second_on_at_which_it_expires(engine: Engine) -> None:
+    with writing(engine) as connection:
+        made = access.create(connection, "a", "read", "1h")
+    with reading(engine) as connection:
+        end = datetime.fromisoformat(str(connection.scalar(select(TABLES["token"].c.expires))))
+        with patch("trninv.inventory.access.datetime") as clock:
+            clock.now.return_value = end - timedelta(seconds=1)
+            assert access.holder(connection, made).name == "a"
+            for late in (timedelta(), timedelta(seconds=1)):
+                clock.now.return_value = end + late
+                with pytest.raises(UnauthenticatedError):
+                    access.holder(connection, made)
 
 
 @pytest.mark.parametrize(

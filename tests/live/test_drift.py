@@ -23,6 +23,7 @@ from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.rules import RULES
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
+from trninv.jobs import closings
 from trninv.live import chips
 from trninv.live.design import slots
 from trninv.live.drift import Drift, drift
@@ -207,6 +208,18 @@ def test_states_are_set_where_asked_by_what_does_not_work(
     assert {row.why for row in written} == {
         f"finding {each.id}: {rule}: {each.found}" for each in made.findings if parts and each.rule == rule
     }
+
+
+def test_a_closed_server_is_drained_by_its_scheduler(alive: Engine) -> None:
+    faulty(alive, "state-differs", START + 10 * MINUTES)
+    (finding,) = found(alive, START + 11 * MINUTES).findings
+    assert finding.address is not None
+    with writing(alive) as connection:
+        closings.close(connection, [finding.address], who="me", why="tested by hand")
+    assert found(alive, START + 12 * MINUTES).findings == ()
+    with writing(alive) as connection:
+        closings.open_(connection, [finding.address])
+    assert rules(found(alive, START + 13 * MINUTES)) == ["state-differs"]
 
 
 def test_what_is_out_of_service_already_is_left_alone(alive: Engine) -> None:

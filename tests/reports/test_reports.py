@@ -540,6 +540,11 @@ SAME = {
     "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY ordinal) AS a FROM v_chip WHERE cluster = 'u-trn2x64'": [
         (7.5,)
     ],
+    "SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY ordinal) AS a, percentile_cont(0.9) WITHIN GROUP "
+    "(ORDER BY ordinal DESC) AS b, percentile_cont(0) WITHIN GROUP (ORDER BY ordinal) AS c, percentile_cont(1) "
+    "WITHIN GROUP (ORDER BY ordinal) AS d FROM v_chip WHERE cluster = 'trn2-16.48xlarge'": [(13.5, 1.5, 0.0, 15.0)],
+    "SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY x) AS a FROM (SELECT 10 AS x UNION ALL SELECT 20 "
+    "UNION ALL SELECT NULL) AS t": [(19.0,)],
     "SELECT total(ordinal) AS a FROM v_chip WHERE address = 'nothing'": [(0.0,)],
     "SELECT strpos('abc', 'c') AS a, greatest(1, NULL, 3) AS b, least(2, 1) AS c": [(3, 3, 1)],
     "SELECT string_agg(x, '-' ORDER BY x DESC) AS a FROM (SELECT 'a' AS x UNION ALL SELECT 'b') AS t": [("b-a",)],

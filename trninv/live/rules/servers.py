@@ -103,6 +103,8 @@ def state(slot: Occupancy, picture: Picture) -> Differences:
     """Whether it is in service. That all is well counts only of what would place jobs there."""
     for said in picture.current(slot.machine, "condition").values():
         is_up, ours = said.value.state in CARRYING, slot.state in CARRYING
+        if slot.is_closed and said.source in _SCHEDULERS and said.value.state == "maintenance":
+            continue  # it takes no jobs, as was wanted
         if is_up != ours and not _is_health(said) and (not is_up or said.source in _SCHEDULERS):
             words = f" ({said.value.reason})" if said.value.reason else ""
             yield _of(slot, slot.state, f"{said.value.state} by {said.source}{words}", said)
