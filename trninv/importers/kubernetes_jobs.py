@@ -6,13 +6,14 @@ of which node; without them a device's number is the chip's, and the pool is cal
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from trninv.importers.held import Held, Part, called
 from trninv.importers.kubernetes import attributes
 from trninv.importers.reading import Source
 from trninv.importers.value import Value, shown
+from trninv.timestamps import format_timestamp
 
 _DRIVER: Final = "neuron.aws.com"
 _NUMBERED = re.compile(r"neuron-?device-?(\d{1,4})", re.ASCII)
@@ -92,7 +93,7 @@ def _time(value: Value) -> str | None:
     if (text := value.as_text()) is None:
         return None
     try:
-        return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds")
+        return format_timestamp(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         value.fault(f"is {shown(text)}, not a time such as 2026-11-22T02:10:00Z")
         return None
