@@ -26,7 +26,7 @@ ENDS = "from=s0/c0&to=s2/c10"
 def service_database(databases: Databases) -> str:
     """An UltraServer that is known for two hours, with a job on a server, and a chip that is down since."""
     url = databases.migrated("sqlite")
-    with connect(url) as engine, writing(engine) as connection, patch("trninv.inventory.stamp.datetime") as clock:
+    with connect(url) as engine, writing(engine) as connection, patch("trninv.timestamps.datetime") as clock:
         clock.now.return_value = datetime.now(UTC) - timedelta(hours=2)
         stamp.seed(connection, catalog(), systems().get("u-trn2x64"))
     with connect(url) as engine, writing(engine) as connection:

@@ -60,7 +60,7 @@ def test_the_same_file_again_is_only_seen_again(engine: Engine) -> None:
     assert counts(engine) == before
     with reading(engine) as connection:
         kept = connection.execute(select(TABLES["observation"])).one()
-    assert kept.seen_at > kept.taken_at == "2026-01-01T00:00:00+00:00"
+    assert kept.seen_at > kept.taken_at == "2026-01-01T00:00:00.000000+00:00"
 
 
 def test_an_old_file_again_is_no_newer_than_it_was(engine: Engine) -> None:
@@ -68,7 +68,7 @@ def test_an_old_file_again_is_no_newer_than_it_was(engine: Engine) -> None:
         keep(engine, "ec2", instance_topology(["i-a"]), taken_at=datetime(2026, month, 1, tzinfo=UTC))
     with reading(engine) as connection:
         kept = connection.execute(select(TABLES["observation"])).one()
-    assert kept.seen_at == kept.taken_at == "2026-06-01T00:00:00+00:00"
+    assert kept.seen_at == kept.taken_at == "2026-06-01T00:00:00.000000+00:00"
 
 
 def test_files_are_read_while_others_write(engine: Engine) -> None:

@@ -31,7 +31,7 @@ def test_what_is_revoked_or_expired_is_worth_nothing(engine: Engine) -> None:
         revoked = access.create(connection, "a", "admin", None)
         access.revoke(connection, "a")
         expired = access.create(connection, "b", "admin", "1h")
-        before = (datetime.now(UTC) - timedelta(seconds=1)).isoformat(timespec="seconds")
+        before = (datetime.now(UTC) - timedelta(seconds=1)).isoformat(timespec="microseconds")
         table = TABLES["token"]
         connection.execute(update(table).where(table.c.name == "b").values(expires=before))
     with reading(engine) as connection:

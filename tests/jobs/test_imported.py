@@ -63,8 +63,9 @@ def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> No
         assert {name: len(chips) for name, chips in held(connection).items()} == {"job1": 32, "job2": 4}
         assert held(connection)["job2"] == ["s2/c0", "s2/c1", "s2/c4", "s2/c5"]
         one, two = holding.jobs(connection, None, 10)
-        assert (one.who, one.began, one.system, one.external_id) == ("ann", "2026-09-21T14:13:20+00:00", "slurm", "1")
-        assert two.began == "1970-01-01T00:00:07+00:00"
+        expected = ("ann", "2026-09-21T14:13:20.000000+00:00", "slurm", "1")
+        assert (one.who, one.began, one.system, one.external_id) == expected
+        assert two.began == "1970-01-01T00:00:07.000000+00:00"
         assert counts(told(connection, {"jobs": first})) == (0, 0, 2, 0)
         assert holding.jobs(connection, None, 10) == [one, two]
         second = [first[0], slurm(2, HOSTS[2], "neuron:4(IDX:4-7)"), slurm(5, HOSTS[3], "neuron:1(IDX:0)")]
@@ -195,7 +196,7 @@ def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
         query = "SELECT chip_id, began, ended FROM allocation ORDER BY chip_id, id"
         before, after, other = connection.execute(text(query)).all()
         assert after.began == before.ended
-        assert other.began == holding.jobs(connection, None, 10)[-1].began == "2026-09-21T14:13:20+00:00"
+        assert other.began == holding.jobs(connection, None, 10)[-1].began == "2026-09-21T14:13:20.000000+00:00"
         told(connection, {"jobs": []}, allow_empty=True)
         again = told(connection, {"jobs": [slurm(2, HOSTS[0], "neuron:3(IDX:0-2)", start_time=1_790_000_900)]})
         assert again.later == 1

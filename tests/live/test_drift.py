@@ -30,6 +30,7 @@ from trninv.live.drift import Drift, drift
 from trninv.live.findings import findings
 from trninv.live.rules import CHIP, COMPARES, DOMAIN, FLEET, SERVER
 from trninv.reports.reader import find
+from trninv.timestamps import format_timestamp
 
 FLEET_OF = {"u-trn2x64": 3, "trn2-16.48xlarge": 4, "trn1.32xlarge": 2}
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
@@ -273,8 +274,8 @@ def test_counters_that_fell_start_anew(alive: Engine) -> None:
 def test_what_is_bound_again_is_where_it_is(alive: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     faulty(alive, "network-node-moved", START + 5 * MINUTES)
     assert rules(found(alive, START + 6 * MINUTES)) == ["network-node-moved"]
-    later = (datetime.now(UTC) + MINUTES).isoformat(timespec="seconds")
-    monkeypatch.setattr(binding, "_now", lambda: later)
+    later = format_timestamp(datetime.now(UTC) + MINUTES)
+    monkeypatch.setattr(binding, "current_timestamp", lambda: later)
     with writing(alive) as connection:
         take_out(connection, "trn2-16.48xlarge/d3/s0", who="tests")
     bound(alive, [machines()[15]])
@@ -475,7 +476,7 @@ def test_all_tell_when_it_was_compared(alive: Engine) -> None:
         for minutes in (None, 11, 13):  # what is found then is over, or never was
             if minutes is not None:
                 found(alive, START + minutes * MINUTES)
-            at = minutes and (START + minutes * MINUTES).isoformat(timespec="seconds")
+            at = minutes and format_timestamp(START + minutes * MINUTES)
             assert fleet.compared_at() == ask("{ comparedAt }")["data"]["comparedAt"] == at
 
 

@@ -5,7 +5,7 @@ of which node; without them a device's number is the chip's, and the pool is cal
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 from trninv.importers.answer import is_list, next_page, objects
 from trninv.importers.held import Held, Part, called
@@ -13,6 +13,7 @@ from trninv.importers.kubernetes_health import DRIVER
 from trninv.importers.kubernetes_slices import attributes, device_number, is_node, number_in
 from trninv.importers.reading import Source
 from trninv.importers.value import Value, shown
+from trninv.timestamps import format_timestamp
 
 Devices = Mapping[tuple[str, str], tuple[str, int | None]]
 """By pool and device the node, and the chip's number; None stands for all chips of the node."""
@@ -87,7 +88,7 @@ def _time(value: Value) -> str | None:
     if (text := value.as_text()) is None:
         return None
     try:
-        return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds")
+        return format_timestamp(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         value.fault(f"is {shown(text)}, not a time such as 2026-11-22T02:10:00Z")
         return None

@@ -24,6 +24,7 @@ from trninv.importers.value import MAX_NAME, Faults, shown
 from trninv.inventory.ids import next_id
 from trninv.inventory.named import is_host, is_instance
 from trninv.inventory.schema import TABLES
+from trninv.timestamps import current_timestamp, format_timestamp
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
 _PIECE = 1 << 20
@@ -141,7 +142,7 @@ def gathered(
         spool = Spool(file)
         read = tuple(_file(connection, given, each, _Rows(given, each.name, faults, spool, progress)) for each in files)
         faults.raise_if_any()
-        yield Gathered(kind, _written(taken_at or at), read, spool)
+        yield Gathered(kind, format_timestamp(taken_at or at), read, spool)
 
 
 def keep(connection: Connection, found: Gathered) -> list[Imported]:
@@ -153,7 +154,7 @@ def keep(connection: Connection, found: Gathered) -> list[Imported]:
         What was known is known no more: it is another database.
 
     """
-    now, batches = _written(datetime.now(UTC)), found.spool.batches()
+    now, batches = current_timestamp(), found.spool.batches()
     return [_keep(connection, found, file, now, islice(batches, file.batches)) for file in found.files]
 
 
@@ -216,10 +217,6 @@ def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batche
 
 def _same(kind: str, digests: Sequence[str]) -> ColumnElement[bool]:
     return (_OBSERVATION.c.source == kind) & _OBSERVATION.c.sha256.in_(digests)
-
-
-def _written(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def _host(name: str) -> str:

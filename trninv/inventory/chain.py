@@ -20,6 +20,7 @@ from sqlalchemy import Connection, delete, func, insert, select, text
 from trninv.errors import LimitError
 from trninv.inventory.schema import EVENT_SOURCES, TABLES
 from trninv.inventory.triggers import LOCK
+from trninv.timestamps import format_timestamp
 
 _EVENT, _SEAL, _ARCHIVE, _SAID = (TABLES[name] for name in ("state_event", "event_seal", "history_archive", "_change"))
 SEALED: Final = tuple(
@@ -80,7 +81,7 @@ def change(connection: Connection, *, who: str, why: str, source: str) -> Iterat
         raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
     alone(connection)
     now = datetime.now(UTC)
-    said = {"at": now.isoformat(timespec="microseconds"), "who": who, "why": why, "source": source}
+    said = {"at": format_timestamp(now), "who": who, "why": why, "source": source}
     with connection.begin_nested():
         connection.execute(insert(_SAID).values(id=1, **said))
         yield now

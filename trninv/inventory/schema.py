@@ -693,7 +693,7 @@ Table(
     required("address", Text),  # of the slot, such as lab/d0/s1
     Column("instance", Text),  # i-…; null where only the host's name is known
     Column("host", Text),  # its name; null where none is known
-    required("since", Text),  # UTC, to the second
+    required("since", Text),  # UTC, as trninv.timestamps formats it
     Column("until", Text),
     required("how", String(16)),  # one of HOW_MEANINGS
     required("confidence", String(16)),  # one of CONFIDENCE_MEANINGS
@@ -722,7 +722,7 @@ Table(
     Column("expected", Text),  # for people
     Column("found", Text),
     Column("evidence", Text),  # ids of observations with blanks between
-    required("first_seen", Text),  # UTC, to the second
+    required("first_seen", Text),  # UTC, as trninv.timestamps formats it
     required("last_seen", Text),
     Column("cleared_at", Text),
     one_of("severity", SEVERITIES),
@@ -735,7 +735,7 @@ Table(
     "comparison",
     METADATA,
     key(),
-    required("at", Text),  # UTC, to the second
+    required("at", Text),  # UTC, as trninv.timestamps formats it
     CheckConstraint("id = 1", name="one"),
 )
 

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, Select, func, or_, select
 from trninv.inventory.schema import TABLES
 from trninv.live.design import Occupancy, slots
 from trninv.live.newest import Machine, Newest, Said, newest
+from trninv.timestamps import format_timestamp
 
 STALE_AFTER: Final = timedelta(hours=1)
 REPLACED_FOR: Final = timedelta(days=1)
@@ -105,11 +106,7 @@ def picture(connection: Connection, now: datetime, stale_after: timedelta) -> Pi
             slot.gone = gone.get(machine.name) if machine else None
             slot.machine = None if slot.gone else machine
     moved = list(_moved(connection, of))
-    return Picture(_written(now - stale_after), of, seen, gone, _replaced(connection, now), moved)
-
-
-def _written(at: datetime) -> str:
-    return at.isoformat(timespec="seconds")
+    return Picture(format_timestamp(now - stale_after), of, seen, gone, _replaced(connection, now), moved)
 
 
 def _gone(connection: Connection, seen: Newest) -> dict[str, int]:
@@ -171,7 +168,7 @@ def _next(connection: Connection, last: Row[Any], whole: Iterable[Row[Any]]) -> 
 
 
 def _replaced(connection: Connection, now: datetime) -> list[Row[Any]]:
-    lately = _written(now - REPLACED_FOR)
+    lately = format_timestamp(now - REPLACED_FOR)
     ended = _BINDING.c.ending == "replaced"
     return list(connection.execute(select(_BINDING).where(ended, _BINDING.c.until >= lately).order_by(_BINDING.c.id)))
 
