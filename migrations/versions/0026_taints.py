@@ -7,8 +7,8 @@ Revises: 0024
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0032"
-down_revision = "0024"
+revision = "0026"
+down_revision = "0025"
 
 
 def upgrade() -> None:
