@@ -12,22 +12,23 @@ CHIP_USE_MEANINGS: Final[Mapping[str, str]] = {
     "free": "The next job may have it: it is up or degraded, no job holds it, and its server takes jobs.",
     "unusable": "No job holds it and none may have it: it is down or in maintenance, or its server is closed.",
 }
+Sql = ColumnElement[Any]
 _ALLOCATED, _FREE, _UNUSABLE = CHIP_USE_MEANINGS
 _node, _chip, _cluster = TABLES["node"], TABLES["chip"], TABLES["cluster"]
 _allocation, _closing = TABLES["allocation"].alias("held_now"), TABLES["closing"].alias("closed_now")
 
 
-def is_allocated() -> ColumnElement[bool]:
-    """Whether a job holds the chip of a row of ``chip``."""
-    ours = _allocation.c.chip_id == _chip.c.id, _allocation.c.ended.is_(None)
+def is_allocated(chip: Sql = _chip.c.id) -> ColumnElement[bool]:
+    """Whether a job holds a chip, by its id."""
+    ours = _allocation.c.chip_id == chip, _allocation.c.ended.is_(None)
     return select(literal_column("1")).where(*ours).correlate_except(_allocation).exists()
 
 
-def takes_jobs() -> ColumnElement[bool]:
-    """Whether the chip of a row of ``chip`` and ``node`` works, and is in a server that takes jobs."""
-    ours = _closing.c.server_id == _chip.c.server_id, _closing.c.until.is_(None)
+def takes_jobs(state: Sql = _node.c.state, server: Sql = _chip.c.server_id) -> ColumnElement[bool]:
+    """Whether a chip of a state works, and its server, by its id, takes jobs."""
+    ours = _closing.c.server_id == server, _closing.c.until.is_(None)
     closed = select(literal_column("1")).where(*ours).correlate_except(_closing).exists()
-    return and_(_node.c.state.in_([literal_column(f"'{state}'") for state in CARRYING]), ~closed)
+    return and_(state.in_([literal_column(f"'{carrying}'") for carrying in CARRYING]), ~closed)
 
 
 def chip_use() -> ColumnElement[str]:
@@ -52,6 +53,5 @@ def chip_uses(connection: Connection, chips: Mapping[str, int]) -> dict[tuple[st
         query = query.join(_cluster, _cluster.c.id == _node.c.cluster_id).where(condition).group_by(_cluster.c.slug)
         counts: dict[str, Any] = {row[0]: row[1] for row in connection.execute(query)}
         found |= {(slug, use): counts.get(slug, 0) for slug in chips}
-    return found | {
-        (slug, _FREE): all_ - found[slug, _ALLOCATED] - found[slug, _UNUSABLE] for slug, all_ in chips.items()
-    }
+    free = {slug: count - found[slug, _ALLOCATED] - found[slug, _UNUSABLE] for slug, count in chips.items()}
+    return found | {(slug, _FREE): count for slug, count in free.items()}

@@ -71,6 +71,14 @@ class Stock:
         return self.inside & ~self.held & ~self.free
 
     @cached_property
+    def degraded(self) -> Words:
+        """Chips that are not up, or have a NIC that is not; those of domains that lost chips only are left out."""
+        found = np.zeros_like(self.inside)
+        for row, lost in self.lost.items():
+            found[row] = words([lost.chips], self.model.chips)[0]
+        return found
+
+    @cached_property
     def kinds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Domains that are alike: the first row of each kind, and the kind of each row; a damaged one is like none."""
         return self.kinds_of()

@@ -27,7 +27,7 @@ _SAYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         ("cluster", "kind", "state"),
     ),
     "trninv_chips": (
-        "Chips that a job holds, that the next job may have, and all others: down, or in a closed server.",
+        "Chips that a job holds, that the next job may have, and others: down, or in a closed server.",
         ("cluster", "use"),
     ),
     "trninv_domains": ("Domains, such as UltraServers.", ("cluster",)),

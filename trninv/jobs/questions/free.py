@@ -12,15 +12,13 @@ from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Table, Told
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.wiring import Reader
-from trninv.solvers.blocks import whole
 from trninv.units import counted
 
 _DEFINED = (
-    "free chips are up or degraded, held by no job, and in no server that is closed; unusable ones are neither held nor "
-    "free; the largest block of a domain is "
-    "the box of free chips, all links between them up, that has most chips, of a switched domain the largest set that "
-    "a job may hold; jobs of a size are counted alone, in sets that schedulers grant, all links among their chips up, "
-    "which do not overlap"
+    "free chips are up or degraded, held by no job, and in no server that is closed; unusable ones are neither held "
+    "nor free; the largest block of a domain is the box of free chips, all links between them up, that has most "
+    "chips, of a switched domain the largest set that a job may hold; jobs of a size are counted alone, in sets that "
+    "schedulers grant, all links among their chips up, which do not overlap"
 )
 
 
@@ -92,9 +90,7 @@ def free(
         closed=count(there.usable & ~there.held & there.closed),
         held_in_closed=count(there.held & there.inside & there.closed),
         free=count(there.free),
-        degraded=sum(
-            (lost.chips & whole(there.free[row : row + 1])[0]).bit_count() for row, lost in there.lost.items()
-        ),
+        degraded=count(there.free & there.degraded),
         unusable=count(there.unusable),
         largest=best.chips if best else 0,
         shape=written(best.shape) if best and best.shape else None,

@@ -138,8 +138,8 @@ def _rules(dialect: str, *, is_past: bool) -> Mapping[str, str]:
         **{f"{level}_address": address_of(level) for level in LEVELS.values()},
         **{f"{end}_address": address_of_node(literal_column(f"link.{end}_id")) for end in ("a", "b")},
         "node_address": address_of_node(literal_column("node.id")),
-        "chip_is_allocated": is_allocated(),
-        "chip_takes_jobs": takes_jobs(),
+        "chip_is_allocated": is_allocated(literal_column("chip.id")),
+        "chip_takes_jobs": takes_jobs(literal_column("node.state"), literal_column("chip.server_id")),
         "carried": carried_in_sql(link, node.alias("end_a"), node.alias("end_b")),
     }
     written = {name: str(rule.compile(dialect=make(paramstyle="named"))) for name, rule in rules.items()}
