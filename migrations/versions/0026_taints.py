@@ -1,6 +1,6 @@
 """Chips have the taints that Kubernetes has for their devices.
 
-Revision ID: 0032
+Revision ID: 0026
 Revises: 0024
 """
 

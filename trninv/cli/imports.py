@@ -26,6 +26,7 @@ from trninv.inventory.database import connect, reading, writing
 from trninv.jobs.imported import READERS as JOB_READERS
 from trninv.jobs.imported import JobsImported, read_jobs
 from trninv.jobs.imported import import_jobs as held
+from trninv.jobs.named import brief
 from trninv.units import counted
 
 _PIECE = 1 << 20
@@ -116,7 +117,11 @@ def import_(  # one parameter an option
 )
 @click.option("--partial", is_flag=True, help="The listing is of some jobs only: end none that it leaves out.")
 @click.option("--allow-empty", is_flag=True, help="End all of its jobs where none is listed.")
-@click.option("--keep-going", is_flag=True, help="Leave out, and name, jobs on unknown hosts and on chips of others.")
+@click.option(
+    "--keep-going",
+    is_flag=True,
+    help="Leave out, and name, jobs on unknown hosts and on chips of others; the servers they are on take no new jobs.",
+)
 @click.option("--dry-run", is_flag=True, help="Read and check all, and keep nothing.")
 @format_option
 @click.pass_obj
@@ -215,6 +220,10 @@ def _tell(found: JobsImported, *, dry_run: bool) -> None:
         say(f"left out: {plain(each)}", err=True)
     said = f"{found.system}: {found.held} held, {found.moved} moved, {found.unchanged} unchanged, {found.ended} ended"
     say(said + (" (dry run: nothing was kept)" if dry_run else ""))
+    if found.not_available:
+        say(f"take no new jobs until an import has the jobs left out that run there: {brief(found.not_available)}")
+    if found.available_again:
+        say(f"take new jobs again: {brief(found.available_again)}")
     if found.without:
         say(f"hold no chips by the listing: {counted(found.without, 'job')}")
     if found.whole:
