@@ -223,6 +223,18 @@ HYPERPOD: dict[str, Any] = {
 }
 
 
+SAMPLES: dict[str, list[object]] = {
+    "neuron-ls": [neuron_ls()],
+    "ec2": [instance_topology(["i-0a"]), instances("i-0a")],
+    "kubernetes": [listed(node(), resource_slice(), ultraserver())],
+    "slurm": [slurm(slurm_node("h0")), slurm(slurm_node("h0", old=True)), "NodeName=h0 State=IDLE Gres=neuron:16"],
+    "neuron-monitor": [MONITOR],
+    "neuron-sysfs": [SYSFS],
+    "hyperpod": [HYPERPOD],
+}
+"""Outputs of each kind of source, in which every expected field is."""
+
+
 def text(value: object) -> bytes:
     """As it stands in a file."""
     return value.encode() if isinstance(value, str) else json.dumps(value).encode()

@@ -6,14 +6,15 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from printed import instance_topology, instances, listed, neuron_ls, node, text, ultraserver
+from printed import SYSFS, instance_topology, instances, listed, neuron_ls, node, text, ultraserver
 from sqlalchemy import Engine, func, select
 from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
 
 from conftest import Databases
 from trninv.errors import DatabaseError, FileError, LimitError
-from trninv.importers.observation import File, Imported, gathered, observe
+from trninv.importers.import_report import Imported, MissingField, render_unseen
+from trninv.importers.observation import File, gathered, observe
 from trninv.importers.observation import keep as kept
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import KEPT, TABLES
@@ -81,6 +82,28 @@ def test_files_are_read_while_others_write(engine: Engine) -> None:
     with reading(engine) as source, gathered(source, "neuron-ls", files) as found, writing(engine) as connection:
         assert kept(connection, found) == [Imported("f", 1, 16, is_known=False)]
     assert counts(engine) == [2, 2, 16, 0]
+
+
+def test_an_import_names_the_fields_that_files_do_not_report(engine: Engine) -> None:
+    moved = SYSFS.replace("stats/hardware", "stats/health").replace("info/serial_number", "info/uuid")
+    missing = (
+        MissingField("ecc_uncorrected", "stats/hardware/*_ecc_uncorrected", 1),
+        MissingField("serial", "info/serial_number", 1),
+    )
+    for is_known in (False, True):
+        made = keep(engine, "neuron-sysfs", SYSFS, moved)
+        assert [each.missing_fields for each in made] == [(), missing]
+        assert [each.is_known for each in made] == [is_known] * 2
+    assert list(render_unseen(made)) == [
+        "not reported: ecc_uncorrected (stats/hardware/*_ecc_uncorrected) of 1 of 2 servers",
+        "not reported: serial (info/serial_number) of 1 of 2 servers",
+    ]
+    server = TABLES["observed_server"]
+    with reading(engine) as connection:
+        assert connection.scalars(select(server.c.missing_fields).order_by(server.c.id)).all() == [
+            None,
+            "serial ecc_uncorrected",
+        ]
 
 
 def test_what_comes_twice_at_once_is_kept_once(engine: Engine) -> None:

@@ -7,6 +7,7 @@ import pytest
 from printed import (
     HYPERPOD,
     MONITOR,
+    SAMPLES,
     SYSFS,
     in_a_container,
     instance_topology,
@@ -21,7 +22,7 @@ from printed import (
     ultraserver,
 )
 
-from trninv.importers.kinds import READERS
+from trninv.importers.kinds import EXPECTED, READERS
 from trninv.importers.observed import Block, Chip, Seen, Server, Side, Whole
 from trninv.importers.reading import Source
 from trninv.importers.value import Faults
@@ -230,6 +231,30 @@ def test_sysfs_of_an_ultraserver() -> None:
     assert (server.host, server.ultraserver, server.position) == ("h0", "00000000000000ab", 2)
     assert (server.instance_type, server.ultraserver_mode) == ("trn2u.48xlarge", "1_2_4")
     assert server.chips == (Chip(0, serial="9ff5434815c8bd80", cores=8, neighbours=(1, 3, 4, 12), ecc_uncorrected=3),)
+
+
+@pytest.mark.parametrize("kind", sorted(READERS))
+def test_what_real_programs_print_has_every_expected_field(kind: str) -> None:
+    servers = [each for sample in SAMPLES[kind] for each in read(kind, sample) if isinstance(each, Server)]
+    assert [each.missing_fields for each in servers] == [None] * len(servers)
+    assert set().union(*(each.expected for each in servers)) <= EXPECTED[kind].keys()
+    assert all(each.expected for each in servers)
+
+
+@pytest.mark.parametrize(
+    ("server", "missing"),
+    [
+        (Server("f", host="h"), None),
+        (Server("f", host="h", expected=("host", "zone", "bdf")), ("zone", "bdf")),
+        (Server("f", expected=("bdf",), chips=(Chip(0, bdf="a"), Chip(1))), ("bdf",)),
+        (Server("f", expected=("neighbours",), chips=(Chip(0),)), None),
+        (Server("f", expected=("neighbours",), chips=(Chip(0), Chip(1))), ("neighbours",)),
+        (Server("f", expected=("zone",), instance_type="m5.large"), None),
+        (Server("f", expected=("zone",), instance_type="inf2.xlarge"), ("zone",)),
+    ],
+)
+def test_fields_that_a_source_should_report_and_does_not(server: Server, missing: tuple[str, ...] | None) -> None:
+    assert server.missing_fields == missing
 
 
 def test_hyperpod() -> None:

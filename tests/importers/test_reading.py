@@ -12,19 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from printed import (
-    HYPERPOD,
-    MONITOR,
-    SYSFS,
-    instance_topology,
+    SAMPLES,
     instances,
     listed,
     neuron_ls,
     node,
-    resource_slice,
     slurm,
     slurm_node,
     text,
-    ultraserver,
 )
 from spoiling import spoilt
 from sqlalchemy import func, select
@@ -39,16 +34,6 @@ from trninv.importers.reading import JsonError, Source, parsed
 from trninv.importers.value import Faults
 from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import TABLES
-
-SAMPLES: dict[str, list[object]] = {
-    "neuron-ls": [neuron_ls()],
-    "ec2": [instance_topology(["i-0a"]), instances("i-0a")],
-    "kubernetes": [listed(node(), resource_slice(), ultraserver())],
-    "slurm": [slurm(slurm_node("h0")), slurm(slurm_node("h0", old=True)), "NodeName=h0 State=IDLE Gres=neuron:16"],
-    "neuron-monitor": [MONITOR],
-    "neuron-sysfs": [SYSFS],
-    "hyperpod": [HYPERPOD],
-}
 
 
 def faults_of(kind: str, content: bytes) -> list[str]:

@@ -19,8 +19,9 @@ from trninv.cli.prose import say
 from trninv.errors import FileError, UsageError
 from trninv.importers.collect import collect as collected
 from trninv.importers.collect import sent
+from trninv.importers.import_report import Imported, render_unseen
 from trninv.importers.kinds import READERS
-from trninv.importers.observation import File, Imported, gathered, keep
+from trninv.importers.observation import File, gathered, keep
 from trninv.importers.value import MAX_SET
 from trninv.inventory.database import connect, reading, writing
 from trninv.jobs.imported import READERS as JOB_READERS
@@ -208,6 +209,8 @@ def _table(found: Sequence[Imported], *, dry_run: bool) -> None:
         ["file", "servers", "chips", ""],
         ((each.name, each.servers, each.chips, became[each.is_known]) for each in found),
     )
+    for line in render_unseen(found):
+        say(line)
 
 
 def _tell(found: JobsImported, *, dry_run: bool) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from trninv.importers.observed import Seen, Server
 from trninv.importers.reading import Source
 
+EXPECTED = {"host": "PrivateDnsHostname", "instance_type": "InstanceType", "state": "InstanceStatus.Status"}
 _STATES = {
     "Running": "up",
     "Pending": "maintenance",
@@ -36,4 +37,5 @@ def read(source: Source) -> Iterator[Seen]:
                     ultraserver=each.get("UltraServerInfo").get("Id").as_name(),
                     state=_STATES.get(word or ""),
                     reason=status.get("Message").as_text() or word,
+                    expected=EXPECTED,
                 )

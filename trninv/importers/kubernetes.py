@@ -18,6 +18,14 @@ _CHIPS = ("aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
 _HEALTH = {"NeuronHealth": "True", "AcceleratedHardwareReady": "False"}
 """Conditions of a node, and the status that means a problem: opposite for the two agents that set them."""
 _MOST_CHIPS, _MOST_SERVERS = 128, 64
+_OF_NODE = {
+    "instance": "spec.providerID",
+    "instance_type": "label node.kubernetes.io/instance-type",
+    "network_nodes": "labels topology.k8s.aws/network-node-layer-*",
+    "chip_count": "status.allocatable aws.amazon.com/neuron",
+}
+_OF_SLICES = {"instance_type": "instanceType", "efa_bdf": "resource.aws.com/devicegroup1_id"}
+EXPECTED = _OF_SLICES | _OF_NODE
 _UNSCHEDULABLE = "sagemaker.amazonaws.com/node-health-status"
 
 
@@ -73,6 +81,7 @@ def _node(node: Value) -> Iterator[Seen]:
         state=state,
         reason=reason,
         chip_count=_quantity(status.get("allocatable")),
+        expected=_OF_NODE,
     )
 
 
@@ -125,6 +134,7 @@ def _sliced(host: str, slices: list[Value]) -> Iterator[Seen]:
             network_nodes=tuple(layer for layer in layers if layer) or None,
             is_partial=len(newest) < wanted,
             chips=tuple(sorted(chips, key=lambda chip: chip.ordinal)),
+            expected=_OF_SLICES,
         )
 
 

@@ -20,6 +20,16 @@ _BUSES = "cc b5 b6 cb 6f 58 59 6e 9b 84 85 9a f8 e1 e2 f7"
 CHIP_AT = {f"0000:{bus}:00.0": ordinal for ordinal, bus in enumerate(_BUSES.split())}
 _READ = ("neuron_device", "bdf", "memory_size", "nc_count", "logical_neuroncore_config", "numa_node", "connected_to")
 """All that is read of a device as a chip."""
+_PRINTED = {
+    "instance": "instance_id",
+    "instance_type": "instance_type",
+    "bdf": "bdf",
+    "memory_bytes": "memory_size",
+    "cores": "nc_count",
+    "neighbours": "connected_to",
+}
+EXPECTED = _PRINTED | neuron_sysfs.EXPECTED
+"""Those of sysfs of what ``trninv collect`` prints alone."""
 _MOST_BYTES = 512
 TYPES_OF_BUSES = ("trn2.48xlarge", "trn2u.48xlarge")
 """The chip at a PCI address of these types, as Neuron's documentation of neuron-ls shows it."""
@@ -54,6 +64,7 @@ def _with(server: Server, driver: Server) -> Server:
         ultraserver=driver.ultraserver,
         position=driver.position,
         ultraserver_mode=driver.ultraserver_mode,
+        expected=(*_PRINTED, *neuron_sysfs.expected_of(server.instance_type)),
         chips=tuple(
             chip._replace(serial=files[chip.ordinal].serial, ecc_uncorrected=files[chip.ordinal].ecc_uncorrected)
             if chip.ordinal in files
@@ -85,6 +96,7 @@ def server_of(listed: Value, host: str | None = None) -> Server | None:
         logical_cores=devices[0].get("logical_neuroncore_config").as_integer(8),
         is_partial=placed != chips or _may_be_some(chips),
         chips=tuple(sorted(placed, key=lambda chip: chip.ordinal)),
+        expected=_PRINTED,
     )
 
 

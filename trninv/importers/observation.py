@@ -5,9 +5,10 @@ Files are read, checked and made into rows first, while others may write; the tr
 
 import hashlib
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import PurePath
@@ -16,6 +17,7 @@ from typing import IO, Any
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from trninv.errors import DatabaseError, ForbiddenError, LimitError
+from trninv.importers.import_report import Imported, missing_fields
 from trninv.importers.kinds import READERS
 from trninv.importers.observed import Block, Seen, Server, Side, Whole
 from trninv.importers.reading import Source
@@ -42,23 +44,6 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What became of a file.
-
-    Attributes
-    ----------
-    is_known
-        Whether the same content was imported before: then it has only been seen once more.
-
-    """
-
-    name: str
-    servers: int
-    chips: int
-    is_known: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Gathered:
     """What files say, in rows that wait on disk."""
 
@@ -78,6 +63,8 @@ class _Read:
         Of its content, alone and for the host that its name gives, where that is trusted.
     batches
         How many of the spool are its own.
+    missing
+        Of how many of its servers each expected field is missing.
 
     """
 
@@ -89,6 +76,8 @@ class _Read:
     servers: int = 0
     chips: int = 0
     batches: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+    unknown_keys: set[str] = field(default_factory=set)
 
 
 def observe(connection: Connection, kind: str, files: Iterable[File], **more: Any) -> list[Imported]:
@@ -190,7 +179,8 @@ def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batche
         connection.execute(update(_OBSERVATION).where(same).values(seen_at=max(known.seen_at, found.taken_at)))
         for _ in batches:  # it came twice
             pass
-        return Imported(file.name, known.servers, known.chips, is_known=True)
+        missing = missing_fields(found.kind, _stored(connection, known.id))
+        return Imported(file.name, known.servers, known.chips, is_known=True, missing_fields=missing)
     if file.is_known:
         raise DatabaseError(f"what was known of {file.name} is gone, so this is another database: import it again")
     key = next_id(connection, _OBSERVATION)
@@ -210,7 +200,17 @@ def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batche
     )
     for batch in batches:
         batch.load(connection, key)
-    return Imported(file.name, file.servers, file.chips, is_known=False)
+    missing, unknown = missing_fields(found.kind, file.missing), tuple(sorted(file.unknown_keys))
+    return Imported(file.name, file.servers, file.chips, is_known=False, missing_fields=missing, unknown_keys=unknown)
+
+
+def _stored(connection: Connection, observation: int) -> Counter[str]:
+    """Count an observation's servers by each field that is missing."""
+    by_fields = select(_SERVER.c.missing_fields, func.count()).where(_SERVER.c.observation_id == observation)
+    counts = Counter[str]()
+    for names, servers in connection.execute(by_fields.group_by(_SERVER.c.missing_fields)):
+        counts.update(dict.fromkeys((names or "").split(), servers))
+    return counts
 
 
 def _same(kind: str, digests: Sequence[str]) -> ColumnElement[bool]:
@@ -250,6 +250,9 @@ class _Rows:
             if not self.faults.count:
                 self._spool.add(Batch.of(servers, [each for each in some if isinstance(each, Side | Block)]))
                 read.batches += 1
+            for each in servers:
+                read.missing.update(each.missing_fields or ())
+                read.unknown_keys.update(each.unknown_keys)
             read.servers += len(servers)
             read.chips += sum(len(each.chips) for each in servers)
             self._progress(self._name, read.servers)
