@@ -155,6 +155,39 @@ def test_a_file_that_names_no_instance_wants_to_be_trusted(engine: Engine) -> No
         assert connection.execute(select(TABLES["observed_server"].c.host)).scalar_one() == "f0"
 
 
+@pytest.mark.parametrize(
+    ("file", "instance", "host"),
+    [
+        ("n0.json", None, "n0"),
+        ("n0.ndjson.gz", None, "n0"),
+        ("N0.JSON", None, "N0"),
+        ("ip-10-0-0-1.us-west-2.compute.internal", None, "ip-10-0-0-1.us-west-2.compute.internal"),
+        ("ip-10-0-0-1.ec2.internal.txt", None, "ip-10-0-0-1.ec2.internal"),
+        ("i-0abc0123456789def.txt", "i-0abc0123456789def", None),
+        ("i-0abc0123456789def", "i-0abc0123456789def", None),
+        ("i-0abc0123456789def.us-west-2.compute.internal.log", None, "i-0abc0123456789def.us-west-2.compute.internal"),
+        ("i-zebra.json", None, "i-zebra"),
+        (".json", None, ".json"),
+    ],
+)
+def test_a_file_speaks_for_the_machine_that_its_name_gives(
+    engine: Engine, file: str, instance: str | None, host: str | None
+) -> None:
+    server = TABLES["observed_server"]
+    with writing(engine) as connection:
+        observe(connection, "neuron-ls", [File(file, BytesIO(text(neuron_ls(None))))], trust_host_names=True)
+        assert connection.execute(select(server.c.instance, server.c.host)).one() == (instance, host)
+
+
+@pytest.mark.parametrize(
+    "file", ["a b.json", "a\nSwitchName=x.json", "a\u202eb", "a\x1b[31m.txt", f"{'a' * 254}.json", "\udcff"]
+)
+def test_a_file_name_that_is_no_machine_s_is_a_fault(engine: Engine, file: str) -> None:
+    with pytest.raises(FileError), writing(engine) as connection:
+        observe(connection, "neuron-ls", [File(file, BytesIO(text(neuron_ls(None))))], trust_host_names=True)
+    assert counts(engine) == [0, 0, 0, 0]
+
+
 def test_two_hosts_that_print_the_same_are_two(engine: Engine) -> None:
     def files_of(*hosts: str) -> list[File]:
         return [File(f"{host}.json", BytesIO(text(neuron_ls(None)))) for host in hosts]

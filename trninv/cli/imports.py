@@ -50,7 +50,7 @@ class _Import(click.Command):
 @click.option(
     "--taken-at", metavar="TIME", help="When the files were written, such as 2026-11-22T02:10:00Z.  [default: now]"
 )
-@click.option("--trust-host-names", is_flag=True, help="A file that names no instance speaks for the host in its name.")
+@click.option("--trust-host-names", is_flag=True, help="A file without an instance speaks for the machine in its name.")
 @click.option("--allow-empty", is_flag=True, help="Take a whole listing without an instance for what it says.")
 @format_option
 @click.pass_obj

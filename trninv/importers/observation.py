@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import PurePath
 from typing import IO, Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from trninv.errors import DatabaseError, ForbiddenError, LimitError
+from trninv.importers.file_names import is_instance, machine_name
 from trninv.importers.import_report import Imported, missing_fields
 from trninv.importers.kinds import READERS
 from trninv.importers.observed import Block, Seen, Server, Side, Whole
 from trninv.importers.reading import Source
 from trninv.importers.rows import Batch, Spool
-from trninv.importers.value import MAX_NAME, Faults
+from trninv.importers.value import MAX_NAME, Faults, Value
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
 
@@ -161,7 +161,7 @@ class _Given:
 def _file(connection: Connection, given: _Given, file: File, rows: "_Rows") -> _Read:
     content = _sha256(file.content)
     of_host = content.copy()
-    of_host.update(f"\0{_host(file.name)}".encode())
+    of_host.update(f"\0{machine_name(file.name)}".encode(errors="surrogateescape"))
     digests = content.hexdigest(), *([of_host.hexdigest()] if given.trust_host_names else [])
     known = select(_OBSERVATION.c.id).where(_same(given.kind, digests))
     if (key := connection.scalar(known)) is None:
@@ -221,11 +221,6 @@ def _written(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _host(name: str) -> str:
-    """The host that a file's name gives."""
-    return PurePath(name).stem
-
-
 def _sha256(content: IO[bytes]) -> "hashlib._Hash":
     digest = hashlib.sha256()
     while piece := content.read(_PIECE):
@@ -264,10 +259,15 @@ class _Rows:
     def _named(self, server: Server) -> Server | None:
         """A server that says which it is."""
         if not (server.instance or server.host) and self._given.trust_host_names:
-            self._is_of_host, server = True, replace(server, host=_host(self._name))
+            self._is_of_host, server = True, self._by_file_name(server)
         if not (server.instance or server.host):
             hint = "--trust-host-names takes the host from the name of its file"
             self.faults.add(server.where, f"names no instance and no host: {hint}")
             return None
         self._given.check(server.instance or server.host)
         return server
+
+    def _by_file_name(self, server: Server) -> Server:
+        """A server that is the machine in its file's name, if that can be one's."""
+        name = Value(machine_name(self._name), self.faults, self._name).as_name()
+        return replace(server, **{"instance" if name and is_instance(name) else "host": name})
