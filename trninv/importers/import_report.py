@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from trninv.importers.kinds import EXPECTED
-from trninv.importers.value import shown
+from trninv.importers.observed import unknown_keys
 from trninv.units import counted
 
 
@@ -57,14 +57,13 @@ def missing_fields(kind: str, servers: Counter[str]) -> tuple[MissingField, ...]
 
 def render_unseen(files: Iterable[Imported]) -> Iterator[str]:
     """Yield, for a terminal, what all files together did not report, and the keys that were not read."""
-    servers, missing, unknown = 0, dict[str, MissingField](), set[str]()
+    files = list(files)
+    servers, missing = sum(file.servers for file in files), dict[str, MissingField]()
     for file in files:
-        servers += file.servers
-        unknown.update(file.unknown_keys)
         for each in file.missing_fields:
             before = missing.get(each.field)
             missing[each.field] = replace(each, servers=each.servers + (before.servers if before else 0))
     for each in missing.values():
         yield f"not reported: {each.field} ({each.source_field}) of {each.servers:,} of {counted(servers, 'server')}"
-    if unknown:
-        yield f"not read: unknown keys {', '.join(map(shown, sorted(unknown)))}"
+    if unknown := unknown_keys({key for file in files for key in file.unknown_keys}):
+        yield f"not read: unknown keys {', '.join(unknown)}"

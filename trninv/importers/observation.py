@@ -19,7 +19,7 @@ from trninv.errors import DatabaseError, ForbiddenError, LimitError
 from trninv.importers.file_names import is_instance, machine_name
 from trninv.importers.import_report import Imported, missing_fields
 from trninv.importers.kinds import READERS
-from trninv.importers.observed import Block, Seen, Server, Side, Whole
+from trninv.importers.observed import Block, Seen, Server, Side, Whole, unknown_keys
 from trninv.importers.reading import Source
 from trninv.importers.rows import Batch, Spool
 from trninv.importers.value import MAX_NAME, Faults, Value
@@ -77,7 +77,7 @@ class _Read:
     chips: int = 0
     batches: int = 0
     missing: Counter[str] = field(default_factory=Counter)
-    unknown_keys: set[str] = field(default_factory=set)
+    unknown_keys: tuple[str, ...] = ()
 
 
 def observe(connection: Connection, kind: str, files: Iterable[File], **more: Any) -> list[Imported]:
@@ -200,8 +200,8 @@ def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batche
     )
     for batch in batches:
         batch.load(connection, key)
-    missing, unknown = missing_fields(found.kind, file.missing), tuple(sorted(file.unknown_keys))
-    return Imported(file.name, file.servers, file.chips, is_known=False, missing_fields=missing, unknown_keys=unknown)
+    missing = missing_fields(found.kind, file.missing)
+    return Imported(file.name, file.servers, file.chips, False, missing, file.unknown_keys)
 
 
 def _stored(connection: Connection, observation: int) -> Counter[str]:
@@ -247,7 +247,7 @@ class _Rows:
                 read.batches += 1
             for each in servers:
                 read.missing.update(each.missing_fields or ())
-                read.unknown_keys.update(each.unknown_keys)
+                read.unknown_keys = unknown_keys({*read.unknown_keys, *each.unknown_keys})
             read.servers += len(servers)
             read.chips += sum(len(each.chips) for each in servers)
             self._progress(self._name, read.servers)

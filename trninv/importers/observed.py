@@ -5,8 +5,15 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
+from trninv.characters import plain
+
 _NEURON: Final = ("trn", "inf")
 """How the instance types with Neuron devices begin."""
+
+
+MAX_UNKNOWN_KEYS: Final = 20
+"""Of a server, and of a file: more tell nobody more."""
+_MAX_KEY: Final = 60
 
 
 class Chip(NamedTuple):
@@ -94,6 +101,12 @@ class Server:
         unset |= {name for name in _OF_SERVER if getattr(self, name) is None}
         missing = tuple(name for name in self.expected if name in unset)
         return missing or None
+
+
+def unknown_keys(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the first of a source's unknown keys as short, printable ASCII: they may be anything."""
+    short = {plain(name.encode("ascii", "backslashreplace").decode())[:_MAX_KEY] for name in names}
+    return tuple(sorted(short)[:MAX_UNKNOWN_KEYS])
 
 
 _OF_CHIP: Final = frozenset(Chip._fields)
