@@ -38,6 +38,14 @@ def neuron_ls(
     ]
 
 
+def neuron_ls_object(instance: str = "i-0a", kind: str = "trn2u.48xlarge", **more: Any) -> dict[str, Any]:
+    """What ``neuron-ls --output-format json`` may print: an object, whose keys but for the devices' are made up."""
+    ofmachine = ("instance_id", "instance_type", "logical_neuroncore_config")
+    devices = [{name: each[name] for name in each if name not in ofmachine} for each in neuron_ls(instance, kind)]
+    top = {"instance_id": instance, "instance_type": kind, "logical_neuroncore_config": 2}
+    return top | {"ultraserver": {"secret": "a token"}, "devices": devices} | more
+
+
 def _trainium2(chip: int) -> dict[str, Any]:
     return {
         "bdf": f"0000:{BUSES[chip]}:00.0",
@@ -244,6 +252,18 @@ HYPERPOD: dict[str, Any] = {
         }
     ]
 }
+
+
+SAMPLES: dict[str, list[object]] = {
+    "neuron-ls": [neuron_ls(), neuron_ls_object(), {"host": "h0", "neuron_ls": neuron_ls_object()}],
+    "ec2": [instance_topology(["i-0a"]), instances("i-0a")],
+    "kubernetes": [listed(node(), resource_slice(), ultraserver())],
+    "slurm": [slurm(slurm_node("h0")), slurm(slurm_node("h0", old=True)), "NodeName=h0 State=IDLE Gres=neuron:16"],
+    "neuron-monitor": [MONITOR],
+    "neuron-sysfs": [SYSFS],
+    "hyperpod": [HYPERPOD],
+}
+"""Outputs of each kind of source, in which every expected field is."""
 
 
 def text(value: object) -> bytes:

@@ -1,7 +1,7 @@
 """Chips have the taints that Kubernetes has for their devices.
 
 Revision ID: 0026
-Revises: 0024
+Revises: 0025
 """
 
 import sqlalchemy as sa

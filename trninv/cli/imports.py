@@ -19,8 +19,9 @@ from trninv.cli.prose import say
 from trninv.errors import FileError, UsageError
 from trninv.importers.collect import collect as collected
 from trninv.importers.collect import sent
+from trninv.importers.import_report import Imported, render_unseen
 from trninv.importers.kinds import READERS
-from trninv.importers.observation import File, Imported, gathered, keep
+from trninv.importers.observation import File, gathered, keep
 from trninv.importers.value import MAX_SET
 from trninv.inventory.database import connect, reading, writing
 from trninv.jobs.imported import READERS as JOB_READERS
@@ -50,7 +51,7 @@ class _Import(click.Command):
 @click.option(
     "--taken-at", metavar="TIME", help="When the files were written, such as 2026-11-22T02:10:00Z.  [default: now]"
 )
-@click.option("--trust-host-names", is_flag=True, help="A file that names no instance speaks for the host in its name.")
+@click.option("--trust-host-names", is_flag=True, help="A file without an instance speaks for the machine in its name.")
 @click.option("--allow-empty", is_flag=True, help="Take a whole listing without an instance for what it says.")
 @format_option
 @click.pass_obj
@@ -213,6 +214,8 @@ def _table(found: Sequence[Imported], *, dry_run: bool) -> None:
         ["file", "servers", "chips", ""],
         ((each.name, each.servers, each.chips, became[each.is_known]) for each in found),
     )
+    for line in render_unseen(found):
+        say(line)
 
 
 def _tell(found: JobsImported, *, dry_run: bool) -> None:

@@ -11,6 +11,14 @@ from trninv.importers.observed import Block, Listing, Seen, Server, Whole
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
+_OF_INSTANCE = {
+    "host": "PrivateDnsName",
+    "instance_type": "InstanceType",
+    "zone": "Placement.AvailabilityZone",
+    "state": "State.Name",
+}
+_OF_TOPOLOGY = {"instance_type": "InstanceType", "zone": "ZoneId", "network_nodes": "NetworkNodes"}
+EXPECTED = _OF_TOPOLOGY | _OF_INSTANCE
 _STATES = {"pending": "maintenance", "running": "up", "stopping": "down", "shutting-down": "down", "stopped": "down"}
 """Of DescribeInstances; a terminated instance is none any more."""
 
@@ -44,6 +52,7 @@ def _instances(reservations: Iterator[Value]) -> Iterator[Seen]:
                     capacity_block=each.get("CapacityBlockId").as_name(),
                     state=_STATES.get(state or ""),
                     reason=state,
+                    expected=_OF_INSTANCE,
                 )
 
 
@@ -56,7 +65,8 @@ def _topology(instances: Iterator[Value]) -> Iterator[Seen]:
                 instance_type=each.get("InstanceType").as_name(),
                 zone=each.get("ZoneId").as_name(),
                 capacity_block=each.get("CapacityBlockId").as_name(),
-                network_nodes=each.get("NetworkNodes").names(),
+                network_nodes=each.get("NetworkNodes").names() or None,
+                expected=_OF_TOPOLOGY,
             )
 
 

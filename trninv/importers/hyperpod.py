@@ -6,6 +6,7 @@ from trninv.importers.answer import items
 from trninv.importers.observed import Listing, Seen, Server
 from trninv.importers.reading import Source
 
+EXPECTED = {"host": "PrivateDnsHostname", "instance_type": "InstanceType", "state": "InstanceStatus.Status"}
 _STATES = {
     "Running": "up",
     "Pending": "maintenance",
@@ -34,5 +35,6 @@ def read(source: Source) -> Iterator[Seen]:
                     ultraserver=each.get("UltraServerInfo").get("Id").as_name(),
                     state=_STATES.get(word or ""),
                     reason=status.get("Message").as_text() or word,
+                    expected=EXPECTED,
                 )
     yield Listing()

@@ -7,6 +7,7 @@ DRA driver name each chip and its taints, as DeviceTaintRules do; a NeuronUltraS
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from trninv.importers import kubernetes_slices
 from trninv.importers.answer import is_list, next_page, objects
 from trninv.importers.kubernetes_health import node_state, taint_rule
 from trninv.importers.kubernetes_slices import MOST_CHIPS, is_ours, server_of
@@ -20,6 +21,13 @@ _LAYERS = [f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 
 _CHIPS = ("aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
 _KINDS = "Node", "ResourceSlice", "DeviceTaintRule", "NeuronUltraServer"
 _MOST_SERVERS = 64
+_OF_NODE = {
+    "instance": "spec.providerID",
+    "instance_type": "label node.kubernetes.io/instance-type",
+    "network_nodes": "labels topology.k8s.aws/network-node-layer-*",
+    "chip_count": "status.allocatable aws.amazon.com/neuron",
+}
+EXPECTED = kubernetes_slices.EXPECTED | _OF_NODE
 
 
 def read(source: Source) -> Iterator[Seen]:
@@ -83,6 +91,7 @@ def _node(node: Value) -> Iterator[Seen]:
         state=state,
         reason=reason,
         chip_count=_quantity(status.get("allocatable")),
+        expected=_OF_NODE,
     )
 
 

@@ -12,6 +12,7 @@ from trninv.importers.kubernetes_health import DRIVER, TaintRule, device_taints,
 from trninv.importers.observed import Chip, Server
 from trninv.importers.value import Value
 
+EXPECTED: Final = {"instance_type": "instanceType", "efa_bdf": "resource.aws.com/devicegroup1_id"}
 MOST_CHIPS: Final = 128
 _NUMBERED: Final = re.compile(r"neuron-?device-?(\d{1,4})", re.ASCII)
 
@@ -52,6 +53,7 @@ def server_of(host: str, slices: Sequence[Value], rules: Sequence[TaintRule]) ->
             network_nodes=tuple(layer for layer in layers if layer) or None,
             is_partial=len(newest) < wanted,
             chips=tuple(sorted(chips, key=lambda chip: chip.ordinal)),
+            expected=EXPECTED,
         )
     return None
 

@@ -5,22 +5,24 @@ Files are read, checked and made into rows first, while others may write; the tr
 
 import hashlib
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import PurePath
 from typing import IO, Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from trninv.errors import DatabaseError, ForbiddenError, LimitError
+from trninv.importers.file_names import machine_name
+from trninv.importers.import_report import Imported, missing_fields
 from trninv.importers.kinds import READERS
-from trninv.importers.observed import Block, Listing, Seen, Server, Side, Whole
+from trninv.importers.observed import Block, Listing, Seen, Server, Side, Whole, unknown_keys
 from trninv.importers.reading import Source
 from trninv.importers.rows import Batch, Spool
-from trninv.importers.value import MAX_NAME, Faults, shown
+from trninv.importers.value import MAX_NAME, Faults, Value, shown
 from trninv.inventory.ids import next_id
 from trninv.inventory.named import is_host, is_instance
 from trninv.inventory.schema import TABLES
@@ -44,23 +46,6 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What became of a file.
-
-    Attributes
-    ----------
-    is_known
-        Whether the same content was imported before: then it has only been seen once more.
-
-    """
-
-    name: str
-    servers: int
-    chips: int
-    is_known: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Gathered:
     """What files say, in rows that wait on disk."""
 
@@ -80,6 +65,8 @@ class _Read:
         Of its content, alone and for the host that its name gives, where that is trusted.
     batches
         How many of the spool are its own.
+    missing
+        Of how many of its servers each expected field is missing.
 
     """
 
@@ -91,6 +78,8 @@ class _Read:
     servers: int = 0
     chips: int = 0
     batches: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+    unknown_keys: tuple[str, ...] = ()
 
 
 def observe(connection: Connection, kind: str, files: Iterable[File], **more: Any) -> list[Imported]:
@@ -174,7 +163,7 @@ class _Given:
 def _file(connection: Connection, given: _Given, file: File, rows: "_Rows") -> _Read:
     content = _sha256(file.content)
     of_host = content.copy()
-    of_host.update(f"\0{_host(file.name)}".encode())
+    of_host.update(f"\0{machine_name(file.name)}".encode(errors="surrogateescape"))
     digests = content.hexdigest(), *([of_host.hexdigest()] if given.trust_host_names else [])
     known = select(_OBSERVATION.c.id).where(_same(given.kind, digests))
     if (key := connection.scalar(known)) is None:
@@ -192,7 +181,8 @@ def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batche
         connection.execute(update(_OBSERVATION).where(same).values(seen_at=max(known.seen_at, found.taken_at)))
         for _ in batches:  # it came twice
             pass
-        return Imported(file.name, known.servers, known.chips, is_known=True)
+        missing = missing_fields(found.kind, _stored(connection, known.id))
+        return Imported(file.name, known.servers, known.chips, is_known=True, missing_fields=missing)
     if file.is_known:
         raise DatabaseError(f"what was known of {file.name} is gone, so this is another database: import it again")
     key = next_id(connection, _OBSERVATION)
@@ -212,16 +202,21 @@ def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batche
     )
     for batch in batches:
         batch.load(connection, key)
-    return Imported(file.name, file.servers, file.chips, is_known=False)
+    missing = missing_fields(found.kind, file.missing)
+    return Imported(file.name, file.servers, file.chips, False, missing, file.unknown_keys)
+
+
+def _stored(connection: Connection, observation: int) -> Counter[str]:
+    """Count an observation's servers by each field that is missing."""
+    by_fields = select(_SERVER.c.missing_fields, func.count()).where(_SERVER.c.observation_id == observation)
+    counts = Counter[str]()
+    for names, servers in connection.execute(by_fields.group_by(_SERVER.c.missing_fields)):
+        counts.update(dict.fromkeys((names or "").split(), servers))
+    return counts
 
 
 def _same(kind: str, digests: Sequence[str]) -> ColumnElement[bool]:
     return (_OBSERVATION.c.source == kind) & _OBSERVATION.c.sha256.in_(digests)
-
-
-def _host(name: str) -> str:
-    """The host that a file's name gives."""
-    return PurePath(name).stem
 
 
 def _sha256(content: IO[bytes]) -> "hashlib._Hash":
@@ -255,6 +250,9 @@ class _Rows:
             if not self.faults.count:
                 self._spool.add(Batch.of(servers, [each for each in some if isinstance(each, Side | Block)]))
                 read.batches += 1
+            for each in servers:
+                read.missing.update(each.missing_fields or ())
+                read.unknown_keys = unknown_keys({*read.unknown_keys, *each.unknown_keys})
             read.servers += len(servers)
             read.chips += sum(len(each.chips) for each in servers)
             self._progress(self._name, read.servers)
@@ -274,10 +272,15 @@ class _Rows:
     def _named(self, server: Server) -> Server | None:
         """A server that says which it is."""
         if not (server.instance or server.host) and self._given.trust_host_names:
-            self._is_of_host, server = True, replace(server, host=_host(self._name))
+            self._is_of_host, server = True, self._by_file_name(server)
         if not (server.instance or server.host):
             hint = "--trust-host-names takes the host from the name of its file"
             self.faults.add(server.where, f"names no instance and no host: {hint}")
             return None
         self._given.check(server.instance or server.host)
         return server
+
+    def _by_file_name(self, server: Server) -> Server:
+        """A server that is the machine in its file's name, if that can be one's."""
+        name = Value(machine_name(self._name), self.faults, self._name).as_name()
+        return replace(server, **{"instance" if name and is_instance(name) else "host": name})

@@ -13,6 +13,7 @@ from trninv.importers.value import Value
 
 _AS_VALUES = b"{", b"---", b"%YAML", b"nodes:", b"meta:"
 """How JSON and YAML begin."""
+EXPECTED = {"chip_count": "gres neuron"}
 _DOWN = {"DOWN", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND", "POWERED_DOWN", "POWER_DOWN"}
 _OUT = {"DRAIN", "DRAINED", "DRAINING", "MAINT", "MAINTENANCE"}
 _MARKS = {"*": "NOT_RESPONDING", "~": "POWERED_DOWN", "$": "MAINT"}
@@ -85,4 +86,5 @@ def _server(node: Value, name: Value, instance: Value, kind: Value, words: Colle
         state="down" if given & _DOWN else "maintenance" if given & _OUT else "up",
         reason=node.get("reason").as_text(),
         chip_count=int(chips[1]) if chips else None,
+        expected=EXPECTED,
     )

@@ -642,6 +642,7 @@ Table(
     Column("logical_cores", Integer),
     Column("chip_count", Integer),
     required("is_partial", Boolean),
+    Column("missing_fields", Text),  # columns that its source should fill and did not, here or of a chip
     one_of("state", STATES, nullable=True),
     CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
     Index(None, "observation_id"),
