@@ -398,7 +398,7 @@ def test_what_a_machine_said_of_itself_long_before_all_others_is_stale(engine: E
             observe(connection, "neuron-ls", [File("own.json", BytesIO(line.encode()))], taken_at=at)
         (finding,) = found(engine, START + MINUTES).findings
         assert (finding.rule, finding.address) == ("stale", "trn2-16.48xlarge/d1/s0")
-        assert finding.found == f"last seen by neuron-ls at {at.isoformat()}"
+        assert finding.found == f"last seen by neuron-ls at {format_timestamp(at)}"
 
 
 @pytest.mark.parametrize(("minutes", "count"), [(60, 0), (61, 1)])

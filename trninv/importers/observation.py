@@ -283,4 +283,5 @@ class _Rows:
     def _by_file_name(self, server: Server) -> Server:
         """A server that is the machine in its file's name, if that can be one's."""
         name = Value(machine_name(self._name), self.faults, self._name).as_name()
-        return replace(server, **{"instance" if name and is_instance(name) else "host": name})
+        is_id = name is not None and is_instance(name)
+        return replace(server, instance=name) if is_id else replace(server, host=name)
