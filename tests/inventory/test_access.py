@@ -40,16 +40,16 @@ def test_what_is_revoked_or_expired_is_worth_nothing(engine: Engine) -> None:
                 access.holder(connection, each)
 
 
-def test_a_token_is_worth_nothing_from_the_second_on_at_which_it_expires(engine: Engine) -> None:
+def test_a_token_is_worth_nothing_from_the_instant_on_at_which_it_expires(engine: Engine) -> None:
     with writing(engine) as connection:
         made = access.create(connection, "a", "read", "1h")
     with reading(engine) as connection:
         end = datetime.fromisoformat(str(connection.scalar(select(TABLES["token"].c.expires))))
-        with patch("trninv.inventory.access.datetime") as clock:
-            clock.now.return_value = end - timedelta(seconds=1)
+        with patch("trninv.inventory.access.current_timestamp") as now:
+            now.return_value = format_timestamp(end - timedelta(microseconds=1))
             assert access.holder(connection, made).name == "a"
-            for late in (timedelta(), timedelta(seconds=1)):
-                clock.now.return_value = end + late
+            for late in (timedelta(), timedelta(microseconds=1)):
+                now.return_value = format_timestamp(end + late)
                 with pytest.raises(UnauthenticatedError):
                     access.holder(connection, made)
 
