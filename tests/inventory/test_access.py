@@ -10,6 +10,7 @@ from trninv.errors import LimitError, UnauthenticatedError, UnknownTokenError
 from trninv.inventory import access, migrate
 from trninv.inventory.database import reading, writing
 from trninv.inventory.schema import TABLES, TOKEN_SCOPES
+from trninv.timestamps import format_timestamp
 
 
 def test_a_token_is_known_by_its_digest_alone(engine: Engine) -> None:
