@@ -37,7 +37,7 @@ PARTS = [
     f"{G}/sw0",
     f"{G}/s1",
 ]
-FIVE = timedelta(minutes=5)
+FIVE, _TICK = timedelta(minutes=5), timedelta(microseconds=1)
 Told = set[tuple[str, str, frozenset[str]]]
 """Id, rule and addresses of the parts of incidents."""
 
@@ -250,3 +250,26 @@ def scoped(databases: Databases) -> Iterator[Fleet]:
         change(fleet, NOON, "down", f"{U}/s0/c1--{U}/s3/c1")
         change(fleet, NOON, "degraded", f"{G}/sw0")
         yield fleet
+
+
+@pytest.mark.parametrize(("after", "count"), [(FIVE - _TICK, 1), (FIVE, 1), (FIVE + _TICK, 2)])
+def test_five_minutes_after_the_first_is_still_the_same_incident(opened: Fleet, after: timedelta, count: int) -> None:
+    change(opened, NOON, "down", f"{U}/s0/c0")
+    change(opened, NOON + after, "down", f"{U}/s1/c0")
+    assert len(opened.incidents()) == count
+
+
+@pytest.mark.parametrize(("after", "first"), [(FIVE, "1"), (FIVE + _TICK, "3")])
+def test_the_first_counts_also_where_it_is_back(opened: Fleet, after: timedelta, first: str) -> None:
+    change(opened, NOON, "down", f"{U}/s0/c0")
+    change(opened, NOON + _TICK, "up", f"{U}/s0/c0")
+    change(opened, NOON + after, "down", f"{U}/s1/c0")
+    (one,) = opened.incidents()
+    assert one.id == first
+
+
+@pytest.mark.parametrize("step", [FIVE, FIVE + _TICK])
+def test_a_window_is_of_the_first_and_not_of_the_one_before(opened: Fleet, step: timedelta) -> None:
+    for at in range(3):
+        change(opened, NOON + at * step, "down", f"{U}/s0/c{at}")
+    assert [len(each.causes) for each in opened.incidents()] == ([1, 2] if step == FIVE else [1, 1, 1])

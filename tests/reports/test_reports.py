@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 
 import trninv
 from conftest import Databases, Run, wear
+from trninv import timestamps
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, NotReachableError, SqlError, UnknownReportError
@@ -102,7 +103,7 @@ def two(databases: Databases) -> dict[str, str]:
 def _stand_there(url: str) -> None:
     """Bind an instance, and find something."""
     with pytest.MonkeyPatch.context() as patch, connect(url) as engine, writing(engine) as connection:
-        patch.setattr(binding, "datetime", _Then)
+        patch.setattr(timestamps, "datetime", _Then)
         place = resolve(connection, "few/d0/s0")
         standing = binding.Standing(place.id, place.address, "i-0a", "n0", "pin", "certain")
         binding.put(connection, [standing], who="tests")
@@ -540,6 +541,11 @@ SAME = {
     "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY ordinal) AS a FROM v_chip WHERE cluster = 'u-trn2x64'": [
         (7.5,)
     ],
+    "SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY ordinal) AS a, percentile_cont(0.9) WITHIN GROUP "
+    "(ORDER BY ordinal DESC) AS b, percentile_cont(0) WITHIN GROUP (ORDER BY ordinal) AS c, percentile_cont(1) "
+    "WITHIN GROUP (ORDER BY ordinal) AS d FROM v_chip WHERE cluster = 'trn2-16.48xlarge'": [(13.5, 1.5, 0.0, 15.0)],
+    "SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY x) AS a FROM (SELECT 10 AS x UNION ALL SELECT 20 "
+    "UNION ALL SELECT NULL) AS t": [(19.0,)],
     "SELECT total(ordinal) AS a FROM v_chip WHERE address = 'nothing'": [(0.0,)],
     "SELECT strpos('abc', 'c') AS a, greatest(1, NULL, 3) AS b, least(2, 1) AS c": [(3, 3, 1)],
     "SELECT string_agg(x, '-' ORDER BY x DESC) AS a FROM (SELECT 'a' AS x UNION ALL SELECT 'b') AS t": [("b-a",)],

@@ -382,3 +382,24 @@ def test_what_is_no_subscription_is_said(quiet: str, document: str, headers: dic
         (error,) = refused.body()["errors"]
     assert "text/event-stream" not in refused.head
     assert says in error["message"]
+
+
+@pytest.mark.parametrize("position", range(7))
+def test_who_is_behind_what_is_kept_misses_nothing(
+    lite_copy: tuple[str, Engine], monkeypatch: pytest.MonkeyPatch, position: int
+) -> None:
+    """Of seven events the last three are kept: whoever is just behind them reads what is missing."""
+    monkeypatch.setattr(news, "_KEPT", 3)
+    _, engine = lite_copy
+    _down(engine, 7)
+
+    async def run() -> list[int]:
+        told, heard = _news(engine), list[int]()
+        told.begin(7)
+        assert [each.number for each in await told.after(6, 20)] == [7], "they are kept by now"
+        while (heard or [position])[-1] < 7:
+            heard += [each.number for each in await told.after((heard or [position])[-1], 20)]
+        told.leave()
+        return heard
+
+    assert asyncio.run(run()) == list(range(position + 1, 8))

@@ -1,7 +1,7 @@
 """What Slurm's files have in common: their limits, and lines of KEY=VALUE."""
 
-import shlex
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from trninv.errors import NotExpressibleError
@@ -12,6 +12,8 @@ MOST_NODES: Final = 65_536
 MOST_LEAVES: Final = 2_048
 """Leaf switches that slurmctld still reads in seconds: the time grows with their square, and 6,250 take minutes."""
 LONGEST_NAME: Final = 64
+LONGEST_REASON: Final = 200
+_PAIR: Final = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
 
 
 def servers(source: Source) -> list[Server]:
@@ -76,9 +78,22 @@ def sizes(found: dict[str, list[Server]]) -> list[int]:
     return [base << k for k in range(min(len(found).bit_length(), 16))]
 
 
+def one_line(text: str) -> str:
+    """A text as far as Slurm can hold it: printable, and without double quotes, for which nothing stands in a value."""
+    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    words = " ".join(printable.replace('"', "'").split())
+    return words if len(words) <= LONGEST_REASON else f"{words[:LONGEST_REASON]}…"
+
+
+def quoted(text: str) -> str:
+    """Such a text as a value; Slurm cuts comments and drops backslashes before it looks for quotes."""
+    escaped = re.sub(r"([\\#])", r"\\\1", text)
+    return f'"{escaped}"'
+
+
 def settings(lines: Iterable[str]) -> Iterator[dict[str, str]]:
-    """KEY=VALUE of each line that has any."""
+    """KEY=VALUE of each line that has any, as Slurm's parse_config.c reads them."""
     for line in lines:
-        words: Sequence[str] = shlex.split(line, comments=True)
-        if words:
-            yield dict(pair.split("=", 1) for pair in words)
+        bare = re.sub(r"\\(.)|#.*", lambda found: found[1] or "", line)
+        if pairs := _PAIR.findall(bare):
+            yield {key: quoted or plain for key, quoted, plain in pairs}

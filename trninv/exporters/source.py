@@ -37,8 +37,8 @@ class Model(NamedTuple):
 class Server(NamedTuple):
     """A server, by the name that others call it.
 
-    ``chips`` are the ordinals of those that carry (a chip's own state, whatever the server's is), and ``network`` the
-    names of the network nodes above it, the top first.
+    ``chips`` are the ordinals of those that carry (a chip's own state, whatever the server's is), ``network`` the names
+    of the network nodes above it, the top first, and ``closed`` why it takes no new jobs, None where it does.
     """
 
     at: ServerAddress
@@ -47,6 +47,7 @@ class Server(NamedTuple):
     model: Model
     chips: tuple[int, ...]
     network: tuple[str, ...]
+    closed: str | None
 
     @property
     def address(self) -> str:
@@ -67,6 +68,11 @@ class Server(NamedTuple):
     def usable(self) -> bool:
         """Whether jobs may run on it."""
         return self.state in CARRYING
+
+    @property
+    def takes_jobs(self) -> bool:
+        """Whether new jobs may begin on it."""
+        return self.usable and self.closed is None
 
 
 @dataclass(frozen=True)
@@ -134,13 +140,13 @@ class Source:
         addresses = [ServerAddress(row.slug, row.domain, row.ordinal) for row in rows]
         names = hostnames(addresses, self.template, [row.host for row in rows])
         lost, above = self._lost_chips(), self._above()
-        models = {row[6:]: Model(*row[6:]) for row in rows}
+        models = {row[7:]: Model(*row[7:]) for row in rows}
         whole = {model: tuple(range(model.chips)) for model in models.values()}
         found = []
         for row, name, at in zip(rows, names, addresses, strict=True):
-            model = models[row[6:]]
+            model = models[row[7:]]
             chips = tuple(c for c in whole[model] if c not in lost[row.id]) if row.id in lost else whole[model]
-            found.append(Server(at, name, row.state, model, chips, above.get(row.id, ())))
+            found.append(Server(at, name, row.state, model, chips, above.get(row.id, ()), row.why))
         return found
 
     def _lost_chips(self) -> Mapping[int, set[int]]:
@@ -230,7 +236,7 @@ def _inside(place: Place) -> ColumnElement[bool]:
 def _query(place: Place) -> Any:
     server, domain, cluster = _T["server"], _T["domain"], _T["cluster"]
     of_domain, of_server, chip = _T["domain_model"], _T["server_model"], _T["chip_model"]
-    bound = _T["binding"]
+    bound, closing = _T["binding"], _T["closing"]
     return (
         select(
             server.c.id,
@@ -239,6 +245,7 @@ def _query(place: Place) -> Any:
             domain.c.ordinal.label("domain"),
             server.c.ordinal,
             bound.c.host,
+            closing.c.why,
             of_domain.c.slug.label("of_domain"),
             of_domain.c.servers,
             of_domain.c.wiring,
@@ -256,6 +263,7 @@ def _query(place: Place) -> Any:
         .join(of_server, of_server.c.id == server.c.server_model_id)
         .join(chip, chip.c.id == of_server.c.chip_model_id)
         .outerjoin(bound, (bound.c.server_id == server.c.id) & bound.c.until.is_(None))
+        .outerjoin(closing, (closing.c.server_id == server.c.id) & closing.c.until.is_(None))
         .where(_inside(place))
         .order_by(domain.c.ordinal, server.c.ordinal)
     )

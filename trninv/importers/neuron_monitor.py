@@ -6,6 +6,13 @@ from trninv.importers.observed import Chip, Seen, Server
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
+EXPECTED = {
+    "instance": "instance_info.instance_id",
+    "instance_type": "instance_info.instance_type",
+    "zone": "instance_info.instance_availability_zone_id",
+    "chip_count": "neuron_hardware_info.neuron_device_count",
+    "ecc_uncorrected": "system_data.neuron_hw_counters",
+}
 _UNCORRECTED = ("mem_ecc_uncorrected", "sram_ecc_uncorrected")
 
 
@@ -39,6 +46,7 @@ def read(source: Source) -> Iterator[Seen]:
             Chip(ordinal, memory_bytes=memory, cores=cores and cores * (lnc or 1), ecc_uncorrected=number)
             for ordinal, number in sorted(errors.items())
         ),
+        expected=EXPECTED,
     )
 
 

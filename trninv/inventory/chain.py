@@ -20,6 +20,7 @@ from sqlalchemy import Connection, delete, func, insert, select, text
 from trninv.errors import LimitError
 from trninv.inventory.schema import EVENT_SOURCES, TABLES
 from trninv.inventory.triggers import LOCK
+from trninv.timestamps import format_timestamp
 
 _EVENT, _SEAL, _ARCHIVE, _SAID, _START = (
     TABLES[name] for name in ("state_event", "event_seal", "history_archive", "_change", "history_start")
@@ -34,7 +35,7 @@ SEALED: Final = tuple(
 )
 """Columns in the order in which they are hashed; those that older revisions lack only where they are filled."""
 _LATER: Final = (2, 1)
-"""How many columns at the end revisions 0024 and 0030 added, the newest last."""
+"""How many columns at the end revisions 0024 and 0028 added, the newest last."""
 _BATCH: Final = 10_000
 
 
@@ -84,7 +85,7 @@ def change(connection: Connection, *, who: str, why: str, source: str) -> Iterat
         raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
     alone(connection)
     now = datetime.now(UTC)
-    said = {"at": now.isoformat(timespec="microseconds"), "who": who, "why": why, "source": source}
+    said = {"at": format_timestamp(now), "who": who, "why": why, "source": source}
     with connection.begin_nested():
         connection.execute(insert(_SAID).values(id=1, **said))
         yield now

@@ -667,6 +667,7 @@ Table(
     Column("logical_cores", Integer),
     Column("chip_count", Integer),
     required("is_partial", Boolean),
+    Column("missing_fields", Text),  # columns that its source should fill and did not, here or of a chip
     one_of("state", STATES, nullable=True),
     CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
     Index(None, "observation_id"),
@@ -688,6 +689,7 @@ Table(
     Column("neighbours", Text),
     Column("efa_bdf", Text),
     Column("ecc_uncorrected", BIG),
+    Column("taints", Text),  # of a device of Kubernetes, KEY=VALUE:EFFECT, with blanks between
     ordinal(),
     UniqueConstraint("observed_server_id", "ordinal"),
 )
@@ -717,7 +719,7 @@ Table(
     required("address", Text),  # of the slot, such as lab/d0/s1
     Column("instance", Text),  # i-…; null where only the host's name is known
     Column("host", Text),  # its name; null where none is known
-    required("since", Text),  # UTC, to the second
+    required("since", Text),  # UTC, as trninv.timestamps formats it
     Column("until", Text),
     required("how", String(16)),  # one of HOW_MEANINGS
     required("confidence", String(16)),  # one of CONFIDENCE_MEANINGS
@@ -746,7 +748,7 @@ Table(
     Column("expected", Text),  # for people
     Column("found", Text),
     Column("evidence", Text),  # ids of observations with blanks between
-    required("first_seen", Text),  # UTC, to the second
+    required("first_seen", Text),  # UTC, as trninv.timestamps formats it
     required("last_seen", Text),
     Column("cleared_at", Text),
     one_of("severity", SEVERITIES),
@@ -759,7 +761,7 @@ Table(
     "comparison",
     METADATA,
     key(),
-    required("at", Text),  # UTC, to the second
+    required("at", Text),  # UTC, as trninv.timestamps formats it
     CheckConstraint("id = 1", name="one"),
 )
 

@@ -1,7 +1,6 @@
 """Stamping: a cluster is created, and grown, by one INSERT … SELECT per table, and removed by one DELETE per table."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Select, Subquery, delete, func, insert, or_, select, update
@@ -21,6 +20,7 @@ from trninv.inventory.record import model_ids, record_facts, record_models
 from trninv.inventory.schema import HELD, ORDER, TABLES
 from trninv.inventory.staging import analyze
 from trninv.inventory.start import record
+from trninv.timestamps import current_timestamp, format_timestamp
 from trninv.units import counted
 
 _CLUSTER = TABLES["cluster"]
@@ -184,7 +184,7 @@ def _unhold(connection: Connection, cluster_id: int) -> None:
     domain = rows_of("domain", cluster_id).with_only_columns(TABLES["domain"].c.id)
     of = {"allocation": ("job_id", jobs), "closing": ("server_id", server), "domain_held": ("id", domain)}
     with change(connection, who="trninv unseed", why="unseeded", source="command") as now:
-        at = now.isoformat(timespec="microseconds")
+        at = format_timestamp(now)
         connection.execute(update(job).where(job.c.id.in_(jobs), job.c.ended.is_(None)).values(ended=at))
         shut = closing.c.server_id.in_(server), closing.c.until.is_(None)
         connection.execute(update(closing).where(*shut).values(until=at))
@@ -237,5 +237,5 @@ def _known(connection: Connection) -> dict[str, Any]:
     """From which event and time on its history is known: its parts have been the same since."""
     return {
         "known_from": next_id(connection, TABLES["state_event"]) - 1,
-        "known_since": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "known_since": current_timestamp(),
     }

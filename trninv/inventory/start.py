@@ -6,13 +6,13 @@ since an archive has them, starts again from what its events led to until then. 
 
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from sqlalchemy import Connection, delete, func, insert, select
 
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
+from trninv.timestamps import current_timestamp
 
 _START, _SEAL, _ARCHIVE = (TABLES[name] for name in ("history_start", "event_seal", "history_archive"))
 
@@ -69,7 +69,7 @@ def record(connection: Connection, cluster: Any, cause: str, event: int, state: 
     """Record that the history of a cluster, a row with id and slug, starts after an event; no state: all up."""
     row = {
         "id": next_id(connection, _START),
-        "at": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "at": current_timestamp(),
         "event": event,
         "cluster_id": cluster["id"],
         "cluster": cluster["slug"],

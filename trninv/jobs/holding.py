@@ -29,6 +29,7 @@ from trninv.jobs.taking import (
     server_names,
 )
 from trninv.routing.answer import At, Hidden
+from trninv.timestamps import format_timestamp
 
 _T = TABLES
 OURS: Final = "trninv"
@@ -129,7 +130,7 @@ def changing(connection: Connection, *, who: str, why: str = "", source: str) ->
     """
     check(who=who, **({"why": why} if why else {}))
     with change(connection, who=who, why=why, source=source) as now:
-        yield now.isoformat(timespec="microseconds")
+        yield format_timestamp(now)
 
 
 def release(connection: Connection, name: str, *, who: str = "", why: str = "", source: str = "command") -> Job:

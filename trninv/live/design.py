@@ -16,7 +16,7 @@ from trninv.live.newest import Machine, Said
 
 _SERVER, _DOMAIN, _CLUSTER = TABLES["server"], TABLES["domain"], TABLES["cluster"]
 _BINDING, _LINK, _NIC = TABLES["binding"], TABLES["link"], TABLES["nic"]
-_ABOVE = TABLES["network_node"]
+_ABOVE, _CLOSING = TABLES["network_node"], TABLES["closing"]
 
 
 class Model(NamedTuple):
@@ -62,12 +62,16 @@ class Occupancy:
         Address of the lowest network node above it; None where there is none.
     bound
         The instance or host that stands there by its binding; None where none does.
+    is_closed
+        Whether it takes no new jobs.
     machine
         What was seen of it; None where nothing was.
     gone
         The whole listing that no longer has its instance; then nothing that was seen of it counts any more.
     views
         The chips that each source shows.
+    taints
+        Those of chips, by their numbers, and who has them.
 
     """
 
@@ -79,9 +83,11 @@ class Occupancy:
     state: str
     network_node: str | None
     bound: str | None
+    is_closed: bool
     machine: Machine | None = None
     gone: int | None = None
     views: dict[str, View] = field(default_factory=dict)
+    taints: dict[int, tuple[str, Said]] = field(default_factory=dict)
 
     @property
     def instance(self) -> str | None:
@@ -102,6 +108,7 @@ def slots(connection: Connection) -> list[Occupancy]:
             state=row.state,
             network_node=row.network_node,
             bound=row.instance or row.host,
+            is_closed=row.is_closed,
         )
         for row in connection.execute(_slots(), execution_options={"yield_per": 5_000})
     ]
@@ -123,6 +130,7 @@ def _slots() -> Select[tuple[object, ...]]:
         _SERVER.join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
         .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
         .outerjoin(_BINDING, (_BINDING.c.server_id == _SERVER.c.id) & open_)
+        .outerjoin(_CLOSING, (_CLOSING.c.server_id == _SERVER.c.id) & _CLOSING.c.until.is_(None))
         .outerjoin(_NIC, (_NIC.c.server_id == _SERVER.c.id) & (_NIC.c.ordinal == 0))
         .outerjoin(_LINK, (_LINK.c.a_id == _NIC.c.id) & (_LINK.c.scope == "fabric"))
         .outerjoin(_ABOVE, _ABOVE.c.id == _LINK.c.b_id)
@@ -137,6 +145,7 @@ def _slots() -> Select[tuple[object, ...]]:
             case((_ABOVE.c.id.is_not(None), address_of("network_node"))).label("network_node"),
             _BINDING.c.instance,
             _BINDING.c.host,
+            _CLOSING.c.id.is_not(None).label("is_closed"),
         )
         .select_from(joined)
         .where(_CLUSTER.c.id.in_(lived))

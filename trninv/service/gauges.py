@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from sqlalchemy import Connection, Engine
 
 from trninv.history.events import last
+from trninv.inventory.chip_use import chip_uses
 from trninv.inventory.database import reading
 from trninv.inventory.revision import Revision
 from trninv.inventory.rules import RULES
@@ -24,6 +25,10 @@ _SAYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "trninv_parts_not_up": (
         "Those that are not up; what is in a server that is not up is not up either.",
         ("cluster", "kind", "state"),
+    ),
+    "trninv_chips": (
+        "Chips that a job holds, that the next job may have, and others: down, or in a closed server.",
+        ("cluster", "use"),
     ),
     "trninv_domains": ("Domains, such as UltraServers.", ("cluster",)),
     "trninv_domains_impaired": ("Domains of which anything is down or degraded.", ("cluster",)),
@@ -96,6 +101,8 @@ class Gauges:
         yield _family("trninv_parts", self._parts)
         not_up = {(*key, state): lost[*key, state] for key, state in product(self._parts, _NOT_UP)}
         yield _family("trninv_parts_not_up", not_up)
+        chips = {row.slug: self._parts[row.slug, "chip"] for row in self._clusters}
+        yield _family("trninv_chips", chip_uses(connection, chips))
         yield _family("trninv_domains", {(row.slug,): row.domains for row in self._clusters})
         yield _family("trninv_domains_impaired", {(row.slug,): impaired[(row.slug,)] for row in self._clusters})
         of_rules = {(name, rule.severity): found[(name,)] for name, rule in RULES.items()}

@@ -11,6 +11,11 @@ from trninv.exporters.format import Format, Record
 from trninv.exporters.kubernetes import PREFIX, label, levels
 from trninv.exporters.source import Server, Source
 
+_CORDONED = {
+    "unschedulable": True,
+    "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],  # as Kubernetes itself sets it
+}
+
 
 def _write(source: Source) -> Iterator[str]:
     for server in source.servers:
@@ -27,23 +32,32 @@ def _node(server: Server) -> dict[str, Any]:
         "metadata": {
             "name": server.name,
             "labels": labels | levels(server) | {f"{PREFIX}/server": str(server.at.server)},
-            "annotations": {f"{PREFIX}/address": server.address, f"{PREFIX}/state": server.state},
+            "annotations": {f"{PREFIX}/{key}": value for key, value in _notes(server)},
         },
     }
-    return node if server.usable else node | {"spec": {"unschedulable": True}}
+    return node if server.takes_jobs else node | {"spec": _CORDONED}
+
+
+def _notes(server: Server) -> Iterator[tuple[str, str]]:
+    yield "address", server.address
+    yield "state", server.state
+    if server.closed is not None:
+        yield "closed", server.closed
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
     for found in yaml_text.documents(lines):
         of = found["metadata"]
-        address, state = (of["annotations"][f"{PREFIX}/{key}"] for key in ("address", "state"))
+        address, state, closed = (of["annotations"].get(f"{PREFIX}/{key}") for key in ("address", "state", "closed"))
         places = tuple(value for key, value in of["labels"].items() if key.endswith("/domain") or "-layer-" in key)
-        yield of["name"], address, state, places, not found.get("spec", {}).get("unschedulable", False)
+        yield of["name"], address, state, closed, places, found.get("spec")
 
 
 def _records(source: Source) -> Iterator[Record]:
     for server in source.servers:
-        yield server.name, server.address, server.state, (*server.network, server.domain), server.usable
+        places = (*server.network, server.domain)
+        spec = None if server.takes_jobs else _CORDONED
+        yield server.name, server.address, server.state, server.closed, places, spec
 
 
 FORMAT = Format(

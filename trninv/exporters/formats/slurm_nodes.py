@@ -18,32 +18,45 @@ def _memory(model: Model) -> int:
 
 
 def _write(source: Source) -> Iterator[str]:
-    alike: dict[tuple[Model, tuple[int, ...], str], list[str]] = defaultdict(list)
+    alike: dict[tuple[Model, tuple[int, ...], str, str], list[str]] = defaultdict(list)
     for server in slurm.servers(source):
-        alike[server.model, server.chips, server.state if not server.usable else "up"].append(server.name)
+        alike[server.model, server.chips, _state(server), _reason(server)].append(server.name)
     yield "# slurm.conf also needs GresTypes=neuron, and gres.conf these lines:"
-    for (model, chips, _), names in alike.items():
+    for (model, chips, *_), names in alike.items():
         if chips:
             devices = folded([f"/dev/neuron{chip}" for chip in chips])
             yield f"# NodeName={folded(names)} Name=neuron Type={model.chip} File={devices}"
-    for (model, chips, state), names in alike.items():
-        yield " ".join([f"NodeName={folded(names)}", *_parts(model, len(chips), state)])
+    for (model, chips, state, reason), names in alike.items():
+        yield " ".join([f"NodeName={folded(names)}", *_parts(model, len(chips), state, reason)])
 
 
-def _parts(model: Model, chips: int, state: str) -> Iterator[str]:
+def _state(server: Server) -> str:
+    if server.takes_jobs:
+        return "UNKNOWN"
+    return _STATES.get(server.state, "DRAIN")
+
+
+def _reason(server: Server) -> str:
+    """Why it is not as Slurm finds it; empty where it is."""
+    says = [] if server.usable else [server.state]
+    says += [] if server.closed is None else [f"closed: {slurm.one_line(server.closed)}"]
+    return f"trninv: {'; '.join(says)}" if says else ""
+
+
+def _parts(model: Model, chips: int, state: str, reason: str) -> Iterator[str]:
     yield f"CPUs={model.vcpus} RealMemory={_memory(model)}"
     if chips:
         yield f"Gres=neuron:{model.chip}:{chips}"
-    yield f"Feature={model.domain} State={_STATES.get(state, 'UNKNOWN')}"
-    if state in _STATES:
-        yield f'Reason="trninv: {state}"'
+    yield f"Feature={model.domain} State={state}"
+    if reason:
+        yield f"Reason={slurm.quoted(reason)}"
 
 
 def _read(lines: Iterable[str]) -> Iterator[Record]:
     found = []
     for line in slurm.settings(lines):
         gres = line.get("Gres", "neuron::0").split(":")
-        of = line["CPUs"], line["RealMemory"], gres[-1], line["Feature"], line["State"]
+        of = line["CPUs"], line["RealMemory"], gres[-1], line["Feature"], line["State"], line.get("Reason", "")
         found += [(name, *of) for name in expanded(line["NodeName"])]
     yield from sorted(found)
 
@@ -53,8 +66,8 @@ def _records(source: Source) -> Iterator[Record]:
 
 
 def _said(server: Server) -> tuple[str, ...]:
-    state = "UNKNOWN" if server.usable else _STATES[server.state]
-    return str(server.model.vcpus), str(_memory(server.model)), str(len(server.chips)), server.model.domain, state
+    sizes = server.model.vcpus, _memory(server.model), len(server.chips)
+    return *map(str, sizes), server.model.domain, _state(server), _reason(server)
 
 
 FORMAT = Format(

@@ -3,7 +3,6 @@
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +16,7 @@ from trninv.inventory.database import reading, writing
 from trninv.inventory.fold import fold, spans
 from trninv.inventory.schema import TABLES
 from trninv.inventory.start import prune, record
+from trninv.timestamps import current_timestamp
 
 _EVENT, _SEAL, _ARCHIVE, _CLUSTER = (
     TABLES[name] for name in ("state_event", "event_seal", "history_archive", "cluster")
@@ -63,7 +63,7 @@ def remove(engine: Engine, store: Store, who: str) -> Removed:
         if removed(connection) != before:
             raise BusyError("another trninv archive removed events meanwhile: run this one again")
         since = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == upto + 1)) or ""
-        now, where = datetime.now(UTC).isoformat(timespec="microseconds"), str(store.directory.absolute())
+        now, where = current_timestamp(), str(store.directory.absolute())
         connection.execute(
             insert(_ARCHIVE).values(id=upto, sha256=digest, at=now, since=since, directory=where, who=who)
         )

@@ -262,7 +262,9 @@ def _named(first: int, last: int) -> str:
 
 
 def _digest(row: Any) -> str:
-    return _of_line(json.dumps(list(row), ensure_ascii=False, separators=(",", ":")).encode())
+    """Return the digest of a row; a time of a whole second is as rows had it before revision 0025."""
+    text = json.dumps(list(row), ensure_ascii=False, separators=(",", ":"))
+    return _of_line(text.replace(".000000+00:00", "+00:00").encode())
 
 
 def _of_line(told: bytes) -> str:

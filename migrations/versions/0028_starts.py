@@ -4,8 +4,8 @@ The history of what is there when a database reaches this revision starts then: 
 back is to lose the starts, the chips in the events, and the seals since the first that covers any of them: the next
 change seals those events again. An archive that has an event with chips is of a later state then.
 
-Revision ID: 0030
-Revises: 0024
+Revision ID: 0028
+Revises: 0027
 """
 
 import json
@@ -18,8 +18,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0030"
-down_revision = "0024"
+revision = "0028"
+down_revision = "0027"
 
 CAUSES = "('seed', 'grow', 'archive', 'migrate', 'unseed')"
 COLUMNS = (
