@@ -1,10 +1,10 @@
 """All that legitimately changes a fleet, by chance: each step is one of them, and what is refused changes nothing."""
 
 import random
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from adopting import adopted, keep
@@ -31,8 +31,12 @@ from trninv.jobs import closings, holding
 from trninv.jobs.questions.make_room import JobMove
 from trninv.jobs.relocation import relocate
 from trninv.jobs.revision import revision
+from trninv.jobs.taking import chips_at
 from trninv.live.drift import drift
 from trninv.live.pins import pin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 D = "u-trn2x64/d0"
 _INSTANCES = [
@@ -88,7 +92,7 @@ class Life:
                     key = connection.scalar(
                         select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == "u-trn2x64")
                     )
-                    size = len(holding.chips_at(connection, [chips], []))
+                    size = len(chips_at(connection, [chips], []))
                     move = JobMove(name, size, (), (chips,), stops=False)
                     relocate(connection, "u-trn2x64", [move], revision(connection, key or 0), who="mover")
                 case _:

@@ -7,9 +7,11 @@ from sqlalchemy import Engine, select, text
 from tampering import tamper
 
 from conftest import BACKENDS, Databases
-from trninv.inventory import chain, stamp
+from trninv.inventory import chain
 from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.fold import fold, spans
 from trninv.inventory.schema import TABLES
+from trninv.inventory.start import record
 from trninv.inventory.state import Condition, set_state
 from trninv.inventory.verify import kept
 from trninv.jobs import closings, holding
@@ -203,8 +205,8 @@ def test_nothing_is_lost_sight_of_where_a_start_says_that_something_was_down(liv
             .mappings()
             .one()
         )
-        state = next(stamp.fold(connection, span) for span in stamp.spans(connection) if span.slug == "u-trn2x64")
-        stamp.record(connection, cluster, "grow", 8, state)
+        state = next(fold(connection, span) for span in spans(connection) if span.slug == "u-trn2x64")
+        record(connection, cluster, "grow", 8, state)
         connection.execute(text("UPDATE cluster SET known_from = 8 WHERE slug = 'u-trn2x64'"))
     assert _faults(lived) == []
     _down(lived, f"{D}/s3/c0", state="up")

@@ -82,7 +82,7 @@ def test_rows_of_whole_seconds_keep_their_meaning(seeded: str) -> None:
             for table, values in ROWS.items():
                 connection.execute(text(f"INSERT INTO {table} VALUES ({values})".replace(":", r"\:")))
         before = _rows(engine)
-        migrate.migrate(engine)
+        migrate.migrate(engine, "0025")
         new = format_timestamp(SECOND)
         assert _rows(engine) == {
             table: tuple(new if value == OLD else value for value in row) for table, row in before.items()

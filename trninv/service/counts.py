@@ -103,9 +103,8 @@ def observed(connection: Connection) -> dict[tuple[str, ...], float]:
 def seal(connection: Connection) -> tuple[dict[tuple[str, ...], float], dict[tuple[str, ...], float]]:
     """The last event that is sealed, by its seal, and how many events follow it."""
     last = newest(connection)
-    sealed, of = (last.id, {(last.sha256,): float(last.id)}) if last else (0, {})
-    number = connection.scalar(select(func.count()).select_from(EVENT).where(EVENT.c.id > sealed))
-    return of, {(): float(number or 0)}
+    number = connection.scalar(select(func.count()).select_from(EVENT).where(EVENT.c.id > (last.id if last else 0)))
+    return {(last.sha256,): float(last.id)} if last else {}, {(): float(number or 0)}
 
 
 def _by_cluster(connection: Connection, of: Table, *by: ColumnElement[Any], where: Any = None) -> Counts:
