@@ -257,7 +257,7 @@ def verify(database: str, cluster: str | None, sealed: str | None, style: str) -
         for each in untold:
             say(f"not compared: {each}")
 
-    of_history = {"history": history, "not_compared": untold} if history else {}
+    of_history = {"history": history, "notCompared": untold} if history else {}
     show(style, {"checked": checked, "differences": found} | of_history, table)
     if found:
         raise click.exceptions.Exit(1)

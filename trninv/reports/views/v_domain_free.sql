@@ -1,5 +1,3 @@
-SELECT domain_free.*, chips - held - free AS unusable
-FROM (
 SELECT
     {{ domain_address }} AS address, cluster.slug AS cluster, domain.ordinal, domain_model.slug AS model,
     domain_model.chips,
@@ -18,8 +16,9 @@ SELECT
             AND node.state IN ('down', 'maintenance'))
         AND NOT EXISTS (SELECT 1 FROM chip JOIN allocation ON allocation.chip_id = chip.id
             AND allocation.ended IS NULL WHERE chip.server_id = server.id)
-    ) AS free_servers
+    ) AS free_servers,
+    (SELECT count(*) FROM server JOIN chip ON chip.server_id = server.id JOIN node ON node.id = chip.id
+        WHERE server.domain_id = domain.id AND NOT {{ chip_takes_jobs }} AND NOT {{ chip_is_allocated }}) AS unusable
 FROM domain
 JOIN cluster ON cluster.id = domain.cluster_id
 JOIN domain_model ON domain_model.id = domain.domain_model_id
-) AS domain_free
