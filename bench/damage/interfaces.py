@@ -105,7 +105,8 @@ class Interfaces:
         if asked.question != "bisection" or not 0 < len(told["cut"]["nodes"]) == told["cut"]["totalCount"] <= _LISTED:
             return True
         links = ", ".join(f"'{link['address']}'" for link in told["cut"]["nodes"])
-        carried = self._one(f"SELECT sum(bandwidth_bytes_per_s) FROM v_link WHERE address IN ({links})")  # noqa: S608 # ours
+        bytes_per_s = "sum(round(bandwidth_gb_per_s * 1000000000))"
+        carried = self._one(f"SELECT {bytes_per_s} FROM v_link WHERE address IN ({links})")  # noqa: S608 # ours
         return bool(int(carried) == int(told["upper"]["bytesPerSecond"]))
 
     def _one(self, sql: str) -> Any:

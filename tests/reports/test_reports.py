@@ -175,10 +175,11 @@ def test_views_agree_with_the_graphql_api(worn: Fleet) -> None:
             break
     seen = {row[0]: row[1:] for row in find(worn.engine, "SELECT address, state, hbm_gib FROM v_chip", seconds=30).rows}
     assert seen == {chip["address"]: (chip["state"].lower(), int(chip["memory"]["gibibytes"])) for chip in chips}
-    found = find(worn.engine, "SELECT address, state, bandwidth_bytes_per_s FROM v_link", seconds=30)
-    assert {row[0]: (row[1], str(row[2])) for row in found.rows} == {
+    found = find(worn.engine, "SELECT address, state, bandwidth_gb_per_s, nominal_gb_per_s FROM v_link", seconds=30)
+    assert {row[0]: (row[1], str(round(row[2] * 10**9))) for row in found.rows} == {
         link["address"]: (link["state"].lower(), link["bandwidth"]["bytesPerSecond"]) for link in links
     }
+    assert all(now == nominal for _, state, now, nominal in found.rows if state == "up" and now)
 
 
 @pytest.mark.parametrize("name", REPORTS)

@@ -1,6 +1,7 @@
 """Views: in a database as in their files, whatever revisions do to the tables below, and however they are run."""
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -250,3 +251,15 @@ def test_switches_have_their_model_also_after_an_upgrade(engine: Engine) -> None
     for to in ("0010", "head"):
         migrate.migrate(engine, to)
     assert find(engine, counted, seconds=10).rows == wanted
+
+
+def test_a_dimension_has_one_unit_in_all_views(engine: Engine) -> None:
+    """What a column is measured in stands at the end of its name."""
+    units = {"rate": ("_per_s",), "memory": ("_bytes", "_gib", "_gb", "_mib"), "compute": ("flops",)}
+    with engine.connect() as connection:
+        columns = {column["name"] for view in VIEWS for column in inspect(connection).get_columns(view)}
+    found = {
+        dimension: {re.sub("^.*_(?=gb_per_s|bytes_per_s|[a-z]*$)", "", name) for name in columns if name.endswith(ends)}
+        for dimension, ends in units.items()
+    }
+    assert found == {"rate": {"gb_per_s"}, "memory": {"gib"}, "compute": {"tflops"}}

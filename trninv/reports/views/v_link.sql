@@ -1,13 +1,13 @@
 SELECT
     a || '--' || b AS address, cluster, domain, domain_ordinal, a, b, technology, scope, lanes, cables,
-    bandwidth_bytes_per_s, nominal_gb_per_s, model, state, factor
+    bandwidth_gb_per_s, nominal_gb_per_s, model, state, factor
 FROM (
     SELECT
         {{ a_address }} AS a,
         {{ b_address }} AS b,
         cluster.slug AS cluster, {{ domain_address }} AS domain, domain.ordinal AS domain_ordinal,
         link.technology, link.scope, link.lanes, link.cables,
-        {{ carried }} AS bandwidth_bytes_per_s,
+        CAST({{ carried }} AS DOUBLE PRECISION) / 1000000000 AS bandwidth_gb_per_s,
         CAST(link.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000 AS nominal_gb_per_s,
         link_model.slug AS model, link.state, CAST(link.factor_ppm AS DOUBLE PRECISION) / 1000000 AS factor
     FROM link
@@ -22,7 +22,7 @@ FROM (
         {{ b_address }},
         cluster.slug, NULL, NULL,
         link.technology, link.scope, link.lanes, link.cables,
-        {{ carried }},
+        CAST({{ carried }} AS DOUBLE PRECISION) / 1000000000,
         CAST(link.bandwidth_bytes_per_s AS DOUBLE PRECISION) / 1000000000,
         link_model.slug, link.state, CAST(link.factor_ppm AS DOUBLE PRECISION) / 1000000
     FROM link
