@@ -84,7 +84,9 @@ def view_partial(slot: Occupancy, _: Picture) -> Differences:
             yield _of(slot, expected, f"{view.seen.bit_count()} in a part that {source} shows", view.said)
 
 
-@SERVER("health-condition", "conditions of a Kubernetes node, HyperPod's labels and status, with healthy")
+@SERVER(
+    "health-condition", "conditions of a Kubernetes node, HyperPod's status, errors of neuron-monitor, with healthy"
+)
 def health(slot: Occupancy, picture: Picture) -> Differences:
     """Conditions are of a node, not of a chip."""
     for said in picture.current(slot.machine, "condition").values():
@@ -146,7 +148,7 @@ def _is_health(said: Said) -> bool:
     """Whether a state is that of a failed check: a cordon is somebody's will, and an update of HyperPod passes."""
     if said.source == "kubernetes":
         return said.value.state not in CARRYING and said.value.reason != _CORDONED
-    return said.source == "hyperpod" and said.value.state == "down"
+    return said.source in ("hyperpod", "neuron-monitor") and said.value.state == "down"
 
 
 def _latest(machine: Machine | None) -> dict[str, Sighting]:
