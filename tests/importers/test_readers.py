@@ -1,5 +1,6 @@
 """What each source says of servers, chips and links, in the shapes that the real programs print."""
 
+import json
 from dataclasses import replace
 from io import BytesIO
 from typing import Any
@@ -305,9 +306,32 @@ def test_neuron_monitor_s_last_whole_line() -> None:
     assert [(chip.ordinal, chip.ecc_uncorrected, chip.cores) for chip in server.chips] == [(0, 0, 8), (5, 3, 8)]
 
 
-def test_an_error_of_neuron_monitor_is_no_data() -> None:
+def test_neuron_monitor_s_object_may_have_many_lines() -> None:
+    spread = json.dumps(MONITOR, indent=2)
+    expected = one("neuron-monitor", MONITOR)
+    for document in (spread, spread + "\n", "\n" + spread):
+        server = one("neuron-monitor", document)
+        assert replace(server, where=expected.where) == expected
+
+
+def test_a_driver_that_does_not_answer_neuron_monitor_is_reported_without_data() -> None:
+    hardware = {"error": "neuron driver not responding", "neuron_device_count": 3}
+    server = one("neuron-monitor", MONITOR | {"neuron_hardware_info": hardware, "system_data": {}})
+    assert (server.instance, server.chip_count, server.chips, server.missing_fields) == ("i-0a", None, (), None)
+    assert (server.state, server.reason) == ("down", "neuron_hardware_info: neuron driver not responding")
+    assert (one("neuron-monitor", MONITOR).state, one("neuron-monitor", MONITOR).reason) == ("up", None)
+
+
+def test_a_monitor_without_metadata_names_no_instance_and_is_not_down() -> None:
+    server = one("neuron-monitor", MONITOR | {"instance_info": {"error": "no IMDS"}})
+    assert (server.instance, server.state, server.chip_count) == (None, "up", 16)
+    assert server.missing_fields == ("instance", "instance_type", "zone")
+
+
+def test_counters_with_an_error_are_missing() -> None:
     counters = {"neuron_hw_counters": MONITOR["system_data"]["neuron_hw_counters"] | {"error": "driver"}}
-    assert one("neuron-monitor", MONITOR | {"system_data": counters}).chips == ()
+    server = one("neuron-monitor", MONITOR | {"system_data": counters})
+    assert (server.chips, server.state, server.missing_fields) == ((), "up", ("ecc_uncorrected",))
 
 
 def test_sysfs_of_an_ultraserver() -> None:

@@ -144,10 +144,13 @@ def test_two_instances_in_one_listing_are_a_fault() -> None:
         ("slurm", b"{}", "f.json:1: has no list nodes"),
         ("slurm", b"slurm_load_node error\n", "f.json:1: is no node of scontrol show node"),
         ("neuron-monitor", b"{", "f.json:1:2: is not JSON: expecting property name enclosed in double quotes"),
-        (
-            "neuron-monitor",
-            b'{"instance_info":{"error":"no IMDS"}}',
-            "f.json:1.instance_info: says 'no IMDS', so it has no data",
+        ("neuron-monitor", b'{\n"instance_info":\n}', "f.json:3:1: is not JSON: expecting value"),
+        ("neuron-monitor", b'{"a":1}\n{"a":2]\n', "f.json:2:7: is not JSON: expecting ',' delimiter"),
+        ("neuron-monitor", b'{"a":1}\nbanner\n', "f.json:2:1: is not JSON: expecting value"),
+        ("neuron-monitor", b"banner\n}\n", "f.json:2:1: is not JSON: expecting value"),
+        *(
+            ("neuron-monitor", content, "f.json:1: has none of instance_info, neuron_hardware_info, system_data")
+            for content in (b"[3]", b"3", b"{}", b'{"neuron_runtime_data":[]}')
         ),
         ("neuron-sysfs", b"hello\n", "f.json:1: is not PATH:VALUE"),
         ("neuron-sysfs", b"# host: h0\n", "f.json: has no line of the Neuron driver"),

@@ -304,6 +304,27 @@ def test_a_count_in_a_container_is_no_count(alive: Engine) -> None:
     assert found(alive, START + 6 * MINUTES).findings == ()
 
 
+def _monitored(instance: str, **groups: object) -> File:
+    """A line of neuron-monitor of a plain trn2.48xlarge."""
+    line = json.loads(json.dumps(MONITOR)) | groups
+    line["instance_info"] |= {"instance_id": instance, "instance_type": "trn2.48xlarge"}
+    return File("monitor.json", BytesIO(json.dumps(line).encode() + b"\n"))
+
+
+def test_a_driver_that_does_not_answer_its_monitor_is_found_until_it_does(alive: Engine) -> None:
+    instance, error = machines()[13].instance, {"error": "neuron driver not responding"}
+    silent = _monitored(instance, neuron_hardware_info=error, system_data={})
+    given = [(10, silent), (20, _monitored(instance, system_data={}))]
+    shown = []
+    for minute, file in given:
+        with writing(alive) as connection:
+            observe(connection, "neuron-monitor", [file], taken_at=START + minute * MINUTES)
+        made = found(alive, START + (minute + 1) * MINUTES)
+        shown.append([(each.rule, each.address, each.found) for each in made.findings])
+    what = "neuron_hardware_info: neuron driver not responding by neuron-monitor"
+    assert shown == [[("health-condition", "trn2-16.48xlarge/d1/s0", what)], []]
+
+
 def test_two_listings_of_different_instances_do_not_call_each_other_gone(alive: Engine) -> None:
     elsewhere = outputs([Machine(500, "trn1.32xlarge", 0, 0)])
     page = dict(elsewhere.files())["ec2/instances.json"]

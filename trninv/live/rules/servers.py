@@ -84,7 +84,10 @@ def view_partial(slot: Occupancy, _: Picture) -> Differences:
             yield _of(slot, expected, f"{view.seen.bit_count()} in a part that {source} shows", view.said)
 
 
-@SERVER("health-condition", "conditions and taints of Kubernetes' nodes and devices, HyperPod's labels and status")
+@SERVER(
+    "health-condition",
+    "conditions and taints of Kubernetes' nodes and devices, HyperPod's labels and status, errors of neuron-monitor",
+)
 def health(slot: Occupancy, picture: Picture) -> Differences:
     """Conditions are of a node, taints of devices are of a chip."""
     for chip, (taints, by) in sorted(slot.taints.items()):
@@ -153,7 +156,7 @@ def _is_health(said: Said) -> bool:
     """Whether a state is that of a failed check: a cordon is somebody's will, and an update of HyperPod passes."""
     if said.source == "kubernetes":
         return said.value.state not in CARRYING and said.value.reason != CORDONED
-    return said.source == "hyperpod" and said.value.state == "down"
+    return said.source in ("hyperpod", "neuron-monitor") and said.value.state == "down"
 
 
 def _latest(machine: Machine | None) -> dict[str, Sighting]:
