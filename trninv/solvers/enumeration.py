@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv import deadline
-from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.graph import Graph, capacities, nodes_of
 from trninv.solvers.split import Split
 
 MAX_COMPONENT = 16
@@ -49,7 +49,7 @@ def hubs(graph: Graph, ends: Sequence[int], apart: int | None = None) -> list[in
 
 
 def _nics(graph: Graph) -> set[int]:
-    return {node for node, kind in graph.nodes(data="kind") if kind == "nic"}
+    return set(nodes_of(graph, "nic"))
 
 
 def _parts(graph: Graph, ends: Sequence[int], hubs: Collection[int]) -> list[tuple[set[int], set[int]]]:

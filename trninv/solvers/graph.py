@@ -16,6 +16,11 @@ def capacities(graph: Graph) -> list[tuple[int, int, int]]:
     return [(a, b, link["capacity"]) for a, b, link in graph.edges(data=True)]
 
 
+def nodes_of(graph: Graph, kind: str) -> list[int]:
+    """Return the nodes of a kind."""
+    return [node for node, of in graph.nodes(data=True) if of.get("kind") == kind]
+
+
 def cut(graph: Graph, side: Collection[int]) -> Iterator[tuple[int, int]]:
     """Yield the links whose loss parts a set of nodes from all the others, by their ends.
 
