@@ -16,6 +16,11 @@ def capacities(graph: Graph) -> list[tuple[int, int, int]]:
     return [(a, b, link["capacity"]) for a, b, link in graph.edges(data=True)]
 
 
+def nics_in(graph: Graph) -> list[int]:
+    """List the NICs of a graph, whose nodes may have a ``kind``."""
+    return [node for node, attributes in graph.nodes(data=True) if attributes.get("kind") == "nic"]
+
+
 def cut(graph: Graph, side: Collection[int]) -> Iterator[tuple[int, int]]:
     """Yield the links whose loss parts a set of nodes from all the others, by their ends.
 
