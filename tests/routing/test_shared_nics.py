@@ -26,7 +26,7 @@ from trninv.solvers import enumeration, quotient
 from trninv.solvers.boundary import Profile
 from trninv.solvers.collectives import gather
 from trninv.solvers.flow import minimum_cut
-from trninv.solvers.graph import Graph, nodes_of
+from trninv.solvers.graph import Graph
 from trninv.solvers.packing import Problem, pack
 from trninv.solvers.quotient import Island
 from trninv.solvers.split import capacity
@@ -44,7 +44,7 @@ def _every_split(graph: Graph, chips: Sequence[object], *, apart: bool = False) 
     subsets = np.arange(1 << len(chips), dtype=np.int64)
     ways = split_ports(graph)
     ports = [node for node in ways if isinstance(node, tuple)]
-    fabric = nodes_of(graph, "network_node")
+    fabric = [node for node, kind in graph.nodes(data="kind") if kind == "network_node"]
     best = np.full(len(subsets), 2**62)
     for above in product((0,) if apart else (0, 1), repeat=len(fabric)):
         side: dict[object, Ints | int] = {chip: subsets >> i & 1 for i, chip in enumerate(chips)}
@@ -73,7 +73,7 @@ def _domain(chance: random.Random, sides: tuple[int, ...], share: int, first: in
 
 
 def _chips(graph: Graph) -> list[Any]:
-    return nodes_of(graph, "chip")
+    return [node for node, kind in graph.nodes(data="kind") if kind == "chip"]
 
 
 @st.composite
@@ -94,7 +94,7 @@ def shared_nics(draw: st.DrawFn) -> Graph:
 @given(graph=shared_nics(), data=st.data())
 def test_a_cut_is_what_flows_through_the_ports(graph: Graph, data: st.DataObject) -> None:
     """Wherever NICs are said to stand; two uplinks of a NIC and network nodes on either side as well."""
-    nodes = [node for node in graph if node not in nodes_of(graph, "nic")]
+    nodes = [node for node, kind in graph.nodes(data="kind") if kind != "nic"]
     one = set(data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=len(nodes) - 1, unique=True)))
     nics = data.draw(st.sets(st.sampled_from(sorted(set(graph).difference(nodes)))))
     ways = split_ports(graph)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv import deadline
-from trninv.solvers.graph import Graph, capacities, nodes_of
+from trninv.solvers.graph import Graph, capacities, nics_in
 from trninv.solvers.split import Split
 
 MAX_COMPONENT = 16
@@ -37,7 +37,9 @@ def hubs(graph: Graph, ends: Sequence[int], apart: int | None = None) -> list[in
         A node that must be one of them, and is the last.
 
     """
-    switches = sorted(set(graph).difference(ends, [apart], _nics(graph)), key=lambda node: (-graph.degree(node), node))
+    switches = sorted(
+        set(graph).difference(ends, [apart], nics_in(graph)), key=lambda node: (-graph.degree(node), node)
+    )
     last = [] if apart is None else [apart]
     for number in range(MAX_HUBS + 1 - len(last)):
         chosen = switches[:number] + last
@@ -48,15 +50,11 @@ def hubs(graph: Graph, ends: Sequence[int], apart: int | None = None) -> list[in
     return None
 
 
-def _nics(graph: Graph) -> set[int]:
-    return set(nodes_of(graph, "nic"))
-
-
 def _parts(graph: Graph, ends: Sequence[int], hubs: Collection[int]) -> list[tuple[set[int], set[int]]]:
     """The components without the hubs; of them the NICs, and what touches only endpoints and hubs."""
     tied = {*ends, *hubs}
     rest = Graph(graph.subgraph(set(graph).difference(hubs)))
-    loose = {node for node in rest if node not in tied and tied.issuperset(graph[node])} | _nics(rest)
+    loose = {node for node in rest if node not in tied and tied.issuperset(graph[node])} | set(nics_in(rest))
     return [(part, part & loose) for part in nx.connected_components(rest)]
 
 

@@ -16,9 +16,9 @@ def capacities(graph: Graph) -> list[tuple[int, int, int]]:
     return [(a, b, link["capacity"]) for a, b, link in graph.edges(data=True)]
 
 
-def nodes_of(graph: Graph, kind: str) -> list[int]:
-    """Return the nodes of a kind."""
-    return [node for node, of in graph.nodes(data=True) if of.get("kind") == kind]
+def nics_in(graph: Graph) -> list[int]:
+    """List the NICs of a graph, whose nodes may have a ``kind``."""
+    return [node for node, attributes in graph.nodes(data=True) if attributes.get("kind") == "nic"]
 
 
 def cut(graph: Graph, side: Collection[int]) -> Iterator[tuple[int, int]]:

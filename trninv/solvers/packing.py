@@ -195,7 +195,7 @@ def trees(problem: Problem, prices: Floats, need: int) -> Ints | None:
     for both of the wire's edges: of an endpoint and a root that are parted, the way out of side 1 is cut.
     """
     weight = problem.is_end.astype(np.int64)
-    of_wires: Floats = np.asarray(np.bincount(problem.wires, np.maximum(prices, _LEAST)), dtype=np.float64)
+    of_wires = np.bincount(problem.wires, np.maximum(prices, _LEAST)).astype(np.float64)
     found = below(problem.ways, of_wires, np.flatnonzero(weight), weight)
     return None if found is None else np.minimum(found, need)[:, problem.wires]
 

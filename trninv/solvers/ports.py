@@ -11,13 +11,13 @@ to the cut, which is the same for T. Where S is chips and the fabric is in T, th
 add min(c(S), c(T) + u), which is more where three chips share it: two of them would send as much to the third.
 """
 
-from trninv.solvers.graph import Graph, nodes_of
+from trninv.solvers.graph import Graph, nics_in
 
 
 def without_dead_nics(graph: Graph) -> Graph:
     """Copy a graph without the NICs that lead to no network node."""
     made = Graph(graph)
-    for nic in nodes_of(graph, "nic"):
+    for nic in nics_in(graph):
         if not any(graph.nodes[near]["kind"] == "network_node" for near in graph[nic]):
             made.remove_node(nic)
     return made
@@ -26,7 +26,7 @@ def without_dead_nics(graph: Graph) -> Graph:
 def folded(graph: Graph) -> Graph:
     """Copy a graph with each NIC of one chip and one uplink as a link from the chip to the network node."""
     made = without_dead_nics(graph)
-    for nic in nodes_of(made, "nic"):
+    for nic in nics_in(made):
         above = [near for near in made[nic] if made.nodes[near]["kind"] == "network_node"]
         users = set(made[nic]).difference(above)
         if len(users) > 1 or len(above) > 1:
