@@ -109,7 +109,7 @@ def picture(diagram: Diagram, held: Held, proposed: Sequence[str] = (), caption:
     for each in placed.labels:
         label(made.drawing, (each.x, each.y), each.text, placed.font, QUIET, text_anchor=each.anchor)
     left, top, width, height = placed.box
-    below = _legend(made.drawing, diagram, held, (left + 26, top + height + _MARGIN), proposed=bool(inside))
+    below = _legend(made.drawing, held, (left + 26, top + height + _MARGIN), proposed=bool(inside))
     return made.text(left, top, left + max(width, 560), below)
 
 
@@ -199,7 +199,7 @@ def _key(at: Point) -> Place:
     return Place(at, Size(2 * RADIUS, 2 * RADIUS), "", at)
 
 
-def _legend(root: Element, diagram: Diagram, held: Held, at: tuple[float, float], *, proposed: bool) -> float:
+def _legend(root: Element, held: Held, at: tuple[float, float], *, proposed: bool) -> float:
     """A row for each job and each other look that chips have; how far down it goes."""
     x, y = at[0], at[1] + RADIUS
     for number, job in enumerate(held.jobs):
