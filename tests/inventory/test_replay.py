@@ -7,7 +7,10 @@ from sqlalchemy import Engine, select, text
 from tampering import tamper
 
 from conftest import BACKENDS, Databases
-from trninv.inventory import chain
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import chain, stamp
+from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.fold import fold, spans
 from trninv.inventory.schema import TABLES
