@@ -21,8 +21,6 @@ LIVE = (
 FREE = "(SELECT max(id) FROM chip WHERE id NOT IN (SELECT chip_id FROM allocation))"
 LAST = "(SELECT max(closing.id) FROM closing)"
 START = "(SELECT max(start.id) FROM history_start AS start JOIN cluster ON cluster.id = cluster_id AND slug = cluster)"
-SEALED_BY_TRNINV = "(SELECT max(id) FROM event_seal) AND id IN (SELECT id FROM state_event WHERE source <> 'sql')"
-"""Without the last seal, events of plain SQL look as if nobody had sealed them yet: only --sealed notices that."""
 TAMPERINGS = {
     "a part": ("UPDATE {part} SET state = CASE state WHEN 'down' THEN 'up' ELSE 'down' END WHERE id = {id}", ["part"]),
     "a factor": ("UPDATE node SET factor_ppm = coalesce(factor_ppm, 1) % 999999 + 1 WHERE id = {id}", ["node"]),
@@ -35,7 +33,7 @@ TAMPERINGS = {
         "UPDATE state_event SET why = why || '.' WHERE id = (SELECT max(id) FROM event_seal)",
         ["state_event"],
     ),
-    "the last seal": (f"DELETE FROM event_seal WHERE id = {SEALED_BY_TRNINV}", ["event_seal"]),
+    "the last seal": ("DELETE FROM event_seal WHERE id = (SELECT max(id) FROM event_seal)", ["event_seal"]),
     "all seals": ("DELETE FROM event_seal", ["event_seal"]),
     "a start": (f"DELETE FROM history_start WHERE id = {START}", ["history_start"]),
     "a binding": ("UPDATE binding SET server_id = server_id + 100000 WHERE until IS NULL", ["binding"]),

@@ -7,7 +7,10 @@ from sqlalchemy import Engine, select, text
 from tampering import tamper
 
 from conftest import BACKENDS, Databases
-from trninv.inventory import chain
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import chain, stamp
+from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.fold import fold, spans
 from trninv.inventory.schema import TABLES
@@ -217,3 +220,19 @@ def test_nothing_is_lost_sight_of_where_a_start_says_that_something_was_down(liv
     ]
     _down(lived, f"{D}/s3/c1")
     assert any("event 10 says that" in fault and "c1 was up" in fault for fault in _faults(lived))
+
+
+def test_events_of_a_cluster_that_is_gone_are_of_no_other(tables: str) -> None:
+    """Its ids follow those of the cluster before it, and are between those of the others or after all."""
+    with connect(tables) as engine:
+        for name in ("one", "two", "three"):
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), systems().get("trn2-16.48xlarge"), name)
+        for name in ("two", "three"):
+            _down(engine, f"{name}/d0/s0", f"{name}/d0/s0/c0--{name}/d0/s0/c1")
+            with writing(engine) as connection:
+                stamp.unseed(connection, resolve(connection, name).id)
+            assert _faults(engine) == []
+        with writing(engine) as connection:
+            stamp.seed(connection, catalog(), systems().get("trn2-16.48xlarge"), "three")
+        assert _faults(engine) == []

@@ -63,8 +63,14 @@ def spans(connection: Connection, until: int | None = None) -> Iterator[Span]:
     for each in clusters(connection):
         row = known.get(each.slug)
         if row and row.cause != "unseed" and row.cluster_id == each.id:
-            blocks = {name: (first, last) for name, first, last in each.ids}
+            blocks = {name: _block(connection, name, first, last) for name, first, last in each.ids if name in KINDS}
             yield Span(each.slug, each.id, row.event, blocks, State.read(row.state), until)
+
+
+def _block(connection: Connection, table: str, first: int, last: int) -> tuple[int, int]:
+    """Return the first and last row that there are: events of ids after them are of a cluster that is gone."""
+    of = TABLES[table].c.id
+    return first, connection.scalar(select(func.max(of)).where(of.between(first, last))) or first
 
 
 def fold(connection: Connection, span: Span) -> State:
