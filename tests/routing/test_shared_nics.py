@@ -36,6 +36,10 @@ ABOVE = 10_000
 Ints = NDArray[np.int64]
 
 
+def _of_kind(graph: Graph, kind: str) -> list[Any]:
+    return [node for node, attributes in graph.nodes(data=True) if attributes["kind"] == kind]
+
+
 def _every_split(graph: Graph, chips: Sequence[object], *, apart: bool = False) -> tuple[Ints, Ints]:
     """Least cut of every set of chips, with all ports tried on either side, and sizes of the sets.
 
@@ -44,7 +48,7 @@ def _every_split(graph: Graph, chips: Sequence[object], *, apart: bool = False) 
     subsets = np.arange(1 << len(chips), dtype=np.int64)
     ways = split_ports(graph)
     ports = [node for node in ways if isinstance(node, tuple)]
-    fabric = [node for node, kind in graph.nodes(data="kind") if kind == "network_node"]
+    fabric = _of_kind(graph, "network_node")
     best = np.full(len(subsets), 2**62)
     for above in product((0,) if apart else (0, 1), repeat=len(fabric)):
         side: dict[object, Ints | int] = {chip: subsets >> i & 1 for i, chip in enumerate(chips)}
@@ -73,7 +77,7 @@ def _domain(chance: random.Random, sides: tuple[int, ...], share: int, first: in
 
 
 def _chips(graph: Graph) -> list[Any]:
-    return [node for node, kind in graph.nodes(data="kind") if kind == "chip"]
+    return _of_kind(graph, "chip")
 
 
 @st.composite
@@ -94,7 +98,7 @@ def shared_nics(draw: st.DrawFn) -> Graph:
 @given(graph=shared_nics(), data=st.data())
 def test_a_cut_is_what_flows_through_the_ports(graph: Graph, data: st.DataObject) -> None:
     """Wherever NICs are said to stand; two uplinks of a NIC and network nodes on either side as well."""
-    nodes = [node for node, kind in graph.nodes(data="kind") if kind != "nic"]
+    nodes = [node for node in graph if node not in _of_kind(graph, "nic")]
     one = set(data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=len(nodes) - 1, unique=True)))
     nics = data.draw(st.sets(st.sampled_from(sorted(set(graph).difference(nodes)))))
     ways = split_ports(graph)
