@@ -1,11 +1,14 @@
 """Stocks of any free chips, and where a set of them fits, found by looking at every position."""
 
+from collections.abc import Callable
+from functools import partial
 from itertools import combinations, product
 
 import numpy as np
 
+from trninv.jobs.damage import Damage
 from trninv.jobs.model import Legal, Model, legal_of
-from trninv.jobs.stock import Damage, Stock
+from trninv.jobs.stock import Stock
 from trninv.routing.fleet import Fleet
 from trninv.solvers.blocks import words
 
@@ -37,10 +40,9 @@ def is_whole(model: Model, mask: int, broken: set[tuple[int, int]]) -> bool:
     return not broken & set(inside)
 
 
-def harm_of(found: Legal, free: int, mask: int) -> float:
-    lost = (
-        size for size, sets in found.sets.items() if size > 1 for each in sets if free & each == each and each & mask
-    )
+def harm_of(found: Legal, free: int, mask: int, is_intact: Callable[[int], bool] = lambda _: True) -> float:
+    sets = ((size, each) for size, sets in found.sets.items() if size > 1 for each in sets)
+    lost = (size for size, each in sets if free & each == each and each & mask and is_intact(each))
     return sum(lost) / max(len(found.sets) - 1, 1)
 
 
@@ -51,10 +53,14 @@ def by_hand(stock: Stock, found: Legal, sets: list[int], free: list[int]) -> lis
         row: {key for key, left in parts.items() if not left and isinstance(key, tuple)}
         for row, parts in stock.damage.items()
     }
+
+    def is_intact(row: int, mask: int) -> bool:
+        return is_whole(model, mask, broken.get(row, set()))
+
     places = [
         (row, mask)
         for row, mask in product(range(len(free)), sets)
-        if free[row] & mask == mask and is_whole(model, mask, broken.get(row, set()))
+        if free[row] & mask == mask and is_intact(row, mask)
     ]
     worth = {mask: model.limits(mask) for mask in {mask for _, mask in places}}
 
@@ -64,7 +70,7 @@ def by_hand(stock: Stock, found: Legal, sets: list[int], free: list[int]) -> lis
         return (
             -limits.all_gather,
             -limits.bisection,
-            round(harm_of(found, free[row], mask), 6),
+            round(harm_of(found, free[row], mask, partial(is_intact, row)), 6),
             free[row].bit_count(),
             row,
             sets.index(mask),

@@ -38,6 +38,14 @@ def neuron_ls(
     ]
 
 
+def neuron_ls_object(instance: str = "i-0a", kind: str = "trn2u.48xlarge", **more: Any) -> dict[str, Any]:
+    """What ``neuron-ls --output-format json`` may print: an object, whose keys but for the devices' are made up."""
+    ofmachine = ("instance_id", "instance_type", "logical_neuroncore_config")
+    devices = [{name: each[name] for name in each if name not in ofmachine} for each in neuron_ls(instance, kind)]
+    top = {"instance_id": instance, "instance_type": kind, "logical_neuroncore_config": 2}
+    return top | {"ultraserver": {"secret": "a token"}, "devices": devices} | more
+
+
 def _trainium2(chip: int) -> dict[str, Any]:
     return {
         "bdf": f"0000:{BUSES[chip]}:00.0",
@@ -144,6 +152,29 @@ def resource_slice(name: str = "n0", chips: Iterable[int] = range(16), generatio
     return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "spec": spec}
 
 
+def tainted(resource_slice: dict[str, Any], *taints: dict[str, str], chip: int = 3) -> dict[str, Any]:
+    """The same with taints of a device, as its driver sets them."""
+    device = resource_slice["spec"]["devices"][chip]
+    where = device.get("basic", device)
+    where["taints"] = [{"timeAdded": "2026-11-24T05:20:17Z"} | each for each in taints]
+    return resource_slice
+
+
+def taint(effect: str = "NoExecute", key: str = "neuron.aws.com/unhealthy", value: str = "hbm") -> dict[str, str]:
+    return {"key": key, "value": value, "effect": effect}
+
+
+def taint_rule(selector: dict[str, Any] | None, effect: str = "NoExecute") -> dict[str, Any]:
+    """A DeviceTaintRule, the same from v1alpha3 to v1; without a selector it selects no device."""
+    spec = {"taint": taint(effect, "example.com/repair", "rma")}
+    return {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "repair"},
+        "spec": spec if selector is None else spec | {"deviceSelector": selector},
+    }
+
+
 def ultraserver(**links: str) -> dict[str, Any]:
     """A NeuronUltraServer of one node n0."""
     member = {"nodeId": 0, "nodeName": "n0", "linkStatusHorizontal": "up", "linkStatusVertical": "up"} | links
@@ -221,6 +252,18 @@ HYPERPOD: dict[str, Any] = {
         }
     ]
 }
+
+
+SAMPLES: dict[str, list[object]] = {
+    "neuron-ls": [neuron_ls(), neuron_ls_object(), {"host": "h0", "neuron_ls": neuron_ls_object()}],
+    "ec2": [instance_topology(["i-0a"]), instances("i-0a")],
+    "kubernetes": [listed(node(), resource_slice(), ultraserver())],
+    "slurm": [slurm(slurm_node("h0")), slurm(slurm_node("h0", old=True)), "NodeName=h0 State=IDLE Gres=neuron:16"],
+    "neuron-monitor": [MONITOR],
+    "neuron-sysfs": [SYSFS],
+    "hyperpod": [HYPERPOD],
+}
+"""Outputs of each kind of source, in which every expected field is."""
 
 
 def text(value: object) -> bytes:

@@ -21,7 +21,7 @@ from trninv.inventory.migrate import migrate
 
 PAGE = ROOT / "docs/incident.md"
 _FENCE = re.compile(r"```console (\S+ \S+)\n(.*?)```", re.DOTALL)
-_CLOCKS = ("inventory.stamp", "inventory.chain")
+_CLOCKS = ("timestamps", "inventory.chain")
 
 
 def follow(page: str, database: str) -> str:

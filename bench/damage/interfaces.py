@@ -26,6 +26,7 @@ SHOWN: Mapping[str, str] = {
     "collectives": f"chips reason allToAll {{ {_BOUNDS} }} allGather {{ {_BOUNDS} method }}",
     "distances": "chips pairs unreachable diameter byHops { hops pairs }",
     "pool": "chips memory { bytes } byHops { hops chips memory { bytes } }",
+    "capability": f"chips idleLinks pool {{ bytes }} halves {{ {_BOUNDS} }} allGather {{ {_BOUNDS} }}",
     "cut_tree": f"a b worst {_BYTES} cutOff",
     "split_profile": f"chips method splits {{ chips {_BOUNDS} }}",
     "placement": "place radius enough chips memory { bytes }",

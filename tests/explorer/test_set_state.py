@@ -119,7 +119,8 @@ def by_keys(page: Page, url: str, chip: str, who: str) -> None:
     page.keyboard.press("s")
     expect(page.locator("[name=why]")).to_be_focused()
     would = previewed(page)
-    for says in ("62 → 61", "6 → 12", "1,952 → 1,888 GB/s", "640 → 512 GB/s", "job dpo-sweep runs on 1 chip"):
+    bisection = "1,952 → 1,888 GB/snot comparable: 62 chips are halved instead of 63"
+    for says in ("63 → 62", "7 → 14", bisection, "640 → 512 GB/s−20 %", "job dpo-sweep runs on 1 chip"):
         expect(would).to_contain_text(says)
     page.keyboard.type(WHY)
     if not who:

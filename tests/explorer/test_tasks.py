@@ -28,7 +28,7 @@ DOMAIN = "u-trn2x64/d0"
 def service_database(databases: Databases) -> str:
     """Two systems that are known for two hours, one with a job, of which a server has been down for minutes."""
     url = databases.migrated("sqlite")
-    with connect(url) as engine, writing(engine) as connection, patch("trninv.inventory.stamp.datetime") as clock:
+    with connect(url) as engine, writing(engine) as connection, patch("trninv.timestamps.datetime") as clock:
         clock.now.return_value = datetime.now(UTC) - timedelta(hours=2)
         for name in ("u-trn2x64", "trn3-gen2"):
             stamp.seed(connection, catalog(), systems().get(name))

@@ -19,6 +19,7 @@ ASKED = {
     "bandwidth": [f"({ENDS})", f'(from: "{CHIP}", to: "trn1.32xlarge/d0/s0/c1")'],
     "bisection": ['(of: "trn1.32xlarge")', f'(of: "{DOMAIN}/s0", chips: ["{CHIP}", "{DOMAIN}/s0/c1"], transit: true)'],
     "collectives": ['(of: "trn1.32xlarge")'],
+    "capability": ['(of: "trn1.32xlarge")'],
     "cutTree": ['(of: "trn1.32xlarge")'],
     "distances": [f'(of: "{DOMAIN}")', f'(of: "{DOMAIN}", via: ANY)'],
     "memoryPool": [

@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from io import BytesIO
 from pathlib import Path
 
 import pytest
-from printed import SYSFS, neuron_ls
+from printed import SYSFS, neuron_ls, neuron_ls_object
 
 from trninv.errors import NotFoundError
 from trninv.importers.collect import collect
@@ -23,6 +24,18 @@ def neuron_ls_that(prints: str, folder: Path, monkeypatch: pytest.MonkeyPatch, s
     (folder / "printed").write_text(prints)
     program = folder / "neuron-ls"
     program.write_text(f"#!/bin/sh\n/bin/cat {folder}/printed\necho 'no neuron device found' >&2\nexit {status}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def neuron_ls_of_options(folder: Path, monkeypatch: pytest.MonkeyPatch, **printed: str) -> None:
+    """A program that prints what there is for its first option, and otherwise says that it does not know it."""
+    folder.mkdir()
+    for option, prints in printed.items():
+        (folder / f"--{option.replace('_', '-')}").write_text(prints)
+    program = folder / "neuron-ls"
+    refusal = 'echo "unknown option $1" >&2; exit 2'
+    program.write_text(f'#!/bin/sh\n[ -f "{folder}/$1" ] && exec /bin/cat "{folder}/$1"\n{refusal}\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
 
@@ -49,6 +62,49 @@ def test_what_is_collected_is_read(machine: Path, tmp_path: Path, monkeypatch: p
     assert len(ours.chips) == 16
     assert [(chip.serial, chip.ecc_uncorrected) for chip in ours.chips[:2]] == [("9ff5434815c8bd80", 3), (None, None)]
     assert faults.told == []
+
+
+@pytest.mark.parametrize("option", ["json_output", "output_format"])
+@pytest.mark.parametrize("printed", [neuron_ls(), neuron_ls_object(processes=[{"command": "--token=secret"}])])
+def test_either_option_for_json_is_asked_for(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, printed: object
+) -> None:
+    neuron_ls_of_options(tmp_path / "bin", monkeypatch, **{option: json.dumps(printed)})
+    line = json.dumps(collect(machine)).encode()
+    assert b"secret" not in line
+    (ours,) = READERS["neuron-ls"](Source(BytesIO(line), "stdin", Faults()))
+    assert isinstance(ours, Server)
+    assert (ours.instance, ours.instance_type, ours.logical_cores) == ("i-0a", "trn2u.48xlarge", 2)
+    assert [chip.cores for chip in ours.chips] == [8] * 16
+    assert ours.unknown_keys == (() if isinstance(printed, list) else ("processes", "ultraserver"))
+
+
+def test_a_neuron_ls_that_knows_neither_option_is_quoted_for_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neuron_ls_of_options(tmp_path / "bin", monkeypatch)
+    said = "neuron-ls --json-output: unknown option --json-output; "
+    said += "neuron-ls --output-format json: unknown option --output-format"
+    with pytest.raises(NotFoundError, match=f"neuron-ls found no device: {said}$"):
+        collect(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("prints", "why"),
+    [
+        ('[{"bdf": "a", "bdf": "b"}]', "its output has the key 'bdf' twice in one object"),
+        ('[{"memory_size": NaN}]', "its output has NaN, which is no JSON"),
+        ("[]", "its output lists no device"),
+        ('{"error": "none"}', "its output lists no device"),
+        ("\xff", "its output is not JSON: expecting value"),
+    ],
+)
+def test_what_neuron_ls_prints_is_read_as_import_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prints: str, why: str
+) -> None:
+    neuron_ls_of_options(tmp_path / "bin", monkeypatch, json_output=prints, output_format=prints)
+    with pytest.raises(NotFoundError, match=re.escape(why)):
+        collect(tmp_path)
 
 
 @pytest.mark.parametrize("prints", ["", "[1]", "banner"])

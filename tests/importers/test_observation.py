@@ -6,14 +6,15 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from printed import instance_topology, instances, listed, neuron_ls, node, text, ultraserver
+from printed import SYSFS, instance_topology, instances, listed, neuron_ls, node, text, ultraserver
 from sqlalchemy import Engine, func, select
 from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
 
 from conftest import Databases
 from trninv.errors import DatabaseError, FileError, LimitError
-from trninv.importers.observation import File, Imported, gathered, observe
+from trninv.importers.import_report import Imported, MissingField, render_unseen
+from trninv.importers.observation import File, gathered, observe
 from trninv.importers.observation import keep as kept
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import KEPT, TABLES
@@ -60,7 +61,7 @@ def test_the_same_file_again_is_only_seen_again(engine: Engine) -> None:
     assert counts(engine) == before
     with reading(engine) as connection:
         kept = connection.execute(select(TABLES["observation"])).one()
-    assert kept.seen_at > kept.taken_at == "2026-01-01T00:00:00+00:00"
+    assert kept.seen_at > kept.taken_at == "2026-01-01T00:00:00.000000+00:00"
 
 
 def test_an_old_file_again_is_no_newer_than_it_was(engine: Engine) -> None:
@@ -68,7 +69,7 @@ def test_an_old_file_again_is_no_newer_than_it_was(engine: Engine) -> None:
         keep(engine, "ec2", instance_topology(["i-a"]), taken_at=datetime(2026, month, 1, tzinfo=UTC))
     with reading(engine) as connection:
         kept = connection.execute(select(TABLES["observation"])).one()
-    assert kept.seen_at == kept.taken_at == "2026-06-01T00:00:00+00:00"
+    assert kept.seen_at == kept.taken_at == "2026-06-01T00:00:00.000000+00:00"
 
 
 def test_files_are_read_while_others_write(engine: Engine) -> None:
@@ -81,6 +82,28 @@ def test_files_are_read_while_others_write(engine: Engine) -> None:
     with reading(engine) as source, gathered(source, "neuron-ls", files) as found, writing(engine) as connection:
         assert kept(connection, found) == [Imported("f", 1, 16, is_known=False)]
     assert counts(engine) == [2, 2, 16, 0]
+
+
+def test_an_import_names_the_fields_that_files_do_not_report(engine: Engine) -> None:
+    moved = SYSFS.replace("stats/hardware", "stats/health").replace("info/serial_number", "info/uuid")
+    missing = (
+        MissingField("ecc_uncorrected", "stats/hardware/*_ecc_uncorrected", 1),
+        MissingField("serial", "info/serial_number", 1),
+    )
+    for is_known in (False, True):
+        made = keep(engine, "neuron-sysfs", SYSFS, moved)
+        assert [each.missing_fields for each in made] == [(), missing]
+        assert [each.is_known for each in made] == [is_known] * 2
+    assert list(render_unseen(made)) == [
+        "not reported: ecc_uncorrected (stats/hardware/*_ecc_uncorrected) of 1 of 2 servers",
+        "not reported: serial (info/serial_number) of 1 of 2 servers",
+    ]
+    server = TABLES["observed_server"]
+    with reading(engine) as connection:
+        assert connection.scalars(select(server.c.missing_fields).order_by(server.c.id)).all() == [
+            None,
+            "serial ecc_uncorrected",
+        ]
 
 
 def test_what_comes_twice_at_once_is_kept_once(engine: Engine) -> None:
@@ -130,6 +153,38 @@ def test_a_file_that_names_no_instance_wants_to_be_trusted(engine: Engine) -> No
     keep(engine, "neuron-ls", neuron_ls(None), trust_host_names=True)
     with reading(engine) as connection:
         assert connection.execute(select(TABLES["observed_server"].c.host)).scalar_one() == "f0"
+
+
+@pytest.mark.parametrize(
+    ("file", "instance", "host"),
+    [
+        ("n0.json", None, "n0"),
+        ("n0.ndjson.gz", None, "n0"),
+        ("N0.JSON", None, "N0"),
+        ("ip-10-0-0-1.us-west-2.compute.internal", None, "ip-10-0-0-1.us-west-2.compute.internal"),
+        ("ip-10-0-0-1.ec2.internal.txt", None, "ip-10-0-0-1.ec2.internal"),
+        ("i-0abc0123456789def.txt", "i-0abc0123456789def", None),
+        ("i-0abc0123456789def", "i-0abc0123456789def", None),
+        ("i-0abc0123456789def.us-west-2.compute.internal.log", None, "i-0abc0123456789def.us-west-2.compute.internal"),
+        ("i-zebra.json", "i-zebra", None),
+    ],
+)
+def test_a_file_speaks_for_the_machine_that_its_name_gives(
+    engine: Engine, file: str, instance: str | None, host: str | None
+) -> None:
+    server = TABLES["observed_server"]
+    with writing(engine) as connection:
+        observe(connection, "neuron-ls", [File(file, BytesIO(text(neuron_ls(None))))], trust_host_names=True)
+        assert connection.execute(select(server.c.instance, server.c.host)).one() == (instance, host)
+
+
+@pytest.mark.parametrize(
+    "file", ["a b.json", "a\nSwitchName=x.json", "a\u202eb", "a\x1b[31m.txt", f"{'a' * 254}.json", "\udcff"]
+)
+def test_a_file_name_that_is_no_machine_s_is_a_fault(engine: Engine, file: str) -> None:
+    with pytest.raises(FileError), writing(engine) as connection:
+        observe(connection, "neuron-ls", [File(file, BytesIO(text(neuron_ls(None))))], trust_host_names=True)
+    assert counts(engine) == [0, 0, 0, 0]
 
 
 def test_two_hosts_that_print_the_same_are_two(engine: Engine) -> None:

@@ -1,5 +1,7 @@
 """What each source says of servers, chips and links, in the shapes that the real programs print."""
 
+import json
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
@@ -7,12 +9,14 @@ import pytest
 from printed import (
     HYPERPOD,
     MONITOR,
+    SAMPLES,
     SYSFS,
     in_a_container,
     instance_topology,
     instances,
     listed,
     neuron_ls,
+    neuron_ls_object,
     node,
     resource_slice,
     slurm,
@@ -21,7 +25,7 @@ from printed import (
     ultraserver,
 )
 
-from trninv.importers.kinds import READERS
+from trninv.importers.kinds import EXPECTED, READERS
 from trninv.importers.observed import Block, Chip, Seen, Server, Side, Whole
 from trninv.importers.reading import Source
 from trninv.importers.value import Faults
@@ -36,8 +40,12 @@ def read(kind: str, *documents: object) -> list[Seen]:
     return seen
 
 
+def servers(kind: str, document: object) -> list[Server]:
+    return [each for each in read(kind, document) if isinstance(each, Server)]
+
+
 def one(kind: str, document: object) -> Server:
-    (server,) = (each for each in read(kind, document) if isinstance(each, Server))
+    (server,) = servers(kind, document)
     return server
 
 
@@ -74,6 +82,33 @@ def test_neuron_ls_of_many_hosts_one_a_line() -> None:
 def test_a_container_is_told_from_a_host(devices: Any, is_partial: bool, ordinals: list[int]) -> None:
     server = one("neuron-ls", devices)
     assert (server.is_partial, [chip.ordinal for chip in server.chips]) == (is_partial, ordinals)
+
+
+@pytest.mark.parametrize("key", ["devices", "neuron_devices", "output"])
+def test_neuron_ls_may_print_an_object_with_the_list_under_any_key(key: str) -> None:
+    printed = neuron_ls_object(processes=[{"pid": 7, "command": "train --token=secret"}])
+    printed[key] = printed.pop("devices")
+    server, expected = one("neuron-ls", printed), one("neuron-ls", neuron_ls())
+    assert replace(server, unknown_keys=(), where=expected.where) == expected
+    assert server.unknown_keys == ("processes", "ultraserver")
+    assert "secret" not in repr(server)
+
+
+def test_unknown_keys_are_named_and_not_read() -> None:
+    first, *others = neuron_ls()
+    printed = [first | {"\ud800\x1b[31m": 1, "k" * 256: "secret"}, *others]
+    server = one("neuron-ls", printed)
+    assert server.unknown_keys == ("\\ud800\\u001b[31m", "k" * 60)
+    many = one("neuron-ls", [first | {f"key{number:03}": 1 for number in range(1_000)}])
+    assert many.unknown_keys == tuple(f"key{number:03}" for number in range(20))
+    collected = {"host": "h0", "neuron_ls": neuron_ls_object(), "sysfs": {}, "more": 1}
+    assert one("neuron-ls", collected).unknown_keys == ("more", "ultraserver")
+
+
+def test_what_a_driver_calls_its_type_is_a_family_and_no_type() -> None:
+    path = "/sys/devices/virtual/neuron_device/neuron0/info/architecture/instance_type"
+    for name, kind in (("Trn1", None), ("trn1.32xlarge", "trn1.32xlarge")):
+        assert one("neuron-sysfs", f"# host: h0\n{path}:{name}\n").instance_type == kind
 
 
 def test_a_single_chip_has_no_neighbours_and_an_old_address() -> None:
@@ -203,12 +238,63 @@ def test_slurm_as_text() -> None:
         "InstanceId=i-0a Reason=bad HBM of c5 [root@2026-11-01T00:00:00]\n"
         "NodeName=h1 Gres=(null) State=ALLOCATED InstanceId=(null)"
     )
-    first, second = read("slurm", lines)
-    assert isinstance(first, Server)
-    assert isinstance(second, Server)
+    first, second = servers("slurm", lines)
     assert (first.host, first.instance, first.state, first.chip_count) == ("h0", "i-0a", "maintenance", 16)
     assert first.reason == "bad HBM of c5 [root@2026-11-01T00:00:00]"
     assert (second.host, second.instance, second.state, second.chip_count) == ("h1", None, "up", None)
+
+
+_OF_MANY_LINES = """\
+NodeName=h0 Arch=x86_64 CoresPerSocket=1{blank}
+   CPUAlloc=0 CPUEfctv=192 CPUTot=192 CPULoad=14.35
+   Gres=neuron:trainium2:16
+   NodeAddr=127.0.0.1 NodeHostName=localhost Port=60817 Version=22.05.8
+   OS=Linux 6.18.44 #1 SMP PREEMPT_DYNAMIC @0{blank}
+   State=IDLE+DRAIN ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
+   CfgTRES=cpu=192,mem=1920G,billing=192
+   AllocTRES=
+   Reason=HBM errors, ticket 4711 [root@2026-11-24T06:03:38]
+
+NodeName=h1 Arch=x86_64 CoresPerSocket=1{blank}
+   Gres=(null)
+   State=ALLOCATED ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A
+
+""".format(blank=" ")
+
+
+def test_slurm_as_many_lines_a_node() -> None:
+    """``scontrol show node`` without -o."""
+    for text_ in (_OF_MANY_LINES, "\n".join(f"  {line}" for line in _OF_MANY_LINES.splitlines())):
+        first, second = servers("slurm", text_)
+        assert (first.host, first.state, first.chip_count) == ("h0", "maintenance", 16)
+        assert first.reason == "HBM errors, ticket 4711 [root@2026-11-24T06:03:38]"
+        assert (second.host, second.state, second.reason, second.chip_count) == ("h1", "up", None, None)
+        assert second.where == "file:11"
+
+
+@pytest.mark.parametrize(
+    ("state", "ours"), [("IDLE*", "down"), ("IDLE~", "down"), ("MIXED$", "maintenance"), ("IDLE-", "up")]
+)
+def test_marks_after_a_state_of_slurm(state: str, ours: str) -> None:
+    assert one("slurm", f"NodeName=h0 State={state} Reason=none").state == ours
+
+
+def test_a_reason_of_slurm_speaks_for_no_other_node() -> None:
+    server = one("slurm", "NodeName=h0 State=DOWN Reason=see NodeName=h1 State=IDLE")
+    assert (server.host, server.state) == ("h0", "down")
+
+
+def test_slurm_as_yaml_has_a_tag_at_every_value() -> None:
+    """As 22.05 prints it."""
+    document = (
+        "%YAML 1.1\n--- !!map\n!!str meta: !!map\n  !!str Slurm: !!map\n    !!str release: !!str 22.05.8\n"
+        "!!str errors: !!seq []\n!!str nodes: !!seq\n- !!map\n  !!str name: !!str h0\n  !!str comment: !!null null\n"
+        "  !!str gres: !!str neuron:trainium2:16\n  !!str state: !!str idle\n  !!str state_flags: !!seq\n"
+        "  - !!str DRAIN\n  !!str reason: !!str HBM errors\n  !!str boot_time: !!int 1795497617\n"
+        "  !!str tres_weighted: !!float 192.000000\n"
+    )
+    server = one("slurm", document)
+    assert (server.host, server.state, server.reason, server.chip_count) == ("h0", "maintenance", "HBM errors", 16)
 
 
 def test_neuron_monitor_s_last_whole_line() -> None:
@@ -220,9 +306,32 @@ def test_neuron_monitor_s_last_whole_line() -> None:
     assert [(chip.ordinal, chip.ecc_uncorrected, chip.cores) for chip in server.chips] == [(0, 0, 8), (5, 3, 8)]
 
 
-def test_an_error_of_neuron_monitor_is_no_data() -> None:
+def test_neuron_monitor_s_object_may_have_many_lines() -> None:
+    spread = json.dumps(MONITOR, indent=2)
+    expected = one("neuron-monitor", MONITOR)
+    for document in (spread, spread + "\n", "\n" + spread):
+        server = one("neuron-monitor", document)
+        assert replace(server, where=expected.where) == expected
+
+
+def test_a_driver_that_does_not_answer_neuron_monitor_is_reported_without_data() -> None:
+    hardware = {"error": "neuron driver not responding", "neuron_device_count": 3}
+    server = one("neuron-monitor", MONITOR | {"neuron_hardware_info": hardware, "system_data": {}})
+    assert (server.instance, server.chip_count, server.chips, server.missing_fields) == ("i-0a", None, (), None)
+    assert (server.state, server.reason) == ("down", "neuron_hardware_info: neuron driver not responding")
+    assert (one("neuron-monitor", MONITOR).state, one("neuron-monitor", MONITOR).reason) == ("up", None)
+
+
+def test_a_monitor_without_metadata_names_no_instance_and_is_not_down() -> None:
+    server = one("neuron-monitor", MONITOR | {"instance_info": {"error": "no IMDS"}})
+    assert (server.instance, server.state, server.chip_count) == (None, "up", 16)
+    assert server.missing_fields == ("instance", "instance_type", "zone")
+
+
+def test_counters_with_an_error_are_missing() -> None:
     counters = {"neuron_hw_counters": MONITOR["system_data"]["neuron_hw_counters"] | {"error": "driver"}}
-    assert one("neuron-monitor", MONITOR | {"system_data": counters}).chips == ()
+    server = one("neuron-monitor", MONITOR | {"system_data": counters})
+    assert (server.chips, server.state, server.missing_fields) == ((), "up", ("ecc_uncorrected",))
 
 
 def test_sysfs_of_an_ultraserver() -> None:
@@ -230,6 +339,30 @@ def test_sysfs_of_an_ultraserver() -> None:
     assert (server.host, server.ultraserver, server.position) == ("h0", "00000000000000ab", 2)
     assert (server.instance_type, server.ultraserver_mode) == ("trn2u.48xlarge", "1_2_4")
     assert server.chips == (Chip(0, serial="9ff5434815c8bd80", cores=8, neighbours=(1, 3, 4, 12), ecc_uncorrected=3),)
+
+
+@pytest.mark.parametrize("kind", sorted(READERS))
+def test_what_real_programs_print_has_every_expected_field(kind: str) -> None:
+    servers = [each for sample in SAMPLES[kind] for each in read(kind, sample) if isinstance(each, Server)]
+    assert [each.missing_fields for each in servers] == [None] * len(servers)
+    assert set().union(*(each.expected for each in servers)) <= EXPECTED[kind].keys()
+    assert all(each.expected for each in servers)
+
+
+@pytest.mark.parametrize(
+    ("server", "missing"),
+    [
+        (Server("f", host="h"), None),
+        (Server("f", host="h", expected=("host", "zone", "bdf")), ("zone", "bdf")),
+        (Server("f", expected=("bdf",), chips=(Chip(0, bdf="a"), Chip(1))), ("bdf",)),
+        (Server("f", expected=("neighbours",), chips=(Chip(0),)), None),
+        (Server("f", expected=("neighbours",), chips=(Chip(0), Chip(1))), ("neighbours",)),
+        (Server("f", expected=("zone",), instance_type="m5.large"), None),
+        (Server("f", expected=("zone",), instance_type="inf2.xlarge"), ("zone",)),
+    ],
+)
+def test_fields_that_a_source_should_report_and_does_not(server: Server, missing: tuple[str, ...] | None) -> None:
+    assert server.missing_fields == missing
 
 
 def test_hyperpod() -> None:

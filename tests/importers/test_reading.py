@@ -12,19 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from printed import (
-    HYPERPOD,
-    MONITOR,
-    SYSFS,
-    instance_topology,
+    SAMPLES,
     instances,
     listed,
     neuron_ls,
     node,
-    resource_slice,
     slurm,
     slurm_node,
     text,
-    ultraserver,
 )
 from spoiling import spoilt
 from sqlalchemy import func, select
@@ -39,16 +34,6 @@ from trninv.importers.reading import JsonError, Source, parsed
 from trninv.importers.value import Faults
 from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import TABLES
-
-SAMPLES: dict[str, list[object]] = {
-    "neuron-ls": [neuron_ls()],
-    "ec2": [instance_topology(["i-0a"]), instances("i-0a")],
-    "kubernetes": [listed(node(), resource_slice(), ultraserver())],
-    "slurm": [slurm(slurm_node("h0")), slurm(slurm_node("h0", old=True)), "NodeName=h0 State=IDLE Gres=neuron:16"],
-    "neuron-monitor": [MONITOR],
-    "neuron-sysfs": [SYSFS],
-    "hyperpod": [HYPERPOD],
-}
 
 
 def faults_of(kind: str, content: bytes) -> list[str]:
@@ -75,7 +60,24 @@ def faults_of(kind: str, content: bytes) -> list[str]:
         (b'[{"a":9223372036854775808}]', "f.json: has a whole number of 19 digits: 63 bits are the most"),
         (b'[{"a":-9223372036854775808}]', "f.json: has a whole number of 20 digits: 63 bits are the most"),
         (b"\xff[]", "f.json: is not UTF-8 at byte 1"),
-        (b"{}", "f.json:1.neuron_ls: is None, not neuron-ls's list of devices"),
+        (b"{}", "f.json:1: has no list of devices"),
+        (b'{"neuron_ls":null}', "f.json:1.neuron_ls: is None, not neuron-ls's list of devices"),
+        (b'{"devices":[]}', "f.json:1: has no list of devices"),
+        (b'{"devices":[{"neuron_device":0},3]}', "f.json:1: has no list of devices"),
+        (
+            b'{"a":[{"neuron_device":0}],"b":[{"neuron_device":1}]}',
+            "f.json:1: lists devices under 'a' and 'b': one list can be read",
+        ),
+        (b'{"devices":[{"id":0}]}', "f.json:1.devices[0]: has no neuron_device"),
+        (
+            b'{"instance_id":"i-a","devices":[{"neuron_device":0,"instance_id":"i-b"}]}',
+            "f.json:1.devices[0].instance_id: is 'i-b', but 'i-a' beside the list of devices",
+        ),
+        (
+            b'{"instance_id":["i-a"],"d":[{"neuron_device":0}]}',
+            "f.json:1.d[0].instance_id: is a list, not a text of up to 4,096 characters",
+        ),
+        (b'{"' + b"k" * 10_000 + b'":1}', "f.json: has a key of more than 256 characters"),
         (b"3", "f.json:1: is 3, not neuron-ls's list of devices"),
         (b"[3]", "f.json:1[0]: is 3, not an object"),
         (b"[]", "f.json:1: lists no device"),
@@ -132,16 +134,23 @@ def test_two_instances_in_one_listing_are_a_fault() -> None:
             b'{"CapacityBlockStatuses":[{"CapacityBlockId":"cb","InterconnectStatus":"?"}]}',
             "f.json:1.CapacityBlockStatuses[0].InterconnectStatus: is not ok, impaired or insufficient-data",
         ),
-        ("kubernetes", b'{"kind":"Pod"}', "f.json:1: is no List, Node, ResourceSlice or NeuronUltraServer"),
+        (
+            "kubernetes",
+            b'{"kind":"Pod"}',
+            "f.json:1: is no List, Node, ResourceSlice, DeviceTaintRule or NeuronUltraServer",
+        ),
         ("kubernetes", b'{"kind":"Node"}', "f.json:1: has no metadata.name"),
         ("kubernetes", b"a: &a [*a, *a]\n", "f.json:1:8: has an alias: write its value out"),
         ("slurm", b"{}", "f.json:1: has no list nodes"),
-        ("slurm", b"slurm_load_node error\n", "f.json:1: is no line of scontrol -o show node"),
+        ("slurm", b"slurm_load_node error\n", "f.json:1: is no node of scontrol show node"),
         ("neuron-monitor", b"{", "f.json:1:2: is not JSON: expecting property name enclosed in double quotes"),
-        (
-            "neuron-monitor",
-            b'{"instance_info":{"error":"no IMDS"}}',
-            "f.json:1.instance_info: says 'no IMDS', so it has no data",
+        ("neuron-monitor", b'{\n"instance_info":\n}', "f.json:3:1: is not JSON: expecting value"),
+        ("neuron-monitor", b'{"a":1}\n{"a":2]\n', "f.json:2:7: is not JSON: expecting ',' delimiter"),
+        ("neuron-monitor", b'{"a":1}\nbanner\n', "f.json:2:1: is not JSON: expecting value"),
+        ("neuron-monitor", b"banner\n}\n", "f.json:2:1: is not JSON: expecting value"),
+        *(
+            ("neuron-monitor", content, "f.json:1: has none of instance_info, neuron_hardware_info, system_data")
+            for content in (b"[3]", b"3", b"{}", b'{"neuron_runtime_data":[]}')
         ),
         ("neuron-sysfs", b"hello\n", "f.json:1: is not PATH:VALUE"),
         ("neuron-sysfs", b"# host: h0\n", "f.json: has no line of the Neuron driver"),

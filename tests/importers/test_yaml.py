@@ -41,7 +41,7 @@ def test_several_documents_are_read_and_a_fault_has_its_line() -> None:
     seen, (fault,) = read("kubernetes", several.encode())
     assert [each.host for each in seen if isinstance(each, Server)] == ["a"]
     line = several[: several.index("---")].count("\n") + 2
-    assert fault == f"f:{line}: is no List, Node, ResourceSlice or NeuronUltraServer"
+    assert fault == f"f:{line}: is no List, Node, ResourceSlice, DeviceTaintRule or NeuronUltraServer"
 
 
 def test_words_are_text_unless_json_has_them() -> None:

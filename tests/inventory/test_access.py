@@ -10,6 +10,7 @@ from trninv.errors import LimitError, UnauthenticatedError, UnknownTokenError
 from trninv.inventory import access, migrate
 from trninv.inventory.database import reading, writing
 from trninv.inventory.schema import TABLES, TOKEN_SCOPES
+from trninv.timestamps import format_timestamp
 
 
 def test_a_token_is_known_by_its_digest_alone(engine: Engine) -> None:
@@ -31,7 +32,7 @@ def test_what_is_revoked_or_expired_is_worth_nothing(engine: Engine) -> None:
         revoked = access.create(connection, "a", "admin", None)
         access.revoke(connection, "a")
         expired = access.create(connection, "b", "admin", "1h")
-        before = (datetime.now(UTC) - timedelta(seconds=1)).isoformat(timespec="seconds")
+        before = (datetime.now(UTC) - timedelta(seconds=1)).isoformat(timespec="microseconds")
         table = TABLES["token"]
         connection.execute(update(table).where(table.c.name == "b").values(expires=before))
     with reading(engine) as connection:
@@ -40,16 +41,16 @@ def test_what_is_revoked_or_expired_is_worth_nothing(engine: Engine) -> None:
                 access.holder(connection, each)
 
 
-def test_a_token_is_worth_nothing_from_the_second_on_at_which_it_expires(engine: Engine) -> None:
+def test_a_token_is_worth_nothing_from_the_instant_on_at_which_it_expires(engine: Engine) -> None:
     with writing(engine) as connection:
         made = access.create(connection, "a", "read", "1h")
     with reading(engine) as connection:
         end = datetime.fromisoformat(str(connection.scalar(select(TABLES["token"].c.expires))))
-        with patch("trninv.inventory.access.datetime") as clock:
-            clock.now.return_value = end - timedelta(seconds=1)
+        with patch("trninv.inventory.access.current_timestamp") as now:
+            now.return_value = format_timestamp(end - timedelta(microseconds=1))
             assert access.holder(connection, made).name == "a"
-            for late in (timedelta(), timedelta(seconds=1)):
-                clock.now.return_value = end + late
+            for late in (timedelta(), timedelta(microseconds=1)):
+                now.return_value = format_timestamp(end + late)
                 with pytest.raises(UnauthenticatedError):
                     access.holder(connection, made)
 

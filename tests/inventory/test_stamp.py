@@ -17,6 +17,8 @@ from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
 from trninv.inventory.verify import verify
 
+_TIMES = {("cluster", "known_since"), ("history_start", "at")}
+
 
 def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
     """Every row, without the time at which a cluster was seeded."""
@@ -25,7 +27,7 @@ def _everything(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
             name: [
                 tuple(row)
                 for row in connection.execute(
-                    select(*(column for column in table.c if column.name != "known_since")).order_by(table.c.id)
+                    select(*(column for column in table.c if (name, column.name) not in _TIMES)).order_by(table.c.id)
                 )
             ]
             for name, table in TABLES.items()
@@ -76,7 +78,9 @@ def test_unseeding_leaves_the_others_as_they_were(engine: Engine) -> None:
     with writing(engine) as connection:
         key = connection.scalar(text("SELECT id FROM cluster WHERE slug = 'lab'"))
         stamp.unseed(connection, int(key or 0))
-    assert _everything(engine) == before
+    after = _everything(engine)
+    assert [row[3:5] for row in after["history_start"][len(SYSTEMS) :]] == [("lab", "seed"), ("lab", "unseed")]
+    assert after | {"history_start": after["history_start"][: len(SYSTEMS)]} == before
 
 
 def test_an_error_leaves_nothing(engine: Engine) -> None:

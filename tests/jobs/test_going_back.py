@@ -21,7 +21,7 @@ from trninv.inventory.verify import kept
 from trninv.jobs import closings, holding
 
 D = "u-trn2x64/d0"
-NEW = {"job": ("place", "moved", "first_began"), "state_event": ("action", "job")}
+NEW = {"job": ("place", "moved", "first_began", "chip_ids"), "state_event": ("action", "job", "chip_ids")}
 """Columns that revision 0022 has not."""
 
 

@@ -6,10 +6,12 @@ import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from listings import HOSTS, claim, slurm, told
@@ -61,8 +63,9 @@ def test_a_listing_is_held_again_unchanged_moved_and_ended(engine: Engine) -> No
         assert {name: len(chips) for name, chips in held(connection).items()} == {"job1": 32, "job2": 4}
         assert held(connection)["job2"] == ["s2/c0", "s2/c1", "s2/c4", "s2/c5"]
         one, two = holding.jobs(connection, None, 10)
-        assert (one.who, one.began, one.system, one.external_id) == ("ann", "2026-09-21T14:13:20+00:00", "slurm", "1")
-        assert two.began == "1970-01-01T00:00:07+00:00"
+        expected = ("ann", "2026-09-21T14:13:20.000000+00:00", "slurm", "1")
+        assert (one.who, one.began, one.system, one.external_id) == expected
+        assert two.began == "1970-01-01T00:00:07.000000+00:00"
         assert counts(told(connection, {"jobs": first})) == (0, 0, 2, 0)
         assert holding.jobs(connection, None, 10) == [one, two]
         second = [first[0], slurm(2, HOSTS[2], "neuron:4(IDX:4-7)"), slurm(5, HOSTS[3], "neuron:1(IDX:0)")]
@@ -193,7 +196,7 @@ def test_no_chip_is_held_twice_in_the_past(engine: Engine) -> None:
         query = "SELECT chip_id, began, ended FROM allocation ORDER BY chip_id, id"
         before, after, other = connection.execute(text(query)).all()
         assert after.began == before.ended
-        assert other.began == holding.jobs(connection, None, 10)[-1].began == "2026-09-21T14:13:20+00:00"
+        assert other.began == holding.jobs(connection, None, 10)[-1].began == "2026-09-21T14:13:20.000000+00:00"
         told(connection, {"jobs": []}, allow_empty=True)
         again = told(connection, {"jobs": [slurm(2, HOSTS[0], "neuron:3(IDX:0-2)", start_time=1_790_000_900)]})
         assert again.later == 1
@@ -247,6 +250,28 @@ def test_every_fault_has_its_place(job: Mapping[str, Any], fault: str) -> None:
         read_jobs("slurm", [File("jobs.json", io.BytesIO(listing))])
     (told,) = refused.value.faults
     assert told.startswith(f"jobs.json:1.jobs[1]{fault}")
+
+
+def test_jobs_as_yaml_are_those_as_json() -> None:
+    """``squeue --yaml`` of 22.05 has a tag at every value, ``kubectl -o yaml`` none."""
+    slurms = (
+        "%YAML 1.1\n--- !!map\n!!str errors: !!seq []\n!!str jobs: !!seq\n- !!map\n  !!str job_id: !!int 1\n"
+        "  !!str name: !!str job1\n  !!str job_state: !!str RUNNING\n  !!str nodes: !!str a[0-1]\n"
+        "  !!str user_name: !!str ann\n  !!str array_task_id: !!null null\n  !!str gres_detail: !!seq\n"
+        "  - !!str neuron:trainium2:16(IDX:0-15)\n  - !!str neuron:trainium2:2(IDX:0-1)\n"
+        "  !!str start_time: !!int 1790000000\n  !!str priority: !!int 5\n  !!str billable_tres: !!float 768.000000\n"
+    )
+    details = "neuron:trainium2:16(IDX:0-15)", "neuron:trainium2:2(IDX:0-1)"
+    claims = {"kind": "List", "items": [claim("a", (HOSTS[0], "neuron-device-0"))]}
+    for kind, written, printed in (
+        ("slurm", slurms, {"jobs": [slurm(1, "a[0-1]", *details)]}),
+        ("kubernetes", yaml.safe_dump(claims), claims),
+    ):
+        one, two = (
+            [replace(job, where="") for job in read_jobs(kind, [File("f", io.BytesIO(content.encode()))])]
+            for content in (written, json.dumps(printed))
+        )
+        assert one == two != []
 
 
 @pytest.mark.parametrize("name", [None, "", "null"])

@@ -48,7 +48,7 @@ def kept(seeded: str) -> str:
 
 
 def _lasted(connection: Connection, table: str, which: str, **hours: int) -> None:
-    times = {name: _at(each).isoformat(timespec="seconds") for name, each in hours.items()}
+    times = {name: _at(each).isoformat(timespec="microseconds") for name, each in hours.items()}
     connection.execute(update(TABLES[table]).where(text(which)).values(times))
 
 
@@ -145,13 +145,18 @@ def test_differences_are_between_what_was_held_then_and_then(kept: str) -> None:
             assert [each.closed for each in found.closings] == [True] * (one < 2 <= other)
             assert found.job_count == len(found.jobs)
         (first, second) = fleet.diff(_at(1), _at(3), f"{ULTRA}/s0").jobs
-        assert (first.before, first.lost, second.gained, second.since) == (16, 16, 16, _at(3).isoformat())
+        assert (first.before, first.lost, second.gained, second.since) == (
+            16,
+            16,
+            16,
+            _at(3).isoformat(timespec="microseconds"),
+        )
         assert fleet.diff(_at(0.5), _at(3), f"{ULTRA}/s1").closings == ()
         (slot,) = fleet.diff(_at(3)).bindings
         assert (slot.server, slot.host_before, slot.host, slot.who) == (f"{ULTRA}/s3", None, "node-a", "me")
         with writing(fleet.engine) as connection:
             open_again = text("UPDATE closing SET until = :at")
-            connection.execute(open_again, {"at": _at(4).isoformat(timespec="seconds")})
+            connection.execute(open_again, {"at": _at(4).isoformat(timespec="microseconds")})
         (opened,) = fleet.diff(_at(3), _at(5)).closings
         assert (opened.server, opened.closed, opened.who) == (f"{ULTRA}/s2", False, None)
         assert fleet.diff(_at(1), _at(5)).closings == ()

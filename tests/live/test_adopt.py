@@ -191,7 +191,7 @@ def test_a_network_node_in_two_places_is_refused(engine: Engine) -> None:
 def test_a_machine_that_was_not_seen_for_long_is_gone(engine: Engine) -> None:
     with writing(engine) as connection:
         keep(connection, "ec2", {"Instances": list(ultra(1, 2, 3))})
-        old = (datetime.now(UTC) - timedelta(days=3)).isoformat(timespec="seconds")
+        old = (datetime.now(UTC) - timedelta(days=3)).isoformat(timespec="microseconds")
         connection.execute(text("UPDATE observation SET seen_at = :old"), {"old": old})
     assert adopted(engine, *ultra(2, 3)).models[0].machines == 2
 

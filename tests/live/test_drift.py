@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 
 import pytest
-from printed import MONITOR, neuron_ls
+from printed import MONITOR, neuron_ls, slurm, slurm_node
 from sqlalchemy import Engine, func, select
 
 import trninv
@@ -30,6 +30,7 @@ from trninv.live.drift import Drift, drift
 from trninv.live.findings import findings
 from trninv.live.rules import CHIP, COMPARES, DOMAIN, FLEET, SERVER
 from trninv.reports.reader import find
+from trninv.timestamps import format_timestamp
 
 FLEET_OF = {"u-trn2x64": 3, "trn2-16.48xlarge": 4, "trn1.32xlarge": 2}
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
@@ -273,8 +274,8 @@ def test_counters_that_fell_start_anew(alive: Engine) -> None:
 def test_what_is_bound_again_is_where_it_is(alive: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     faulty(alive, "network-node-moved", START + 5 * MINUTES)
     assert rules(found(alive, START + 6 * MINUTES)) == ["network-node-moved"]
-    later = (datetime.now(UTC) + MINUTES).isoformat(timespec="seconds")
-    monkeypatch.setattr(binding, "_now", lambda: later)
+    later = format_timestamp(datetime.now(UTC) + MINUTES)
+    monkeypatch.setattr(binding, "current_timestamp", lambda: later)
     with writing(alive) as connection:
         take_out(connection, "trn2-16.48xlarge/d3/s0", who="tests")
     bound(alive, [machines()[15]])
@@ -301,6 +302,27 @@ def test_a_count_in_a_container_is_no_count(alive: Engine) -> None:
         files = [File("monitor.json", BytesIO(json.dumps(line).encode() + b"\n"))]
         observe(connection, "neuron-monitor", files, taken_at=START + 5 * MINUTES)
     assert found(alive, START + 6 * MINUTES).findings == ()
+
+
+def _monitored(instance: str, **groups: object) -> File:
+    """A line of neuron-monitor of a plain trn2.48xlarge."""
+    line = json.loads(json.dumps(MONITOR)) | groups
+    line["instance_info"] |= {"instance_id": instance, "instance_type": "trn2.48xlarge"}
+    return File("monitor.json", BytesIO(json.dumps(line).encode() + b"\n"))
+
+
+def test_a_driver_that_does_not_answer_its_monitor_is_found_until_it_does(alive: Engine) -> None:
+    instance, error = machines()[13].instance, {"error": "neuron driver not responding"}
+    silent = _monitored(instance, neuron_hardware_info=error, system_data={})
+    given = [(10, silent), (20, _monitored(instance, system_data={}))]
+    shown = []
+    for minute, file in given:
+        with writing(alive) as connection:
+            observe(connection, "neuron-monitor", [file], taken_at=START + minute * MINUTES)
+        made = found(alive, START + (minute + 1) * MINUTES)
+        shown.append([(each.rule, each.address, each.found) for each in made.findings])
+    what = "neuron_hardware_info: neuron driver not responding by neuron-monitor"
+    assert shown == [[("health-condition", "trn2-16.48xlarge/d1/s0", what)], []]
 
 
 def test_two_listings_of_different_instances_do_not_call_each_other_gone(alive: Engine) -> None:
@@ -367,6 +389,63 @@ def test_a_machine_that_gives_itself_the_name_of_another_speaks_for_itself_alone
     assert [change.address for change in made.applied] == ["trn2-16.48xlarge/d1/s0/c5"]
 
 
+def test_a_node_that_slurm_drains_is_found_by_its_host_s_name_alone(alive: Engine) -> None:
+    """Slurm 22.05 knows no instances; its nodes are called with or without their domain."""
+    machine = machines()[13]
+    for minute, host in enumerate((machine.host, machine.host.partition(".")[0])):
+        page = slurm(slurm_node(host, "IDLE", "DRAIN", old=True) | {"reason": f"HBM errors {minute}"})
+        with writing(alive) as connection:
+            files = [File("nodes.json", BytesIO(json.dumps(page).encode()))]
+            observe(connection, "slurm", files, taken_at=START + (5 + minute) * MINUTES)
+        (finding,) = found(alive, START + (5 + minute) * MINUTES).findings
+        assert (finding.rule, finding.address) == ("state-differs", "trn2-16.48xlarge/d1/s0")
+        assert finding.found == f"maintenance by slurm (HBM errors {minute})"
+
+
+def test_what_a_machine_said_of_itself_long_before_all_others_is_stale(engine: Engine) -> None:
+    """Whatever it calls itself: an instance, its host, or its host without the domain."""
+    fleet, printed = machines(), outputs(machines())
+    del printed.devices[fleet[13].instance]
+    keep(engine, printed, START)
+    bound(engine, fleet)
+    short = fleet[13].host.partition(".")[0]
+    for minute, (instance, host) in enumerate(
+        [(None, short), (None, fleet[13].host), (fleet[13].instance, short), (fleet[13].instance, None)]
+    ):
+        devices = neuron_ls(instance, "trn2.48xlarge")
+        line = json.dumps({"host": host, "neuron_ls": devices} if host else devices)
+        at = START + (minute - 300) * MINUTES
+        with writing(engine) as connection:
+            observe(connection, "neuron-ls", [File("own.json", BytesIO(line.encode()))], taken_at=at)
+        (finding,) = found(engine, START + MINUTES).findings
+        assert (finding.rule, finding.address) == ("stale", "trn2-16.48xlarge/d1/s0")
+        assert finding.found == f"last seen by neuron-ls at {format_timestamp(at)}"
+
+
+@pytest.mark.parametrize(("minutes", "count"), [(60, 0), (61, 1)])
+def test_of_each_source_the_newest_may_be_an_hour_old(engine: Engine, minutes: int, count: int) -> None:
+    fleet, printed = machines(), outputs(machines())
+    devices = printed.devices.pop(fleet[13].instance)
+    keep(engine, printed, START)
+    bound(engine, fleet)
+    with writing(engine) as connection:
+        files = [File("own.json", BytesIO(json.dumps(devices).encode()))]
+        observe(connection, "neuron-ls", files, taken_at=START - minutes * MINUTES)
+    assert rules(found(engine, START)) == ["stale"] * count
+
+
+def test_errors_that_a_machine_counts_are_found_by_any_name_of_its_host(alive: Engine) -> None:
+    machine, changed = machines()[13], outputs(machines())
+    path = "/sys/devices/virtual/neuron_device/neuron5/stats/hardware/mem_ecc_uncorrected/total"
+    for minute, count in enumerate((0, 3)):
+        lines = [f"{name}:{value}" for name, value in (changed.sysfs[machine.instance] | {path: count}).items()]
+        content = "\n".join([f"# host: {machine.host.partition('.')[0]}", *lines]).encode()
+        with writing(alive) as connection:
+            observe(connection, "neuron-sysfs", [File("f", BytesIO(content))], taken_at=START + (5 + minute) * MINUTES)
+    (finding,) = found(alive, START + 7 * MINUTES).findings
+    assert (finding.rule, finding.address) == ("ecc-uncorrected", "trn2-16.48xlarge/d1/s0/c5")
+
+
 def test_a_scope_has_what_is_at_and_below_it(alive: Engine) -> None:
     faulty(alive, "side-link-down", START + 10 * MINUTES)
     has = {"u-trn2x64": 1, "u-trn2x64/d0": 1, "u-trn2x64/d0/s2": 0, "u-trn2x64/r0": 1, "u-trn2x64/d1": 0}
@@ -418,7 +497,7 @@ def test_all_tell_when_it_was_compared(alive: Engine) -> None:
         for minutes in (None, 11, 13):  # what is found then is over, or never was
             if minutes is not None:
                 found(alive, START + minutes * MINUTES)
-            at = minutes and (START + minutes * MINUTES).isoformat(timespec="seconds")
+            at = minutes and format_timestamp(START + minutes * MINUTES)
             assert fleet.compared_at() == ask("{ comparedAt }")["data"]["comparedAt"] == at
 
 

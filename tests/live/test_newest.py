@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from printed import instance_topology, instances, listed, neuron_ls, node, text, ultraserver
+from printed import instance_topology, instances, listed, neuron_ls, node, slurm, slurm_node, text, ultraserver
 from sqlalchemy import Engine, event
 
 from conftest import Databases
@@ -33,6 +33,13 @@ def keep(engine: Engine, kind: str, document: object, hours: int = 0, **more: An
 def known(engine: Engine) -> Newest:
     with reading(engine) as connection:
         return newest(connection)
+
+
+def called(instance: str, host: str) -> dict[str, Any]:
+    """An instance with a name of its host, as EC2 lists it."""
+    page = instances(instance)
+    page["Reservations"][0]["Instances"][0]["PrivateDnsName"] = host
+    return page
 
 
 def only(engine: Engine) -> Machine:
@@ -86,6 +93,55 @@ def test_what_is_said_of_a_host_is_said_of_its_instance(engine: Engine) -> None:
     machine = only(engine)
     assert (machine.name, known(engine).hosts["host-a"].name) == ("i-a", "i-a")
     assert machine.newest("chips") is not None
+
+
+DRAINED = slurm(slurm_node("n0", "IDLE", "DRAIN", old=True))
+
+
+def test_a_host_may_be_called_without_its_domain(engine: Engine) -> None:
+    """As Slurm calls its nodes, and many machines themselves."""
+    keep(engine, "ec2", called("i-a", "n0.us-west-2.compute.internal"), 1)
+    keep(engine, "slurm", DRAINED, 2)
+    keep(engine, "neuron-ls", {"host": "n0", "neuron_ls": neuron_ls(None)}, 3)
+    keep(engine, "kubernetes", ultraserver(), 3)
+    machine = only(engine)
+    assert set(machine.by_source("condition")) == {"ec2", "slurm"}
+    assert machine.newest("chips") is not None
+    assert set(machine.sides) == {"H", "V"}
+    assert machine.host == "n0"  # Slurm's name counts before that of EC2, as where Slurm knows the instance
+    assert {name: each.name for name, each in known(engine).hosts.items()} == {
+        "n0": "i-a",
+        "n0.us-west-2.compute.internal": "i-a",
+    }
+
+
+def test_a_manager_may_leave_the_domain_out_that_the_machine_has(engine: Engine) -> None:
+    keep(engine, "kubernetes", node("n0", "i-a"), 1)
+    keep(engine, "neuron-ls", {"host": "n0.lan", "neuron_ls": neuron_ls(None)}, 2)
+    assert only(engine).newest("chips") is not None
+
+
+def test_two_names_of_one_host_whose_instance_is_not_known(engine: Engine) -> None:
+    keep(engine, "slurm", DRAINED, 1)
+    keep(engine, "neuron-ls", {"host": "n0.lan", "neuron_ls": neuron_ls(None)}, 2)
+    machine = only(engine)
+    assert (machine.name, set(machine.by_source("condition"))) == ("n0.lan", {"slurm"})
+    assert known(engine).hosts["n0"].name == "n0.lan"
+
+
+def test_a_name_without_a_domain_that_two_hosts_may_have_is_neither(engine: Engine) -> None:
+    for instance, host in (("i-a", "n0.us-west-2.compute.internal"), ("i-b", "n0.us-east-1.compute.internal")):
+        keep(engine, "ec2", called(instance, host), 1)
+    keep(engine, "slurm", DRAINED, 2)
+    found = known(engine)
+    assert [set(each.by_source("condition")) for each in found.machines.values()] == [{"ec2"}, {"ec2"}, {"slurm"}]
+
+
+def test_a_name_without_a_domain_that_two_instances_have_is_nobody_s(engine: Engine) -> None:
+    keep(engine, "ec2", called("i-a", "n0.lan"), 1)
+    keep(engine, "kubernetes", listed(node("n0", "i-b"), node("n0", "i-c")), 1)
+    keep(engine, "slurm", DRAINED, 2)
+    assert "slurm" not in known(engine).machines["i-a"].by_source("condition")
 
 
 def test_no_machine_speaks_for_another_by_its_name(engine: Engine) -> None:

@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 
 import trninv
 from conftest import Databases, Run, wear
+from trninv import timestamps
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import LimitError, NotReachableError, SqlError, UnknownReportError
@@ -102,7 +103,7 @@ def two(databases: Databases) -> dict[str, str]:
 def _stand_there(url: str) -> None:
     """Bind an instance, and find something."""
     with pytest.MonkeyPatch.context() as patch, connect(url) as engine, writing(engine) as connection:
-        patch.setattr(binding, "datetime", _Then)
+        patch.setattr(timestamps, "datetime", _Then)
         place = resolve(connection, "few/d0/s0")
         standing = binding.Standing(place.id, place.address, "i-0a", "n0", "pin", "certain")
         binding.put(connection, [standing], who="tests")

@@ -342,7 +342,7 @@ ABOVE = 999
 
 @st.composite
 def _islands(draw: st.DrawFn) -> list[tuple[Graph, list[int]]]:
-    """Small islands, each its own graph, whose chips leave by NICs of their own or of two chips, some of them dead."""
+    """Small islands, each its own graph, whose chips leave by NICs of up to four of them, some of them dead."""
     made = []
     for island in range(draw(st.integers(1, 3))):
         graph, first = Graph(), island * 10
@@ -353,9 +353,9 @@ def _islands(draw: st.DrawFn) -> list[tuple[Graph, list[int]]]:
             for b in chips:
                 if a < b and draw(st.booleans()):
                     graph.add_edge(a, b, capacity=draw(st.integers(1, 5)))
-        shared = draw(st.booleans())
+        share = draw(st.integers(1, 4))
         for chip in chips:
-            nic = 100 + first + (chip - first) // (1 + shared)
+            nic = 100 + first + (chip - first) // share
             graph.add_node(nic, kind="nic", position=None)
             graph.add_edge(chip, nic, capacity=draw(st.integers(1, 4)))
             if up := draw(st.integers(0, 4)):

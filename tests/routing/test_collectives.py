@@ -19,7 +19,7 @@ from graphs import chips_in, domain, graphs, seed_clusters, torus_domain, whole
 from trninv import deadline
 from trninv.routing.fleet import Fleet
 from trninv.routing.via import Via
-from trninv.solvers import collectives, ports, tree_program
+from trninv.solvers import collectives, tree_program
 from trninv.solvers.collectives import concurrent, gather
 from trninv.solvers.graph import Graph, capacities
 from trninv.solvers.rings import most, ring_rate, rings
@@ -269,7 +269,7 @@ def test_named_chips_of_several_domains_against_the_whole_graph(databases: Datab
     """Islands and what is above them, and the graph of the named chips, all NICs and the fabric."""
     chance = random.Random(seed)
     with trninv.open(seed_clusters(databases.migrated("sqlite"), {"trn1": 3})) as cluster:
-        graph = ports.as_ports(whole(cluster, "c-trn1"))
+        graph = whole(cluster, "c-trn1")
         at = {of["address"]: node for node, of in graph.nodes(data=True) if of["kind"] == "chip"}
         chips = [
             f"c-trn1/d{domain}/s0/c{chip}"

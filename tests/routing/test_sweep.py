@@ -12,7 +12,7 @@ import networkx as nx
 import pytest
 
 import trninv
-from conftest import Databases, Run
+from conftest import BACKENDS, Databases, Run
 from graphs import domain, seed_clusters
 from trninv.errors import LimitError, UsageError, WorkerError
 from trninv.routing.fleet import Fleet
@@ -245,6 +245,16 @@ def test_a_cluster_is_swept_domain_by_domain(databases: Databases, measure: str)
     assert solved_once == (inline.done - solved_once) - 2 * (1 + len(single[0].classes))
     assert "each domain" in found.definition
     assert found.upper == (max if measure == "diameter" else min)(answer.upper or 0 for answer in single)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_cluster_is_headed_with_what_is_one_domains(databases: Databases, backend: str) -> None:
+    """The cluster itself has another bisection."""
+    with trninv.open(seed_clusters(databases.migrated(backend), {"trn1": 2})) as fleet:
+        whole, one = (fleet.sweep(f"c-trn1{scope}", "chip", executor=Inline()) for scope in ("", "/d0"))
+        assert next(iter(whole.told())) == "c-trn1: bisection of its worst domain 384 GB/s; 32 failures of 1 kind"
+        assert next(iter(one.told())) == "c-trn1/d0: bisection 384 GB/s; 16 failures of 1 kind"
+        assert fleet.bisection("c-trn1").upper != whole.upper
 
 
 def test_a_cluster_has_a_limit_too(databases: Databases) -> None:

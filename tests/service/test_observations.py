@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hearing import served
-from printed import neuron_ls
+from printed import neuron_ls, neuron_ls_object
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
@@ -63,9 +63,31 @@ def post(url: str) -> Iterator[Post]:
 
 def test_a_machine_speaks_for_itself(url: str, post: Post) -> None:
     token = made_token(url, "i-0a")
-    assert post(token, collected()) == (201, {"servers": 1, "chips": 16, "isKnown": False})
-    assert post(token, collected()) == (201, {"servers": 1, "chips": 16, "isKnown": True})
+    kept_ = {"servers": 1, "chips": 16, "missingFields": [], "unknownKeys": []}
+    for is_known in (False, True):
+        assert post(token, collected()) == (201, kept_ | {"isKnown": is_known})
     assert kept(url) == 1
+
+
+def test_the_answer_names_what_a_machine_does_not_report(url: str, post: Post) -> None:
+    sysfs = {f"/sys/devices/virtual/neuron_device/neuron{chip}/core_count": "8" for chip in range(16)}
+    observation = collected() | {"sysfs": sysfs}
+    observation["neuron_ls"][0]["\x1b[31m"] = "fine"
+    _, answer = post(made_token(url, "i-0a"), json.dumps(observation), "application/json")
+    assert answer["missingFields"] == [
+        {"field": "ecc_uncorrected", "sourceField": "stats/hardware/*_ecc_uncorrected", "servers": 1},
+        {"field": "serial", "sourceField": "info/serial_number", "servers": 1},
+        {"field": "ultraserver", "sourceField": "server_id_4, server_id_2 or reservation_id", "servers": 1},
+    ]
+    assert answer["unknownKeys"] == ["\\u001b[31m"]
+
+
+def test_what_neuron_ls_of_later_versions_prints_is_taken(url: str, post: Post) -> None:
+    token = made_token(url, "i-0a")
+    status, answer = post(token, neuron_ls_object())
+    assert (status, answer["chips"], answer["unknownKeys"]) == (201, 16, ["ultraserver"])
+    status, error = post(token, neuron_ls_object("i-0b"))
+    assert (status, error["code"], kept(url)) == (403, "FORBIDDEN", 1)
 
 
 def test_a_host_whose_instance_is_not_known_speaks_for_itself(url: str, post: Post) -> None:
@@ -147,7 +169,10 @@ def test_collect_sends_to_a_service(
     monkeypatch.setattr("trninv.cli.imports.collected", collected)
     with served(url, auth="tokens") as service:
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0a"))
-        assert run("collect", "--to", f"{service}/")[:2] == (0, '{"servers":1,"chips":16,"isKnown":false}\n')
+        assert run("collect", "--to", f"{service}/")[:2] == (
+            0,
+            '{"servers":1,"chips":16,"isKnown":false,"missingFields":[],"unknownKeys":[]}\n',
+        )
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0b"))
         status, out, err = run("collect", "--to", service)
         assert (status, out) == (2, "")

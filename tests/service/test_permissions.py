@@ -45,7 +45,7 @@ def _literal(kind: GraphQLInputType) -> str:
     if isinstance(bare, GraphQLList):
         return f"[{_literal(bare.of_type)}]"
     if isinstance(bare, GraphQLEnumType):
-        return next(iter(bare.values))
+        return str(next(iter(bare.values)))
     if isinstance(bare, GraphQLInputObjectType):
         fields = (f"{name}: {_literal(one.type)}" for name, one in bare.fields.items() if is_required_input_field(one))
         return f"{{{', '.join(fields)}}}"

@@ -20,6 +20,8 @@ from trninv.inventory import migrate as migrations
 from trninv.inventory.address import Place, cluster_name, resolve
 from trninv.inventory.chain import Chain
 from trninv.inventory.database import connect, display, reading, writing
+from trninv.inventory.replay import uncompared
+from trninv.inventory.seals import read as read_seal
 from trninv.inventory.verify import kept
 from trninv.inventory.verify import verify as differences
 from trninv.reports import views
@@ -218,24 +220,30 @@ def unseed(database: str, cluster: str, yes: bool) -> None:
 
 @click.command()
 @click.argument("cluster", required=False)
+@click.option("--sealed", metavar="N:SHA256", help="A seal noted earlier, elsewhere; exit 1 where it is not there now.")
 @format_option
 @click.pass_obj
-def verify(database: str, cluster: str | None, style: str) -> None:
+def verify(database: str, cluster: str | None, sealed: str | None, style: str) -> None:
     """Compare the database with the catalog: facts, models, every row and link, documented totals.
 
-    And the history with its seals: a hand that edited it, or changed a state without an event, is noticed.
+    And with its history, unless a CLUSTER is named: seals are computed anew, and parts, jobs, allocations and closed
+    servers must be what the events lead to. Exit 1 where anything differs.
 
     \b
     trninv verify
     trninv verify u-trn2x64
     """
+    anchor = read_seal(sealed) if sealed else None
+    if anchor and cluster:
+        raise UsageError("--sealed is of the whole history: leave out the cluster")
     with connect(database) as engine, reading(engine) as connection, Progress("verify") as progress:
         slug = _cluster(connection, cluster, "verified").address if cluster else None
         found = list(differences(connection, catalog(), known_systems(), slug, progress))
         progress("history")
         checked = [slug] if slug else [str(row["slug"]) for row in clusters_in(connection)]
         history = None if slug else chain.check(connection)
-        found += () if history is None else kept(connection, history)
+        found += () if history is None else kept(connection, history, anchor)
+        untold = [] if history is None else list(uncompared(connection))
 
     def table() -> None:
         for one in found:
@@ -246,8 +254,10 @@ def verify(database: str, cluster: str | None, style: str) -> None:
             hint("no cluster is seeded yet: trninv seed")
         if history:
             say(_told(history))
+        for each in untold:
+            say(f"not compared: {each}")
 
-    of_history = {"history": history} if history else {}
+    of_history = {"history": history, "notCompared": untold} if history else {}
     show(style, {"checked": checked, "differences": found} | of_history, table)
     if found:
         raise click.exceptions.Exit(1)

@@ -46,8 +46,9 @@ def drift(  # one parameter an option
     """Compare what machines and their managers reported with the design, and list where they differ, the worst first.
 
     Everything is compared and recorded (views v_drift, GraphQL drift); SCOPE only says what is listed and applied.
-    States stay as they are unless --apply is there: then chips that are missing, servers that are gone or unhealthy and
-    sides whose links are down are set so, with who = the source and why = the finding. Nothing is ever set up again.
+    States stay as they are unless --apply is there: then chips that are missing or tainted, servers that are gone or
+    unhealthy and sides whose links are down are set so, with who = the source and why = the finding. Nothing is ever
+    set up again.
 
     \b
     trninv drift

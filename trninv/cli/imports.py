@@ -19,13 +19,15 @@ from trninv.cli.prose import say
 from trninv.errors import FileError, UsageError
 from trninv.importers.collect import collect as collected
 from trninv.importers.collect import sent
+from trninv.importers.import_report import Imported, render_unseen
 from trninv.importers.kinds import READERS
-from trninv.importers.observation import File, Imported, gathered, keep
+from trninv.importers.observation import File, gathered, keep
 from trninv.importers.value import MAX_SET
 from trninv.inventory.database import connect, reading, writing
 from trninv.jobs.imported import READERS as JOB_READERS
 from trninv.jobs.imported import JobsImported, read_jobs
 from trninv.jobs.imported import import_jobs as held
+from trninv.jobs.named import brief
 from trninv.units import counted
 
 _PIECE = 1 << 20
@@ -49,7 +51,7 @@ class _Import(click.Command):
 @click.option(
     "--taken-at", metavar="TIME", help="When the files were written, such as 2026-11-22T02:10:00Z.  [default: now]"
 )
-@click.option("--trust-host-names", is_flag=True, help="A file that names no instance speaks for the host in its name.")
+@click.option("--trust-host-names", is_flag=True, help="A file without an instance speaks for the machine in its name.")
 @click.option("--allow-empty", is_flag=True, help="Take a whole listing without an instance for what it says.")
 @format_option
 @click.pass_obj
@@ -116,7 +118,11 @@ def import_(  # one parameter an option
 )
 @click.option("--partial", is_flag=True, help="The listing is of some jobs only: end none that it leaves out.")
 @click.option("--allow-empty", is_flag=True, help="End all of its jobs where none is listed.")
-@click.option("--keep-going", is_flag=True, help="Leave out, and name, jobs on unknown hosts and on chips of others.")
+@click.option(
+    "--keep-going",
+    is_flag=True,
+    help="Leave out, and name, jobs on unknown hosts and on chips of others; the servers they are on take no new jobs.",
+)
 @click.option("--dry-run", is_flag=True, help="Read and check all, and keep nothing.")
 @format_option
 @click.pass_obj
@@ -208,6 +214,8 @@ def _table(found: Sequence[Imported], *, dry_run: bool) -> None:
         ["file", "servers", "chips", ""],
         ((each.name, each.servers, each.chips, became[each.is_known]) for each in found),
     )
+    for line in render_unseen(found):
+        say(line)
 
 
 def _tell(found: JobsImported, *, dry_run: bool) -> None:
@@ -215,6 +223,10 @@ def _tell(found: JobsImported, *, dry_run: bool) -> None:
         say(f"left out: {plain(each)}", err=True)
     said = f"{found.system}: {found.held} held, {found.moved} moved, {found.unchanged} unchanged, {found.ended} ended"
     say(said + (" (dry run: nothing was kept)" if dry_run else ""))
+    if found.not_available:
+        say(f"take no new jobs until an import has the jobs left out that run there: {brief(found.not_available)}")
+    if found.available_again:
+        say(f"take new jobs again: {brief(found.available_again)}")
     if found.without:
         say(f"hold no chips by the listing: {counted(found.without, 'job')}")
     if found.whole:

@@ -100,9 +100,10 @@ def _costs(of: Incident, cost: Impact) -> Iterator[str]:
 
 
 def _changed(of: DomainImpact) -> Iterator[str]:
-    compared = "" if of.is_comparable else ", not comparable: of other halves"
+    compared = f", not comparable: {of.incomparable}" if of.incomparable else ""
     yield f"  {of.domain}: with its parts up → now"
     yield f"    chips {of.chips_before:,} → {of.chips_now:,}"
+    yield f"    links that carry nothing {of.idle_links_before:,} → {of.idle_links_now:,}"
     yield f"    largest pool {of.pool_before} → {of.pool_now}"
     yield f"    bisection {of.bisection_before} → {of.bisection_now}{compared}"
     yield f"    all-gather {of.all_gather_before} → {of.all_gather_now}"

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, func, select
 
 from trninv.cli.output import format_option, rows, show
 from trninv.cli.progress import Progress
+from trninv.inventory.chain import newest
 from trninv.inventory.database import connect, display, newest_revision, reading
 from trninv.inventory.schema import ORDER, TABLES
 
@@ -15,7 +16,7 @@ from trninv.inventory.schema import ORDER, TABLES
 @format_option
 @click.pass_obj
 def status(database: str, style: str) -> None:
-    """Which database, which revision, what is seeded, how many rows.
+    """Which database, which revision, the newest seal of its history, what is seeded, how many rows.
 
     \b
     trninv status --format json
@@ -23,16 +24,23 @@ def status(database: str, style: str) -> None:
     with connect(database) as engine, reading(engine) as connection, Progress("status"):
         revision = newest_revision()  # any other can't be read
         clusters = clusters_in(connection)
+        seal = newest(connection)
         sizes = {name: connection.scalar(select(func.count()).select_from(TABLES[name])) for name in ("fact", *ORDER)}
 
+    sealed = f"{seal.id}:{seal.sha256}" if seal else None
+
     def table() -> None:
-        click.echo(f"database: {display(database)}\nrevision: {revision}")
+        click.echo(f"database: {display(database)}\nrevision: {revision}\nsealed: {sealed or 'no event yet'}")
         rows(["cluster", "system", "domains", "chips"], map(_line, clusters), none="nothing is seeded yet: trninv seed")
         click.echo()
         rows(["table", "rows"], ([name, f"{size:,}"] for name, size in sizes.items()))
 
     revisions = {"revision": revision, "newest": revision}
-    show(style, {"database": display(database), **revisions, "clusters": clusters, "rows": sizes}, table)
+    show(
+        style,
+        {"database": display(database), **revisions, "sealed": sealed, "clusters": clusters, "rows": sizes},
+        table,
+    )
 
 
 def is_without(connection: Connection, table: str) -> bool:

@@ -39,9 +39,10 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Who holds the chips of a domain, the oldest job first, and which chips are down or in a closed server."""
+    """Who holds the chips of a domain, the oldest job first, and which chips are free, down or in a closed server."""
 
     jobs: Sequence[Holder]
+    free: Collection[str]
     down: Collection[str]
     closed: Collection[str]
 
@@ -70,8 +71,8 @@ def read(reader: Reader, diagram: Diagram) -> Held:
     ]
     here = {key: (work, spare) for key, work, spare in sets if work or spare}
     jobs = [Holder(_called(job), job.began, job.chips, *here[job.key]) for job in listed(reader.connection, list(here))]
-    (up,), (closed,) = whole(one.up), whole(one.closed)
-    return Held(jobs, among(~up), among(closed))
+    (free,), (up,), (closed,) = whole(one.free), whole(one.up), whole(one.closed)
+    return Held(jobs, among(free), among(~up), among(closed))
 
 
 def _called(job: Job) -> str:
@@ -108,7 +109,7 @@ def picture(diagram: Diagram, held: Held, proposed: Sequence[str] = (), caption:
     for each in placed.labels:
         label(made.drawing, (each.x, each.y), each.text, placed.font, QUIET, text_anchor=each.anchor)
     left, top, width, height = placed.box
-    below = _legend(made.drawing, diagram, held, (left + 26, top + height + _MARGIN), proposed=bool(inside))
+    below = _legend(made.drawing, held, (left + 26, top + height + _MARGIN), proposed=bool(inside))
     return made.text(left, top, left + max(width, 560), below)
 
 
@@ -133,9 +134,7 @@ def _lies(address: str, place: str) -> bool:
 
 
 def _summary(diagram: Diagram, held: Held) -> str:
-    taken = frozenset[str]().union(*(job.work | job.spare for job in held.jobs))
-    free = sum(part.address not in {*taken, *held.down, *held.closed} for part in _chips(diagram))
-    return f"{counted(len(held.jobs), 'job')}, {free} of {counted(len(_chips(diagram)), 'chip')} free"
+    return f"{counted(len(held.jobs), 'job')}, {len(held.free)} of {counted(len(_chips(diagram)), 'chip')} free"
 
 
 def _outline(root: Element, diagram: Diagram, placed: Layout, inside: Sequence[Part]) -> None:
@@ -162,7 +161,7 @@ def _chip(root: Element, part: Part, at: Place, held: Held) -> None:
     number, job = next(
         ((number, job) for number, job in enumerate(held.jobs) if part.address in job.work | job.spare), (0, None)
     )
-    says = ["free"] if not (job or down or closed) else []
+    says = ["free"] if part.address in held.free else []
     if job:
         says += [f"job {job.name}" + (", to spare" if part.address in job.spare else "")]
     says += ["takes no new jobs"] if closed else []
@@ -200,7 +199,7 @@ def _key(at: Point) -> Place:
     return Place(at, Size(2 * RADIUS, 2 * RADIUS), "", at)
 
 
-def _legend(root: Element, diagram: Diagram, held: Held, at: tuple[float, float], *, proposed: bool) -> float:
+def _legend(root: Element, held: Held, at: tuple[float, float], *, proposed: bool) -> float:
     """A row for each job and each other look that chips have; how far down it goes."""
     x, y = at[0], at[1] + RADIUS
     for number, job in enumerate(held.jobs):
@@ -212,9 +211,8 @@ def _legend(root: Element, diagram: Diagram, held: Held, at: tuple[float, float]
         name = job.name if len(job.name) <= _NAME else f"{job.name[: _NAME - 1]}…"
         label(root, (x + 22, y + 4), f"{name}: {chips}{spare}, since {job.since[:16].replace('T', ' ')} UTC", 13)
         y += _ROW
-    taken = {chip for job in held.jobs for chip in job.work | job.spare}
     looks = (
-        ("free", False, False, any(p.address not in {*taken, *held.down, *held.closed} for p in _chips(diagram))),
+        ("free", False, False, bool(held.free)),
         ("crossed: down or in maintenance", True, False, bool(held.down)),
         ("dotted: its server takes no new jobs", False, True, bool(held.closed)),
     )

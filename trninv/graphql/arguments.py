@@ -17,10 +17,11 @@ from strawberry.utils.str_converters import to_snake_case as snake
 from trninv.errors import AddressError, FilterError, LimitError, nearest
 from trninv.graphql.scalars import UNITS
 from trninv.history.events import HOLDING
-from trninv.history.moment import written
+from trninv.history.moment import instant
 from trninv.inventory.address import Address, level_of, parse
 from trninv.inventory.fields import Field, Form, Kind
 from trninv.inventory.named import ends
+from trninv.timestamps import format_lower_bound, format_timestamp
 
 DEFAULT_PAGE = 100
 MAX_PAGE = 1000
@@ -213,12 +214,12 @@ def _of(address: str, values: list[Any]) -> Shape:
 
 
 def _since(time: str, values: list[Any]) -> Shape:
-    values.append(written(time))
+    values.append(format_lower_bound(instant(time)))
     return "gte", "at"
 
 
 def _until(time: str, values: list[Any]) -> Shape:
-    values.append(written(time))
+    values.append(format_timestamp(instant(time)))
     return "lte", "at"
 
 

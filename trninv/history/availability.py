@@ -42,6 +42,7 @@ from trninv.inventory.fields import block
 from trninv.inventory.kinds import KINDS
 from trninv.inventory.past import among_lost
 from trninv.inventory.schema import BIG, NODE_KINDS, PART_KINDS, STATES, TABLES, is_not_up
+from trninv.timestamps import format_timestamp
 
 _EVENT, _NODE, _SERVER = (TABLES[name] for name in ("state_event", "node", "server"))
 _RACK, _CLUSTER = (TABLES[name] for name in ("rack", "cluster"))
@@ -63,7 +64,7 @@ def sums(
 ) -> Iterator[Sums]:
     """Of each group of parts of a place; what happened before an event that is not known is left out."""
     when = times_of_events(connection, known_from)
-    times = _EVENT.c.id > known_from, when.c.at > _text(since), when.c.at <= _text(until)
+    times = _EVENT.c.id > known_from, when.c.at > format_timestamp(since), when.c.at <= format_timestamp(until)
     branches = (
         branch
         for parts in _parts(connection, place, by)
@@ -258,10 +259,6 @@ def _ours(connection: Connection, place: Place, kind: str, table: Table) -> Colu
     if kind == "link":
         return or_(table.c.a_id.in_(inside), table.c.b_id.in_(inside))
     return table.c.id.in_(inside)
-
-
-def _text(time: datetime) -> str:
-    return time.isoformat(timespec="microseconds")
 
 
 class Seconds(FunctionElement[int]):

@@ -16,6 +16,7 @@ from trninv.inventory.past import time_of
 from trninv.inventory.schema import NODE_KINDS, PART_KINDS, TABLES
 from trninv.inventory.state import server_address
 from trninv.inventory.unknown import refused
+from trninv.timestamps import format_timestamp
 
 _EVENT, _NODE, _SERVER, _LINK = (TABLES[name] for name in ("state_event", "node", "server", "link"))
 _DOMAIN, _CLUSTER, _JOB, _HELD = (TABLES[name] for name in ("domain", "cluster", "job", "allocation"))
@@ -199,7 +200,7 @@ def _lasting(table: FromClause, began: str, ended: str, span: Span) -> tuple[Sql
     """That a row holds at either moment; at the first, at the last."""
 
     def at(time: datetime) -> Sql:
-        then = time.astimezone(UTC).isoformat(timespec="microseconds")
+        then = format_timestamp(time)
         return and_(table.c[began] <= then, or_(table.c[ended].is_(None), table.c[ended] > then))
 
     both = at(span.first.time), at(span.last.time)

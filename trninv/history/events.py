@@ -8,13 +8,14 @@ from typing import Any, Final
 from sqlalchemy import Connection, Text, and_, func, literal, literal_column, or_, select
 
 from trninv.errors import LimitError, UnknownAddressError
-from trninv.history.moment import written
+from trninv.history.moment import instant
 from trninv.inventory.address import level_of, nodes_at, read, resolve
 from trninv.inventory.fields import Sql
 from trninv.inventory.happened import EVENT, FIELDS, inside
 from trninv.inventory.named import ends
 from trninv.inventory.schema import ACTIONS, EVENT_SOURCES, NODE_KINDS, PART_KINDS, SERVER_ACTIONS, TABLES
 from trninv.inventory.state import PPM, Condition, taken_along
+from trninv.timestamps import format_lower_bound, format_timestamp
 
 _COLUMNS: Final = [field.sql.label(field.name) for field in FIELDS if field.name != "id"]
 
@@ -114,9 +115,9 @@ class Wanted:
         if self.scope is not None:
             yield of_scope(connection, self.scope)
         if self.since is not None:
-            yield EVENT.c.at >= written(self.since)
+            yield EVENT.c.at >= format_lower_bound(instant(self.since))
         if self.until is not None:
-            yield EVENT.c.at <= written(self.until)
+            yield EVENT.c.at <= format_timestamp(instant(self.until))
         for name, known in (("kind", PART_KINDS), ("action", ACTIONS), ("source", EVENT_SOURCES)):
             if (value := getattr(self, name)) is not None and value not in known:
                 raise LimitError(f"{name} {value!r}: choose {', '.join(known[:-1])} or {known[-1]}")

@@ -12,6 +12,7 @@ from trninv.inventory.database import reading
 from trninv.inventory.past import Unknown, past
 from trninv.inventory.schema import TABLES
 from trninv.inventory.unknown import clusters, refused
+from trninv.timestamps import format_timestamp
 
 Time = str | int | datetime
 """An ISO time with its zone, or the number of an event."""
@@ -77,7 +78,7 @@ def moment(connection: Connection, given: Time) -> Moment:
 
 
 def _begins_after(of: Unknown, event: int, time: datetime) -> bool:
-    return of.since is None or _text(time) < of.since or event < of.event
+    return of.since is None or format_timestamp(time) < of.since or event < of.event
 
 
 def _without(connection: Connection, known: Collection[Unknown], unknown: Collection[Unknown]) -> tuple[Unknown, ...]:
@@ -111,18 +112,6 @@ def instant(given: str | datetime, otherwise: str = "") -> datetime:
     return time
 
 
-def written(given: str | datetime) -> str:
-    """A time as events have it.
-
-    Raises
-    ------
-    MomentError
-        As `instant` says.
-
-    """
-    return _text(instant(given))
-
-
 def _numbered(connection: Connection, number: int) -> Moment:
     last = connection.scalar(select(func.max(_EVENT.c.id))) or 0
     if not 0 <= number <= last:
@@ -138,7 +127,7 @@ def _numbered(connection: Connection, number: int) -> Moment:
 
 def last_by(connection: Connection, time: datetime) -> int:
     """The last event that was recorded by a time: numbers count where a clock went back between two of them."""
-    at = _text(time)
+    at = format_timestamp(time)
     back = select(_EVENT.c.id).where(text("clock_went_back"))  # as its index says it
     first = connection.scalar(back.where(_EVENT.c.at <= at).order_by(_EVENT.c.id.desc()).limit(1)) or 0
     until = connection.scalar(back.where(_EVENT.c.id > first).order_by(_EVENT.c.id).limit(1))
@@ -146,8 +135,3 @@ def last_by(connection: Connection, time: datetime) -> int:
     if until:
         query = query.where(_EVENT.c.id < until)
     return connection.scalar(query.order_by(_EVENT.c.at.desc(), _EVENT.c.id.desc()).limit(1)) or 0
-
-
-def _text(time: datetime) -> str:
-    """As events have it."""
-    return time.astimezone(UTC).isoformat(timespec="microseconds")

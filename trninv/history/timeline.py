@@ -27,6 +27,7 @@ from trninv.inventory.address import Place, nodes_of
 from trninv.inventory.happened import OF_STATE
 from trninv.inventory.past import among_lost
 from trninv.inventory.schema import BIG, STATES, TABLES, is_not_up
+from trninv.timestamps import format_timestamp
 
 _EVENT, _NODE, _SERVER, _LINK, _DOMAIN = (TABLES[name] for name in ("state_event", "node", "server", "link", "domain"))
 _MICROSECOND: Final = timedelta.resolution
@@ -127,7 +128,7 @@ def _changes(
 ) -> Select[Any]:
     """Of each part of the time, and of what came after it, what was changed in all, and at most at once."""
     when = times_of_events(connection, known_from)
-    part = case((when.c.at > _text(until), parts), else_=_part(when.c.at, since, until - since, parts))
+    part = case((when.c.at > format_timestamp(until), parts), else_=_part(when.c.at, since, until - since, parts))
     events = (
         select(
             part.label("part"),
@@ -136,7 +137,9 @@ def _changes(
             _EVENT.c.state,
         )
         .select_from(_EVENT if when is _EVENT else _EVENT.join(when, when.c.id == _EVENT.c.id))
-        .where(_EVENT.c.id > known_from, when.c.at > _text(since), OF_STATE, of_scope(connection, place.address))
+        .where(
+            _EVENT.c.id > known_from, when.c.at > format_timestamp(since), OF_STATE, of_scope(connection, place.address)
+        )
         .subquery("events")
     )
     one = {state: _one(events.c.state == state) - _one(events.c.before == state) for state in LOST}
@@ -172,7 +175,3 @@ def _part(at: ColumnElement[str], since: datetime, span: timedelta, parts: int) 
 
 def _one(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return case((condition, 1), else_=0)
-
-
-def _text(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="microseconds")

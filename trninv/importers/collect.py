@@ -10,9 +10,12 @@ from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from trninv.errors import NotFoundError, NotReachableError, UsageError
+from trninv.importers.neuron_ls import OF_DEVICE, OF_MACHINE, PROCESSES, device_lists
 from trninv.importers.neuron_sysfs import CLASS, DEVICES
+from trninv.importers.reading import parsed
 
-_COMMAND = ("neuron-ls", "--json-output")
+_COMMANDS = (("neuron-ls", "--json-output"), ("neuron-ls", "--output-format", "json"))
+"""Up to Neuron 2.33, and from 2.34 on."""
 _SECONDS = 60
 _MAX_ANSWER = 1 << 16
 _MAX_VALUE = 4_096
@@ -93,10 +96,25 @@ class _Straight(HTTPRedirectHandler):
 _OPENER = build_opener(_Straight)
 
 
-def _devices() -> list[dict[str, Any]]:
+def _devices() -> list[Any] | dict[str, Any]:
+    """What neuron-ls prints, by whichever option it knows for JSON."""
+    failures = {}
+    for command in _COMMANDS:
+        ran = _neuron_ls(command)
+        try:
+            return _public(parsed(ran.stdout))
+        except ValueError as error:
+            lines = ran.stderr.decode(errors="replace").strip().splitlines()
+            failures[" ".join(command)] = lines[-1] if lines else f"its output {error}"
+    reasons = set(failures.values())
+    why = reasons.pop() if len(reasons) == 1 else "; ".join(f"{words}: {why}" for words, why in failures.items())
+    raise NotFoundError(f"neuron-ls found no device: {why}")
+
+
+def _neuron_ls(command: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
     try:
-        ran = subprocess.run(  # noqa: S603 # words of our own
-            _COMMAND, capture_output=True, text=True, timeout=_SECONDS, check=False
+        return subprocess.run(  # noqa: S603 # words of our own
+            command, capture_output=True, timeout=_SECONDS, check=False
         )
     except FileNotFoundError:
         raise NotFoundError(
@@ -104,12 +122,28 @@ def _devices() -> list[dict[str, Any]]:
         ) from None
     except subprocess.TimeoutExpired:
         raise NotFoundError(f"neuron-ls did not end within {_SECONDS} s: look at the Neuron driver (dmesg)") from None
-    try:
-        found = json.loads(ran.stdout)
-        return [{name: each[name] for name in each if name != "neuron_processes"} for each in found]
-    except (ValueError, TypeError):
-        why = (ran.stderr.strip() or "it printed no JSON").splitlines()[-1]
-        raise NotFoundError(f"neuron-ls found no device: {why}") from None
+
+
+def _public(printed: Any) -> list[Any] | dict[str, Any]:
+    """What is read of it here; of other keys only the names, since their values may be secrets.
+
+    Raises
+    ------
+    ValueError
+        It lists no device.
+
+    """
+    if isinstance(printed, dict):
+        lists = device_lists(printed)
+        machine = {name: printed[name] if name in OF_MACHINE else None for name in printed if name not in lists}
+        if lists:
+            return machine | {name: _public(printed[name]) for name in lists}
+    elif isinstance(printed, list) and printed and all(isinstance(device, dict) for device in printed):
+        return [
+            {name: device[name] if name in OF_DEVICE else None for name in device if name != PROCESSES}
+            for device in printed
+        ]
+    raise ValueError("lists no device")
 
 
 def _sysfs(root: Path) -> dict[str, str]:

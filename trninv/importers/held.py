@@ -7,6 +7,7 @@ from typing import Final
 
 from trninv.characters import plain
 from trninv.importers.value import Value
+from trninv.timestamps import format_timestamp
 
 LONGEST: Final = 200
 """Characters of a name that are kept."""
@@ -64,4 +65,4 @@ def called(value: Value, otherwise: str) -> str:
 
 def at(seconds: int | None) -> str | None:
     """A time of Unix as it is kept, UTC; 0 is none."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
+    return format_timestamp(datetime.fromtimestamp(seconds, UTC)) if seconds else None

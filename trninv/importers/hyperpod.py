@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from trninv.importers.observed import Seen, Server
+from trninv.importers.answer import items
+from trninv.importers.observed import Listing, Seen, Server
 from trninv.importers.reading import Source
 
+EXPECTED = {"host": "PrivateDnsHostname", "instance_type": "InstanceType", "state": "InstanceStatus.Status"}
 _STATES = {
     "Running": "up",
     "Pending": "maintenance",
@@ -18,10 +20,7 @@ _STATES = {
 def read(source: Source) -> Iterator[Seen]:
     """The servers of a file."""
     for page in source.values():
-        if not isinstance(page.get("ClusterNodeSummaries").of, list):
-            page.fault("has no list ClusterNodeSummaries")
-            return
-        for each in page.get("ClusterNodeSummaries").objects():
+        for each in items(page, "ClusterNodeSummaries"):
             status = each.get("InstanceStatus")
             word, kind = status.get("Status").as_text(), each.get("InstanceType").as_name()
             instance = each.get("InstanceId").as_name()
@@ -36,4 +35,6 @@ def read(source: Source) -> Iterator[Seen]:
                     ultraserver=each.get("UltraServerInfo").get("Id").as_name(),
                     state=_STATES.get(word or ""),
                     reason=status.get("Message").as_text() or word,
+                    expected=EXPECTED,
                 )
+    yield Listing()

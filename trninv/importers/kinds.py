@@ -9,9 +9,12 @@ from trninv.importers.observed import Seen
 from trninv.importers.reading import Source
 
 Reader = Callable[[Source], Iterator[Seen]]
+Expected = Mapping[str, str]
+"""Fields that a source should report, with where it has them."""
 
 _FILES: tuple[ModuleType, ...] = (neuron_ls, neuron_monitor, neuron_sysfs, ec2, kubernetes, slurm, hyperpod)
 
-READERS: Final[Mapping[str, Reader]] = {
-    file.__name__.rpartition(".")[2].replace("_", "-"): file.read for file in _FILES
-}
+_KINDS: Final = {file.__name__.rpartition(".")[2].replace("_", "-"): file for file in _FILES}
+
+READERS: Final[Mapping[str, Reader]] = {kind: file.read for kind, file in _KINDS.items()}
+EXPECTED: Final[Mapping[str, Expected]] = {kind: file.EXPECTED for kind, file in _KINDS.items()}

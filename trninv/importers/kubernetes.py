@@ -1,13 +1,17 @@
-"""``kubectl get nodes,resourceslices,neuronultraservers -o json``, or yaml: one list of mixed kinds, or single objects.
+"""``kubectl get nodes,resourceslices,devicetaintrules,neuronultraservers -o json``, or yaml: one list, or objects.
 
 Nodes carry the instance's id, its place in the network and how many chips may be allocated; ResourceSlices of Neuron's
-DRA driver name each chip; a NeuronUltraServer says which sides of a server are joined.
+DRA driver name each chip and its taints, as DeviceTaintRules do; a NeuronUltraServer says which sides are joined.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from trninv.importers.observed import Chip, Seen, Server, Side, Whole
+from trninv.importers import kubernetes_slices
+from trninv.importers.answer import is_list, next_page, objects
+from trninv.importers.kubernetes_health import node_state, taint_rule
+from trninv.importers.kubernetes_slices import MOST_CHIPS, is_ours, server_of
+from trninv.importers.observed import Listing, Seen, Server, Side, Whole
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
@@ -15,34 +19,48 @@ _PROVIDER = re.compile(r"aws:///[a-z0-9-]+/(i-[0-9a-z]+)")
 _ULTRASERVER = "neuron.amazonaws.com/ultraserver-"
 _LAYERS = [f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3, 4)]
 _CHIPS = ("aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
-_HEALTH = {"NeuronHealth": "True", "AcceleratedHardwareReady": "False"}
-"""Conditions of a node, and the status that means a problem: opposite for the two agents that set them."""
-_MOST_CHIPS, _MOST_SERVERS = 128, 64
-_UNSCHEDULABLE = "sagemaker.amazonaws.com/node-health-status"
+_KINDS = "Node", "ResourceSlice", "DeviceTaintRule", "NeuronUltraServer"
+_MOST_SERVERS = 64
+_OF_NODE = {
+    "instance": "spec.providerID",
+    "instance_type": "label node.kubernetes.io/instance-type",
+    "network_nodes": "labels topology.k8s.aws/network-node-layer-*",
+    "chip_count": "status.allocatable aws.amazon.com/neuron",
+}
+EXPECTED = kubernetes_slices.EXPECTED | _OF_NODE
 
 
 def read(source: Source) -> Iterator[Seen]:
     """The servers of a file."""
     slices: dict[str, list[Value]] = {}
+    rules: list[Value] = []
     for value in source.yaml_or_json():
-        is_list = isinstance(value.of, dict) and "items" in value.of
-        nodes = 0
-        for each in value.get("items").objects() if is_list else [value]:
-            kind = each.get("kind").as_text()
+        count = nodes = 0
+        for kind, each in objects(value, *_KINDS):
+            count += 1
             if kind == "Node":
                 nodes += 1
                 yield from _node(each)
             elif kind == "ResourceSlice":
-                if each.get("spec").get("driver").as_text() == "neuron.aws.com":
+                if is_ours(each):
                     slices.setdefault(each.get("spec").get("nodeName").as_name() or "", []).append(each)
+            elif kind == "DeviceTaintRule":
+                rules.append(each)
             elif kind == "NeuronUltraServer":
                 yield from _ultraserver(each)
-            elif not is_list:
-                each.fault("is no List, Node, ResourceSlice or NeuronUltraServer")
-        if is_list and nodes and value.get("metadata").get("continue").as_text() is None:
-            yield Whole()
-    for host, found in slices.items():
-        yield from _sliced(host, found)
+        if is_list(value):
+            yield Whole() if (nodes or not count) and next_page(value) is None else Listing()
+    yield from _servers(slices, rules)
+
+
+def _servers(slices: Mapping[str, Sequence[Value]], rules: Sequence[Value]) -> Iterator[Server]:
+    """Yield nodes with their chips; taints of rules are those of devices, so that both have to be listed at once."""
+    ours = [(rule, found) for rule in rules if (found := taint_rule(rule))]
+    for rule, _ in ours if not slices else ():
+        rule.fault("taints devices of no ResourceSlice here: kubectl get nodes,resourceslices,devicetaintrules -o json")
+    for host, of_host in slices.items():
+        if server := server_of(host, of_host, [found for _, found in ours]):
+            yield server
 
 
 def _node(node: Value) -> Iterator[Seen]:
@@ -57,7 +75,7 @@ def _node(node: Value) -> Iterator[Seen]:
         node.fault("has no metadata.name")
         return
     ultraserver, position = _place(labels)
-    state, reason = _state(spec, status, labels)
+    state, reason = node_state(spec, status, labels)
     layers = tuple(name for each in _LAYERS if (name := labels.get(each).as_name()))
     yield Server(
         where=node.where,
@@ -73,20 +91,8 @@ def _node(node: Value) -> Iterator[Seen]:
         state=state,
         reason=reason,
         chip_count=_quantity(status.get("allocatable")),
+        expected=_OF_NODE,
     )
-
-
-def _state(spec: Value, status: Value, labels: Value) -> tuple[str | None, str | None]:
-    for condition in status.get("conditions").objects():
-        kind = condition.get("type").as_text()
-        if kind in _HEALTH and condition.get("status").as_text() == _HEALTH[kind]:
-            return "down", f"{kind}: {condition.get('reason').as_text() or 'no reason given'}"
-    health = labels.get(_UNSCHEDULABLE).as_text()
-    if health and health != "Schedulable":
-        return "maintenance", health
-    if spec.get("unschedulable").of is True:
-        return "maintenance", "unschedulable"
-    return "up", None
 
 
 def _place(labels: Value) -> tuple[str | None, int | None]:
@@ -99,54 +105,8 @@ def _place(labels: Value) -> tuple[str | None, int | None]:
 
 
 def _quantity(allocatable: Value) -> int | None:
-    counts = (allocatable.get(name).as_digits(_MOST_CHIPS) for name in _CHIPS)
+    counts = (allocatable.get(name).as_digits(MOST_CHIPS) for name in _CHIPS)
     return next((count for count in counts if count is not None), None)
-
-
-def _sliced(host: str, slices: list[Value]) -> Iterator[Seen]:
-    """The chips of a node, of the newest generation of its pool, if all of its slices are there."""
-    specs = [each.get("spec") for each in slices]
-    generation = max(spec.get("pool").get("generation").as_integer() or 0 for spec in specs)
-    newest = [spec for spec in specs if (spec.get("pool").get("generation").as_integer() or 0) == generation]
-    wanted = newest[0].get("pool").get("resourceSliceCount").as_integer() or 1
-    devices = [attributes(device) for spec in newest for device in spec.get("devices").objects()]
-    chips = [chip for device in devices if (chip := _chip(device))]
-    if not host:
-        newest[0].fault("has no nodeName")
-    elif len({chip.ordinal for chip in chips}) < len(chips):
-        newest[0].fault("names a device twice")
-    elif devices:
-        layers = (devices[0].get(f"networkNodeLayer{number}").as_name() for number in (1, 2, 3))
-        yield Server(
-            where=newest[0].where,
-            host=host,
-            instance_type=devices[0].get("instanceType").as_name(),
-            capacity_block=devices[0].get("capacityBlockId").as_name(),
-            network_nodes=tuple(layer for layer in layers if layer) or None,
-            is_partial=len(newest) < wanted,
-            chips=tuple(sorted(chips, key=lambda chip: chip.ordinal)),
-        )
-
-
-def attributes(device: Value) -> Value:
-    """The attributes of a device without their types, which v1beta1 has below ``basic``."""
-    given = device.get("attributes") if "attributes" in device.of else device.get("basic").get("attributes")
-    typed = given.of if isinstance(given.of, dict) else {}
-    plain = {
-        name: next(iter(each.values())) if isinstance(each, dict) and len(each) == 1 else each
-        for name, each in typed.items()
-    }
-    return given.with_(plain)
-
-
-def _chip(attributes: Value) -> Chip | None:
-    if attributes.get("resourceType").as_text() == "neuron_node":
-        return None
-    ordinal = attributes.get("deviceId").as_integer(_MOST_CHIPS - 1)
-    if ordinal is None:
-        attributes.fault("has no deviceId")
-        return None
-    return Chip(ordinal, efa_bdf=attributes.get("resource.aws.com/devicegroup1_id").as_bdf())
 
 
 def _ultraserver(each: Value) -> Iterator[Seen]:

@@ -4,19 +4,17 @@ A claim that is allocated is a job; its results name a device of a pool. The Res
 of which node; without them a device's number is the chip's, and the pool is called as its node.
 """
 
-import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Final
+from datetime import datetime
 
+from trninv.importers.answer import is_list, next_page, objects
 from trninv.importers.held import Held, Part, called
-from trninv.importers.kubernetes import attributes
+from trninv.importers.kubernetes_health import DRIVER
+from trninv.importers.kubernetes_slices import attributes, device_number, is_node, number_in
 from trninv.importers.reading import Source
 from trninv.importers.value import Value, shown
+from trninv.timestamps import format_timestamp
 
-_DRIVER: Final = "neuron.aws.com"
-_NUMBERED = re.compile(r"neuron-?device-?(\d{1,4})", re.ASCII)
-_LAST = 127
 Devices = Mapping[tuple[str, str], tuple[str, int | None]]
 """By pool and device the node, and the chip's number; None stands for all chips of the node."""
 
@@ -25,29 +23,27 @@ def read(source: Source) -> Iterator[Held]:
     """The claims of a file that are allocated."""
     claims: list[Value] = []
     devices: dict[tuple[str, str], tuple[str, int | None]] = {}
-    for value in source.values():
-        is_list = isinstance(value.of, dict) and "items" in value.of
-        for each in value.get("items").objects() if is_list else [value]:
-            kind = each.get("kind").as_text()
+    page: Value | None = None
+    for value in source.yaml_or_json():
+        for kind, each in objects(value, "ResourceClaim", "ResourceSlice"):
             if kind == "ResourceClaim":
                 claims.append(each)
             elif kind == "ResourceSlice":
                 devices |= _devices(each.get("spec"))
-            elif not is_list:
-                each.fault("is no List, ResourceClaim or ResourceSlice")
+        page = value if is_list(value) else page
+    if page is not None and next_page(page) is not None:
+        page.get("metadata").get("continue").fault("has more pages: put them all into one file, one a line")
     for claim in claims:
         yield from _claim(claim, devices)
 
 
 def _devices(spec: Value) -> Iterator[tuple[tuple[str, str], tuple[str, int | None]]]:
     node, pool = spec.get("nodeName").as_name(), spec.get("pool").get("name").as_name()
-    if spec.get("driver").as_text() != _DRIVER or node is None or pool is None:
+    if spec.get("driver").as_text() != DRIVER or node is None or pool is None:
         return
     for device in spec.get("devices").objects():
-        has = attributes(device)
-        is_node = has.get("resourceType").as_text() == "neuron_node"
-        chip = None if is_node else has.get("deviceId").as_integer(_LAST)
-        if (is_node or chip is not None) and (name := device.get("name").as_name()):
+        chip = device_number(device)
+        if (chip is not None or is_node(attributes(device))) and (name := device.get("name").as_name()):
             yield (pool, name), (node, chip)
 
 
@@ -55,12 +51,12 @@ def _claim(claim: Value, devices: Devices) -> Iterator[Held]:
     metadata, status = claim.get("metadata"), claim.get("status")
     held: dict[str, set[int] | None] = {}
     for result in status.get("allocation").get("devices").get("results").objects():
-        if result.get("driver").as_text() != _DRIVER or result.get("adminAccess").of is True:
+        if result.get("driver").as_text() != DRIVER or result.get("adminAccess").of is True:
             continue
         pool, device = result.get("pool").as_name(), result.get("device").as_name()
-        numbered = _NUMBERED.fullmatch(device or "")
-        if (found := devices.get((pool or "", device or ""))) is None and pool and numbered:
-            found = pool, int(numbered[1])
+        number = number_in(device)
+        if (found := devices.get((pool or "", device or ""))) is None and pool and number is not None:
+            found = pool, number
         if found is None:
             result.fault("is a device of no ResourceSlice: give kubectl get resourceclaims,resourceslices -A -o json")
             continue
@@ -92,7 +88,7 @@ def _time(value: Value) -> str | None:
     if (text := value.as_text()) is None:
         return None
     try:
-        return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds")
+        return format_timestamp(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         value.fault(f"is {shown(text)}, not a time such as 2026-11-22T02:10:00Z")
         return None

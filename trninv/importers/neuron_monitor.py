@@ -1,4 +1,7 @@
-"""``neuron-monitor``: one JSON object a period; the last whole line is read, since the stream never ends."""
+"""``neuron-monitor``: one JSON object a period; the last whole line is read, since the stream never ends.
+
+One object of many lines, as it is after formatting, is read too.
+"""
 
 from collections.abc import Iterator
 
@@ -6,40 +9,61 @@ from trninv.importers.observed import Chip, Seen, Server
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
+_GROUPS = ("instance_info", "neuron_hardware_info", "system_data")
+_OF_INSTANCE = {
+    "instance": "instance_info.instance_id",
+    "instance_type": "instance_info.instance_type",
+    "zone": "instance_info.instance_availability_zone_id",
+}
+EXPECTED = _OF_INSTANCE | {
+    "chip_count": "neuron_hardware_info.neuron_device_count",
+    "ecc_uncorrected": "system_data.neuron_hw_counters",
+}
 _UNCORRECTED = ("mem_ecc_uncorrected", "sram_ecc_uncorrected")
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """The server of a file."""
-    value = source.last_line()
+    """The server of a file.
+
+    A group with an error has no data. An error of the hardware's is the driver's: the machine is down.
+    """
+    value = source.last_value()
     if value is None:
         return
-    info, hardware = value.get("instance_info"), value.get("neuron_hardware_info")
-    counters = value.get("system_data").get("neuron_hw_counters")
-    for group in (info, hardware):
-        if error := group.get("error").as_text():
-            group.fault(f"says {error!r}, so it has no data")
-            return
+    if not (isinstance(value.of, dict) and value.of.keys() & set(_GROUPS)):
+        value.fault(f"has none of {', '.join(_GROUPS)}")
+        return
+    info, system = value.get("instance_info"), value.get("system_data")
+    hardware, failure = _group(value, "neuron_hardware_info")
+    counters, _ = _group(system, "neuron_hw_counters")
     lnc = hardware.get("logical_neuroncore_config").as_integer(8)
     cores, memory = (
         hardware.get("neuroncore_per_device_count").as_integer(1_024),
         hardware.get("neuron_device_memory_size").as_integer(),
     )
-    errors = {} if counters.get("error").as_text() else dict(_errors(counters))
-    count = hardware.get("neuron_device_count").as_integer(128)
     yield Server(
         where=value.where,
         instance=info.get("instance_id").as_name(),
         instance_type=info.get("instance_type").as_name(),
         zone=info.get("instance_availability_zone_id").as_name(),
+        state="down" if failure else "up",
+        reason=failure,
         logical_cores=lnc,
-        chip_count=count,
+        chip_count=hardware.get("neuron_device_count").as_integer(128),
         is_partial=True,  # it counts chips, and names those alone that have counters
         chips=tuple(
             Chip(ordinal, memory_bytes=memory, cores=cores and cores * (lnc or 1), ecc_uncorrected=number)
-            for ordinal, number in sorted(errors.items())
+            for ordinal, number in sorted(dict(_errors(counters)).items())
         ),
+        expected=_OF_INSTANCE if failure else EXPECTED,
     )
+
+
+def _group(within: Value, name: str) -> tuple[Value, str | None]:
+    """A group, empty if it has an error; and that error with the group's name."""
+    group = within.get(name)
+    error = group.get("error").as_text()
+    return (group.with_({}), f"{name}: {error}") if error else (group, None)
 
 
 def _errors(counters: Value) -> Iterator[tuple[int, int]]:

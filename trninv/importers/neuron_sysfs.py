@@ -16,6 +16,15 @@ DEVICES = "/sys/devices/virtual/neuron_device/"
 _LINE = re.compile(r"(/sys/[\w./-]+?)[:=](.*)")
 _DEVICE = re.compile(DEVICES + r"neuron(\d{1,3})/")
 _ECC = ("mem_ecc_uncorrected", "sram_ecc_uncorrected", "mem_ecc_repairable_uncorrected")
+EXPECTED = {
+    "serial": "info/serial_number",
+    "cores": "core_count",
+    "neighbours": "connected_devices",
+    "ecc_uncorrected": "stats/hardware/*_ecc_uncorrected",
+    "ultraserver": "server_id_4, server_id_2 or reservation_id",
+}
+_IN_ULTRASERVERS = "trn2u."
+"""How the types begin of which each instance is in an UltraServer."""
 _MOST_CHIPS, _MOST_SERVERS, _MOST_CORES, _MOST_ERRORS = 128, 64, 1_024, 10**18
 
 
@@ -35,22 +44,30 @@ def read(source: Source) -> Iterator[Seen]:
         source.fault("has no line of the Neuron driver")
 
 
+def expected_of(instance_type: str | None) -> tuple[str, ...]:
+    """Return the fields that the driver of an instance of a type should report."""
+    is_in_one = (instance_type or "").startswith(_IN_ULTRASERVERS)
+    return tuple(name for name in EXPECTED if name != "ultraserver" or is_in_one)
+
+
 def server_of(files: Value, host: str | None, instance: str | None = None) -> Server:
     """What a server's files, by their paths, say."""
     numbers = sorted({int(found[1]) for path in files.of if (found := _DEVICE.match(path))})
     chips = [_chip(files, number) for number in numbers]
     kinds = (files.get(f"{DEVICES}neuron{number}/info/architecture/instance_type").as_name() for number in numbers)
+    kind = next((name for name in kinds if name and "." in name), None)  # real drivers name families, such as Trn1
     ultraserver, position = _place(files)
     return Server(
         where=files.where,
         instance=instance,
         host=host,
-        instance_type=next(filter(None, kinds), None),
+        instance_type=kind,
         ultraserver=ultraserver,
         position=position,
         ultraserver_mode=files.get(f"{CLASS}ultraserver_mode").as_name(),
         is_partial=True,  # a device whose files cannot be read is not missing
         chips=tuple(chips),
+        expected=expected_of(kind),
     )
 
 

@@ -5,24 +5,28 @@ Files are read, checked and made into rows first, while others may write; the tr
 
 import hashlib
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import PurePath
 from typing import IO, Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from trninv.errors import DatabaseError, ForbiddenError, LimitError
+from trninv.importers.file_names import machine_name
+from trninv.importers.import_report import Imported, missing_fields
 from trninv.importers.kinds import READERS
-from trninv.importers.observed import Block, Seen, Server, Side, Whole
+from trninv.importers.observed import Block, Listing, Seen, Server, Side, Whole, unknown_keys
 from trninv.importers.reading import Source
 from trninv.importers.rows import Batch, Spool
-from trninv.importers.value import MAX_NAME, Faults
+from trninv.importers.value import MAX_NAME, Faults, Value, shown
 from trninv.inventory.ids import next_id
+from trninv.inventory.named import is_host, is_instance
 from trninv.inventory.schema import TABLES
+from trninv.timestamps import current_timestamp, format_timestamp
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
 _PIECE = 1 << 20
@@ -39,23 +43,6 @@ class File:
 
     name: str
     content: IO[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What became of a file.
-
-    Attributes
-    ----------
-    is_known
-        Whether the same content was imported before: then it has only been seen once more.
-
-    """
-
-    name: str
-    servers: int
-    chips: int
-    is_known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +65,8 @@ class _Read:
         Of its content, alone and for the host that its name gives, where that is trusted.
     batches
         How many of the spool are its own.
+    missing
+        Of how many of its servers each expected field is missing.
 
     """
 
@@ -89,6 +78,8 @@ class _Read:
     servers: int = 0
     chips: int = 0
     batches: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+    unknown_keys: tuple[str, ...] = ()
 
 
 def observe(connection: Connection, kind: str, files: Iterable[File], **more: Any) -> list[Imported]:
@@ -140,7 +131,7 @@ def gathered(
         spool = Spool(file)
         read = tuple(_file(connection, given, each, _Rows(given, each.name, faults, spool, progress)) for each in files)
         faults.raise_if_any()
-        yield Gathered(kind, _written(taken_at or at), read, spool)
+        yield Gathered(kind, format_timestamp(taken_at or at), read, spool)
 
 
 def keep(connection: Connection, found: Gathered) -> list[Imported]:
@@ -152,7 +143,7 @@ def keep(connection: Connection, found: Gathered) -> list[Imported]:
         What was known is known no more: it is another database.
 
     """
-    now, batches = _written(datetime.now(UTC)), found.spool.batches()
+    now, batches = current_timestamp(), found.spool.batches()
     return [_keep(connection, found, file, now, islice(batches, file.batches)) for file in found.files]
 
 
@@ -172,7 +163,7 @@ class _Given:
 def _file(connection: Connection, given: _Given, file: File, rows: "_Rows") -> _Read:
     content = _sha256(file.content)
     of_host = content.copy()
-    of_host.update(f"\0{_host(file.name)}".encode())
+    of_host.update(f"\0{machine_name(file.name)}".encode(errors="surrogateescape"))
     digests = content.hexdigest(), *([of_host.hexdigest()] if given.trust_host_names else [])
     known = select(_OBSERVATION.c.id).where(_same(given.kind, digests))
     if (key := connection.scalar(known)) is None:
@@ -190,7 +181,8 @@ def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batche
         connection.execute(update(_OBSERVATION).where(same).values(seen_at=max(known.seen_at, found.taken_at)))
         for _ in batches:  # it came twice
             pass
-        return Imported(file.name, known.servers, known.chips, is_known=True)
+        missing = missing_fields(found.kind, _stored(connection, known.id))
+        return Imported(file.name, known.servers, known.chips, is_known=True, missing_fields=missing)
     if file.is_known:
         raise DatabaseError(f"what was known of {file.name} is gone, so this is another database: import it again")
     key = next_id(connection, _OBSERVATION)
@@ -210,20 +202,21 @@ def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batche
     )
     for batch in batches:
         batch.load(connection, key)
-    return Imported(file.name, file.servers, file.chips, is_known=False)
+    missing = missing_fields(found.kind, file.missing)
+    return Imported(file.name, file.servers, file.chips, False, missing, file.unknown_keys)
+
+
+def _stored(connection: Connection, observation: int) -> Counter[str]:
+    """Count an observation's servers by each field that is missing."""
+    by_fields = select(_SERVER.c.missing_fields, func.count()).where(_SERVER.c.observation_id == observation)
+    counts = Counter[str]()
+    for names, servers in connection.execute(by_fields.group_by(_SERVER.c.missing_fields)):
+        counts.update(dict.fromkeys((names or "").split(), servers))
+    return counts
 
 
 def _same(kind: str, digests: Sequence[str]) -> ColumnElement[bool]:
     return (_OBSERVATION.c.source == kind) & _OBSERVATION.c.sha256.in_(digests)
-
-
-def _written(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _host(name: str) -> str:
-    """The host that a file's name gives."""
-    return PurePath(name).stem
 
 
 def _sha256(content: IO[bytes]) -> "hashlib._Hash":
@@ -244,27 +237,51 @@ class _Rows:
     def take(self, digests: tuple[str, ...], seen: Iterator[Seen]) -> _Read:
         """Read a file to its end."""
         read, before = _Read(self._name, digests), self.faults.count
+        lists = says = False
         while some := list(islice(seen, _BATCH)):
             read.is_whole = read.is_whole or any(isinstance(each, Whole) for each in some)
+            lists = lists or any(isinstance(each, Listing) for each in some)
+            says = says or any(not isinstance(each, Listing) for each in some)
             servers = [named for each in some if isinstance(each, Server) and (named := self._named(each))]
+            for each in servers:
+                self._check_names(each.where, each.instance, each.host)
+            for side in (each for each in some if isinstance(each, Side)):
+                self._check_names(self._name, None, side.host)
             if not self.faults.count:
                 self._spool.add(Batch.of(servers, [each for each in some if isinstance(each, Side | Block)]))
                 read.batches += 1
+            for each in servers:
+                read.missing.update(each.missing_fields or ())
+                read.unknown_keys = unknown_keys({*read.unknown_keys, *each.unknown_keys})
             read.servers += len(servers)
             read.chips += sum(len(each.chips) for each in servers)
             self._progress(self._name, read.servers)
-        if read.is_whole and not (read.servers or self._given.allow_empty) and self.faults.count == before:
+        is_empty = lists and not (read.servers if read.is_whole else says)
+        if is_empty and not self._given.allow_empty and self.faults.count == before:
             self.faults.add(self._name, "lists no instance at all: if there is none any more, add --allow-empty")
         read.is_of_host = self._is_of_host
         return read
 
+    def _check_names(self, where: str, instance: str | None, host: str | None) -> None:
+        """Refuse a name that no instance or host has: names reach schedulers' files, paths and scripts."""
+        if instance is not None and not is_instance(instance):
+            self.faults.add(where, f"{shown(instance)} is no id of an instance such as i-0123456789abcdef0")
+        if host is not None and not is_host(host, of=host):
+            self.faults.add(where, f"{shown(host)} is no host's name: letters, digits, '.', '_' and '-'")
+
     def _named(self, server: Server) -> Server | None:
         """A server that says which it is."""
         if not (server.instance or server.host) and self._given.trust_host_names:
-            self._is_of_host, server = True, replace(server, host=_host(self._name))
+            self._is_of_host, server = True, self._by_file_name(server)
         if not (server.instance or server.host):
             hint = "--trust-host-names takes the host from the name of its file"
             self.faults.add(server.where, f"names no instance and no host: {hint}")
             return None
         self._given.check(server.instance or server.host)
         return server
+
+    def _by_file_name(self, server: Server) -> Server:
+        """A server that is the machine in its file's name, if that can be one's."""
+        name = Value(machine_name(self._name), self.faults, self._name).as_name()
+        is_id = name is not None and is_instance(name)
+        return replace(server, instance=name) if is_id else replace(server, host=name)

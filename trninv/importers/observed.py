@@ -1,7 +1,19 @@
 """What a source says of servers; None is what it does not say."""
 
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeAlias
+
+from trninv.characters import plain
+
+_NEURON: Final = ("trn", "inf")
+"""How the instance types with Neuron devices begin."""
+
+
+MAX_UNKNOWN_KEYS: Final = 20
+"""Of a server, and of a file: more tell nobody more."""
+_MAX_KEY: Final = 60
 
 
 class Chip(NamedTuple):
@@ -21,6 +33,8 @@ class Chip(NamedTuple):
         PCI address of its EFA device.
     ecc_uncorrected
         Uncorrected errors of memory since the counters were cleared.
+    taints
+        Its taints as a device of Kubernetes, KEY=VALUE:EFFECT.
 
     """
 
@@ -33,6 +47,7 @@ class Chip(NamedTuple):
     neighbours: tuple[int, ...] | None = None
     efa_bdf: str | None = None
     ecc_uncorrected: int | None = None
+    taints: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +66,10 @@ class Server:
         How many chips are there, where the source only counts them.
     is_partial
         Whether more chips may be there than are shown, as in a container.
+    expected
+        Fields of it, and of each of its chips, that its source should report.
+    unknown_keys
+        Keys of the source that its reader does not know.
 
     """
 
@@ -71,6 +90,35 @@ class Server:
     chip_count: int | None = None
     is_partial: bool = False
     chips: tuple[Chip, ...] = field(default=())
+    expected: Iterable[str] = ()
+    unknown_keys: tuple[str, ...] = ()
+
+    @property
+    def missing_fields(self) -> tuple[str, ...] | None:
+        """Return the expected fields that are not reported, of the server or of any chip; None if there is none."""
+        if self.instance_type and not self.instance_type.lower().startswith(_NEURON):
+            return None
+        unset = set[str]().union(*map(_unset, self.chips)) if self.chips else _OF_CHIP
+        if len(self.chips) == 1:
+            unset = unset - {"neighbours"}
+        unset |= {name for name in _OF_SERVER if getattr(self, name) is None}
+        missing = tuple(name for name in self.expected if name in unset)
+        return missing or None
+
+
+def unknown_keys(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the first of a source's unknown keys as short, printable ASCII: they may be anything."""
+    short = {plain(name.encode("ascii", "backslashreplace").decode())[:_MAX_KEY] for name in names}
+    return tuple(sorted(short)[:MAX_UNKNOWN_KEYS])
+
+
+_OF_CHIP: Final = frozenset(Chip._fields)
+_OF_SERVER: Final = tuple(each.name for each in fields(Server))
+
+
+@lru_cache(maxsize=4_096)  # most are alike
+def _unset(chip: Chip) -> frozenset[str]:
+    return frozenset(name for name, value in zip(Chip._fields, chip, strict=True) if value is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +139,13 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Listing:
+    """That a file lists instances: it is refused if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Listing):
     """That a listing has every instance that there is."""
 
 
-Seen: TypeAlias = Server | Side | Block | Whole
+Seen: TypeAlias = Server | Side | Block | Listing

@@ -64,12 +64,12 @@ class Source:
             except UnicodeDecodeError:
                 self.fault("is not UTF-8", number)
 
-    def last_line(self) -> Value | None:
-        """The JSON value of the last line that has an end."""
-        last = None
+    def last_value(self) -> Value | None:
+        """The JSON value of the last line that has an end, or of the whole file if its first line begins one."""
+        first, last = b"", None
         for number, line in self.lines():
             if line.endswith(b"\n") or last is None:
-                last = number, line
+                first, last = first or line, (number, line)
         if last is None:
             self.fault("is empty")
             return None
@@ -77,8 +77,18 @@ class Source:
         try:
             return self.value(parsed(line), number)
         except JsonError as error:
+            if _begins_document(first):
+                return self._again()
             self.fault(error.what, number, error.column)
             return None
+
+    def _again(self) -> Value | None:
+        """The whole file as one JSON value; what was read of it before does not count."""
+        left = self._faults.left
+        self._file.seek(0)
+        found = next(self._document(1, b""), None)
+        self._faults.left = left
+        return found
 
     def values(self) -> Iterator[Value]:
         """The JSON values: one a line, or the whole file is one.
@@ -167,6 +177,15 @@ class Source:
             return b""
         self._faults.spend(self.name, len(found))
         return found
+
+
+def _begins_document(line: bytes) -> bool:
+    """Whether a line begins an object that does not end in it."""
+    try:
+        parsed(line)
+    except JsonError:
+        return line.lstrip().startswith(b"{")
+    return False
 
 
 def _memory(piece: bytes, takes: Mapping[bytes, int] = _TAKES) -> int:

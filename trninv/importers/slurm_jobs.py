@@ -1,5 +1,7 @@
 """Slurm's jobs: ``squeue --json`` and, from 23.02, ``scontrol show job --json``; or their ``jobs``, one a line.
 
+Either may write ``--yaml`` as well.
+
 Which chips of its nodes a job holds is said by ``gres_detail``, where gres.conf gives each device a file
 (``neuron:trainium2:4(IDX:0-3)``). Without files it says how many (``neuron:trainium2(CNT:4)``).
 """
@@ -10,6 +12,7 @@ from typing import Final
 
 from trninv.errors import UsageError
 from trninv.hostlist import expanded
+from trninv.importers.answer import items
 from trninv.importers.held import Held, Part, at, called
 from trninv.importers.reading import Source
 from trninv.importers.value import Value, shown
@@ -25,12 +28,12 @@ _LAST = 2**33
 
 def read(source: Source) -> Iterator[Held]:
     """The jobs of a file that hold nodes."""
-    for value in source.values():
-        if isinstance(value.get("jobs").of, list):
-            for job in value.get("jobs").objects():
-                yield from _job(job)
-        elif value.get("job_id").of is not None:
+    for value in source.yaml_or_json():
+        if value.get("job_id").of is not None:
             yield from _job(value)
+        elif isinstance(value.of, dict) and "jobs" in value.of:
+            for job in items(value, "jobs"):
+                yield from _job(job)
         else:
             value.fault("has no list jobs, and no job_id: write it with squeue --json")
 

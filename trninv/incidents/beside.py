@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC
 from typing import Any, Final, Self
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, or_, select
@@ -12,6 +11,7 @@ from trninv.incidents.model import DriftThere, Part
 from trninv.inventory.past import time_of
 from trninv.inventory.schema import TABLES
 from trninv.routing.servers import StandingThere
+from trninv.timestamps import format_timestamp
 
 _MOST_NAMED: Final = 500
 """Addresses that are asked for by name; of more, all rows that are there are read."""
@@ -48,7 +48,7 @@ def at_that_time(connection: Connection, since: ColumnElement[str], until: Colum
     """Whether what has a beginning and perhaps an end is there at the time that a connection sees."""
     if (time := time_of(connection.engine)) is None:
         return until.is_(None)
-    now = time.astimezone(UTC).isoformat(timespec="microseconds")
+    now = format_timestamp(time)
     return and_(since <= now, or_(until.is_(None), until > now))
 
 

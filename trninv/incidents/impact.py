@@ -1,27 +1,19 @@
 """What an incident costs: what of it carries nothing, whose jobs that touches, and what its domains can do."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Self
 
 from sqlalchemy import Connection, func, select
 
-from trninv import solvers
 from trninv.incidents.beside import at_that_time
 from trninv.incidents.model import MOST_DOMAINS, MOST_LISTED, DomainImpact, Impact, Incident, JobTouched
 from trninv.incidents.places import names
 from trninv.incidents.reading import found
 from trninv.inventory.schema import TABLES
-from trninv.routing.answer import Bounds
-from trninv.routing.questions.collectives import all_gather
-from trninv.routing.questions.pool import memory_of
-from trninv.routing.scope import Scope
-from trninv.routing.wiring import Reader, Restored, Wiring
-from trninv.units import Bandwidth, Capacity
+from trninv.routing.answer import incomparable
+from trninv.routing.questions.capability import assess
+from trninv.routing.wiring import Reader, Restored
+from trninv.units import Capacity
 
-_NODES: Final = 200
-"""Nodes of the search tree of a bisection: few, so that there are bounds soon where no other way is exact."""
 _CHIP, _MODEL, _JOB, _HELD = (TABLES[name] for name in ("chip", "chip_model", "job", "allocation"))
 
 
@@ -71,50 +63,21 @@ def _touched(connection: Connection, key: int, chips: int) -> JobTouched:
     return JobTouched(row.name, row.system, row.external_id, connection.scalar(held) or 0, chips)
 
 
-@dataclass(frozen=True, slots=True)
-class _Able:
-    """What a domain can do."""
-
-    chips: int
-    pool: Capacity
-    bisection: Bounds
-    all_gather: Bounds
-
-    @classmethod
-    def of(cls, reader: Reader, domain: int, address: str) -> Self:
-        """As a reader sees it."""
-        inside = Scope.of(reader, address).inside(reader, "this")
-        split, gathered = solvers.bisection.bisect(inside.graph, inside.ends, nodes=_NODES), all_gather(inside)
-        return cls(
-            chips=len(inside.ends),
-            pool=_largest(reader.load([domain]), inside.ends),
-            bisection=Bounds(Bandwidth(split.lower), Bandwidth(split.upper)),
-            all_gather=Bounds(gathered.lower, gathered.upper),
-        )
-
-
 def _solved(reader: Reader, of: Incident, key: int, address: str) -> DomainImpact:
-    up = Restored(of.ids("chip", "switch", domain=key), of.ids("link", domain=key))
-    before, now = (_Able.of(each, key, address) for each in (reader.restoring(up), reader))
+    """A domain with all parts of an incident up, and as it is."""
+    up = Restored(of.ids("chip", "switch", "nic", domain=key), of.ids("link", domain=key))
+    before, now = (assess(each, address) for each in (reader.restoring(up), reader))
     return DomainImpact(
         domain=address,
         chips_before=before.chips,
         chips_now=now.chips,
+        idle_links_before=before.idle_links,
+        idle_links_now=now.idle_links,
         pool_before=before.pool,
         pool_now=now.pool,
-        bisection_before=before.bisection,
-        bisection_now=now.bisection,
-        is_comparable=before.chips == now.chips,
+        bisection_before=before.halves,
+        bisection_now=now.halves,
+        incomparable=incomparable(before.chips, now.chips),
         all_gather_before=before.all_gather,
         all_gather_now=now.all_gather,
     )
-
-
-def _largest(wiring: Wiring, chips: Sequence[int]) -> Capacity:
-    """HBM of the most chips that are joined."""
-    waiting, largest = set(chips), Capacity(0)
-    while waiting:
-        joined = solvers.reach.hops_from(wiring.graph, [next(iter(waiting))]).keys() & waiting
-        waiting -= joined
-        largest = max(largest, memory_of(wiring.nodes, joined))
-    return largest

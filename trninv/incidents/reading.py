@@ -1,7 +1,7 @@
 """What is not up, where it is, and by which events: a statement a table, however many parts there are."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -25,6 +25,7 @@ from trninv.inventory.address import address_of, node_addresses
 from trninv.inventory.past import among_lost
 from trninv.inventory.schema import TABLES, is_not_up
 from trninv.inventory.state import Condition
+from trninv.timestamps import format_lower_bound, format_timestamp
 
 T = TypeVar("T")
 
@@ -93,14 +94,9 @@ def faults(connection: Connection, spans: Sequence[tuple[datetime, datetime]]) -
     batch = func.coalesce(_EVENT.c.batch, _EVENT.c.id)
     query = select(batch, _EVENT.c.at, _EVENT.c.kind, _EVENT.c.part_id).where(_EVENT.c.kind.is_not(None), _failed())
     for part in _batches(spans, _SPANS_AT_ONCE):
-        within = or_(*(_EVENT.c.at.between(_text(low), _text(high)) for low, high in part))
+        within = or_(*(_EVENT.c.at.between(format_lower_bound(low), format_timestamp(high)) for low, high in part))
         for change, at, kind, number in connection.execute(query.where(within)):
             yield Fault(change, at, key_of(kind, number))
-
-
-def _text(time: datetime) -> str:
-    """As events have it."""
-    return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def _failed() -> ColumnElement[bool]:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, insert, select, update
 from trninv.errors import LimitError, UnauthenticatedError, UnknownTokenError, nearest
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES, TOKEN_SCOPES_ALLOWED
+from trninv.timestamps import current_timestamp, format_timestamp
 
 PREFIX = "trninv_"
 """Every token starts with it, so that leaked tokens can be found."""
@@ -53,9 +54,9 @@ def create(connection: Connection, name: str, scope: str, expires: str | None) -
     if connection.scalar(select(_TOKEN.c.id).where(_TOKEN.c.name == name)) is not None:
         raise LimitError(f"a token {name!r} exists: revoke it and take another name")
     token, now = f"{PREFIX}{secrets.token_urlsafe(32)}", datetime.now(UTC)
-    until = None if expires is None else _text(now + _span(expires))
+    until = None if expires is None else format_timestamp(now + _span(expires))
     key = next_id(connection, _TOKEN)
-    row = {"id": key, "name": name, "scope": scope, "created": _text(now), "expires": until}
+    row = {"id": key, "name": name, "scope": scope, "created": format_timestamp(now), "expires": until}
     connection.execute(insert(_TOKEN).values(**row))
     connection.execute(insert(_DIGEST).values(id=key, sha256=_digest(token)))
     return token
@@ -86,7 +87,7 @@ def revoke(connection: Connection, name: str) -> None:
     names = list(connection.scalars(select(_TOKEN.c.name)))
     if name not in names:
         raise UnknownTokenError(f"no token {name[:80]!r}: {nearest(name, names)}")
-    now = _text(datetime.now(UTC))
+    now = current_timestamp()
     connection.execute(update(_TOKEN).where(_TOKEN.c.name == name, _TOKEN.c.revoked.is_(None)).values(revoked=now))
 
 
@@ -101,14 +102,10 @@ def holder(connection: Connection, token: str) -> Holder:
     """
     query = select(_TOKEN).join(_DIGEST, _DIGEST.c.id == _TOKEN.c.id).where(_DIGEST.c.sha256 == _digest(token))
     row = connection.execute(query).first()
-    if row is None or row.revoked or (row.expires and row.expires <= _text(datetime.now(UTC))):
+    if row is None or row.revoked or (row.expires and row.expires <= current_timestamp()):
         raise UnauthenticatedError("the token is unknown, revoked or expired: trninv token create makes another")
     return Holder(row.name, row.scope)
 
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _text(when: datetime) -> str:
-    return when.isoformat(timespec="seconds")

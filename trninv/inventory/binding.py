@@ -5,7 +5,6 @@ A slot, an instance and a host have at most one open binding each; what was is k
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
-from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.named import is_host, is_instance
 from trninv.inventory.schema import TABLES
+from trninv.timestamps import current_timestamp
 
 _BINDING, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("binding", "server", "domain", "cluster"))
 _IS_OPEN = _BINDING.c.until.is_(None)
@@ -96,7 +96,7 @@ def put(connection: Connection, standings: Sequence[Standing], *, who: str) -> B
     """
     _check(standings, who)
     held = _Held(connection.execute(select(_BINDING).where(_IS_OPEN)))
-    at, first = _now(), next_id(connection, _BINDING)
+    at, first = current_timestamp(), next_id(connection, _BINDING)
     made, ended = list[Binding](), dict[int, Binding]()
     for standing in standings:
         before = held.before(standing)
@@ -126,7 +126,7 @@ def take_out(connection: Connection, address: str, *, who: str) -> Binding:
     row = connection.execute(select(_BINDING).where(_IS_OPEN, _BINDING.c.server_id == place.id)).first()
     if row is None:
         raise UnknownAddressError(f"no instance is bound to {place.address}: trninv bindings lists those that are")
-    found = replace(_read(row), until=_now(), ending="undone", ended_by=who)
+    found = replace(_read(row), until=current_timestamp(), ending="undone", ended_by=who)
     _end(connection, {row.id: found})
     return found
 
@@ -134,7 +134,7 @@ def take_out(connection: Connection, address: str, *, who: str) -> Binding:
 def end_all(connection: Connection, servers: Select[Any], *, who: str) -> None:
     """End every binding of servers that are about to go."""
     ours = update(_BINDING).where(_IS_OPEN, _BINDING.c.server_id.in_(servers))
-    connection.execute(ours.values(until=_now(), ending="unseeded", ended_by=who))
+    connection.execute(ours.values(until=current_timestamp(), ending="unseeded", ended_by=who))
 
 
 def bindings(connection: Connection, place: Place | None = None, *, ended: bool = False) -> Iterator[Binding]:
@@ -244,10 +244,6 @@ def _end(connection: Connection, ended: dict[int, Binding]) -> None:
     columns = ("until", "ending", "ended_by")
     values = [{"key": key} | {f"new_{name}": getattr(each, name) for name in columns} for key, each in ended.items()]
     connection.execute(query.values({name: bindparam(f"new_{name}") for name in columns}), values)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _check(standings: Sequence[Standing], who: str) -> None:

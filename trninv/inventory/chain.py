@@ -1,14 +1,14 @@
-"""The chain of digests over the events: whoever edits history by hand breaks it.
+"""The chain of digests over the events and recorded starts: whoever edits history by hand breaks it.
 
-A seal is the SHA-256 of the seal before it and of every event since, each as a line of JSON. Whatever changes states
-through trninv calls `seal` in the transaction of the change; events that plain SQL left are sealed by the next one,
-since SQLite's triggers can't hash. Until then they are the unsealed tail, which `trninv verify` tells.
+A seal is the SHA-256 of the seal before it and of every start and event since, each as a line of JSON. Whatever changes
+states through trninv calls `seal` in the transaction of the change; events that plain SQL left are sealed by the next
+one, since SQLite's triggers can't hash. Until then they are the unsealed tail, which `trninv verify` tells.
 
 Somebody who may write the database can make a whole new chain: keep the last seal elsewhere to notice that.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,17 +20,22 @@ from sqlalchemy import Connection, delete, func, insert, select, text
 from trninv.errors import LimitError
 from trninv.inventory.schema import EVENT_SOURCES, TABLES
 from trninv.inventory.triggers import LOCK
+from trninv.timestamps import format_timestamp
 
-_EVENT, _SEAL, _ARCHIVE, _SAID = (TABLES[name] for name in ("state_event", "event_seal", "history_archive", "_change"))
+_EVENT, _SEAL, _ARCHIVE, _SAID, _START = (
+    TABLES[name] for name in ("state_event", "event_seal", "history_archive", "_change", "history_start")
+)
 SEALED: Final = tuple(
     _EVENT.c[name]
     for name in (
         *("id", "batch", "at", "source", "who", "why", "kind", "part_id", "previous_id", "address", "before"),
         *("factor_ppm_before", "state", "factor_ppm", "own_before", "own_factor_ppm_before", "own_state"),
-        *("own_factor_ppm", "clock_went_back", "action", "job"),
+        *("own_factor_ppm", "clock_went_back", "action", "job", "chip_ids"),
     )
 )
-"""Columns in the order in which they are hashed; of a change of state without the last two, which it has not."""
+"""Columns in the order in which they are hashed; those that older revisions lack only where they are filled."""
+_LATER: Final = (2, 1)
+"""How many columns at the end revisions 0024 and 0028 added, the newest last."""
 _BATCH: Final = 10_000
 
 
@@ -67,6 +72,8 @@ class Chain:
 def change(connection: Connection, *, who: str, why: str, source: str) -> Iterator[datetime]:
     """What is written within is one change, of the time given: triggers write its events, which are sealed in the end.
 
+    A change that leaves no event seals nothing.
+
     All of it is written or, where that raises, nothing. Nobody else changes states, jobs or closings meanwhile, nor
     until the caller's transaction ends.
 
@@ -80,12 +87,12 @@ def change(connection: Connection, *, who: str, why: str, source: str) -> Iterat
         raise LimitError(f"source {source!r}: choose {', '.join(EVENT_SOURCES[:-1])} or {EVENT_SOURCES[-1]}")
     alone(connection)
     now = datetime.now(UTC)
-    said = {"at": now.isoformat(timespec="microseconds"), "who": who, "why": why, "source": source}
+    said = {"at": format_timestamp(now), "who": who, "why": why, "source": source}
     with connection.begin_nested():
         connection.execute(insert(_SAID).values(id=1, **said))
         yield now
-        connection.execute(delete(_SAID))
-        seal(connection)
+        if connection.scalar(delete(_SAID).returning(_SAID.c.batch)) is not None:
+            seal(connection)  # so that each seal but those of migrations ends with an event of trninv's own
 
 
 def alone(connection: Connection) -> None:
@@ -97,13 +104,20 @@ def alone(connection: Connection) -> None:
 def seal(connection: Connection) -> None:
     """Seal every event that is not sealed yet, within the caller's transaction."""
     alone(connection)
-    last = connection.execute(select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)).first()
-    sealed, digest = (last.id, last.sha256) if last else (0, "")
+    last = newest(connection)
+    sealed, digest, starts = last or (0, "", None)
+    for start, hashed in _starts(connection, starts or 0):
+        starts, digest = start, following(digest, hashed)
     end = sealed
     for end, hashed in _lines(connection, sealed):  # noqa: B007 # that of the last one is sealed
         digest = following(digest, hashed)
     if end > sealed:
-        connection.execute(insert(_SEAL).values(id=end, sha256=digest))
+        connection.execute(insert(_SEAL).values(id=end, sha256=digest, starts=starts))
+
+
+def newest(connection: Connection) -> Any:
+    """Return the newest seal: its event, its digest, and the last start that it covers; None: there is none."""
+    return connection.execute(select(_SEAL).order_by(_SEAL.c.id.desc()).limit(1)).first()
 
 
 def removed(connection: Connection) -> Any:
@@ -113,33 +127,71 @@ def removed(connection: Connection) -> Any:
 
 def check(connection: Connection) -> Chain:
     """Compute every seal anew and compare; of removed events the last seal is the beginning."""
-    seals = [(row.id, row.sha256) for row in connection.execute(select(_SEAL).order_by(_SEAL.c.id))]
+    seals = list(connection.execute(select(_SEAL).order_by(_SEAL.c.id)))
     gone = removed(connection)
     events = connection.scalar(select(func.count()).select_from(_EVENT)) or 0
-    sealed, last = seals[-1] if seals else (0, "")
+    sealed, last = seals[-1][:2] if seals else (0, "")
     unsealed = connection.scalar(select(func.count()).select_from(_EVENT).where(_EVENT.c.id > sealed)) or 0
-    archived, digest = (gone.id, gone.sha256) if gone else (0, "")
-    if gone and seals[:1] != [(archived, digest)]:
+    archived = gone.id if gone else 0
+    if gone and [row[:2] for row in seals[:1]] != [(archived, gone.sha256)]:
         broken: str | None = f"the seal of event {archived}, with which the history begins, is not as it was"
     else:
-        broken = _broken(connection, seals[1:] if gone else seals, archived, digest)
+        broken = _broken(connection, [_NOTHING, *seals] if not gone else seals)
     return Chain(events, sealed, last, unsealed, broken, archived)
 
 
-def _broken(connection: Connection, seals: list[tuple[int, str]], before: int, digest: str) -> str | None:
-    left = iter(seals)
-    end, wanted = next(left, (0, ""))
-    for key, hashed in _lines(connection, 0):
-        if not end:
-            return None
-        if key > end:
-            return f"event {end} is gone"
-        digest = following(digest, hashed)
-        if key == end:
-            if digest != wanted:
-                return f"events {before + 1} to {end} are not as they were sealed"
-            before, (end, wanted) = end, next(left, (0, ""))
-    return f"event {end} is gone" if end else None
+_NOTHING: Final = (0, "", None)
+"""What the first seal follows: no event, no digest, no start."""
+
+
+def _broken(connection: Connection, seals: Sequence[Any]) -> str | None:
+    """Return what differs from the seals that follow the first one, which is the beginning."""
+    before = seals[0][0]
+    for (end, sealed, _), digest, missing in compared(connection, _lines(connection, before), seals[0], seals[1:]):
+        if missing:
+            return f"{missing} is gone"
+        if digest != sealed:
+            return f"events {before + 1} to {end} are not as they were sealed"
+        before = end
+    return None
+
+
+def compared(
+    connection: Connection, events: Iterator[tuple[int, bytes]], beginning: Any, seals: Iterable[Any]
+) -> Iterator[tuple[Any, str, str]]:
+    """Yield each seal with its digest computed anew and, at the end, what is missing where an event or a start is.
+
+    Parameters
+    ----------
+    events
+        Number and text of those after the beginning.
+    beginning
+        Event, digest and last start of the seal before the first of `seals`.
+
+    """
+    last, digest, covered = beginning[0], beginning[1], beginning[2] or 0
+    starts = _starts(connection, covered)
+    for seal in seals:
+        end, _, covers = seal
+        while covered < (covers or 0):
+            number, hashed = next(starts, (0, b""))
+            if number != covered + 1:
+                yield seal, "", f"start {covered + 1} of the history"
+                return
+            covered, digest = number, following(digest, hashed)
+        while last < end:
+            number, hashed = next(events, (0, b""))
+            if number != last + 1:
+                yield seal, "", f"event {last + 1}"
+                return
+            last, digest = number, following(digest, hashed)
+        yield seal, digest, ""
+
+
+def _starts(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
+    """Yield number and text of every recorded start after one."""
+    for row in connection.execute(select(_START).where(_START.c.id > after).order_by(_START.c.id)):
+        yield row.id, _json(tuple(row))
 
 
 def _lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
@@ -152,8 +204,16 @@ def _lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
 
 def line(values: Sequence[Any]) -> bytes:
     """What is hashed of an event, given its `SEALED` columns."""
-    told = tuple(values) if any(value is not None for value in values[-2:]) else tuple(values)[:-2]
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    told = tuple(values)
+    for added in reversed(_LATER):
+        if any(value is not None for value in told[-added:]):
+            break
+        told = told[:-added]
+    return _json(told)
+
+
+def _json(values: Sequence[Any]) -> bytes:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def following(digest: str, line: bytes) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 
 from trninv.catalog.facts import DIFFERENCE_MEANINGS, KIND_MEANINGS, catalog
 from trninv.catalog.models import COMPUTE, DomainModel, systems
+from trninv.inventory.chip_use import CHIP_USE_MEANINGS
 from trninv.inventory.fields import Enumeration
 from trninv.inventory.rules import RULES, SEVERITY_MEANINGS
 from trninv.inventory.schema import (
@@ -49,6 +50,7 @@ def _compute_types() -> Mapping[str, str]:
 
 
 STATE: Final = Enumeration("State", "The condition of something, which says what it carries.", lambda: STATE_MEANINGS)
+CHIP_USE: Final = Enumeration("ChipUse", "What a chip is to the next job.", lambda: CHIP_USE_MEANINGS)
 WIRING: Final = Enumeration("Wiring", "A pattern in which the chips of a domain are wired.", _wirings)
 GENERATION: Final = Enumeration("Generation", "A generation of Trainium chips.", _generations)
 LINK_SCOPE: Final = Enumeration("LinkScope", "How far a link reaches.", lambda: LINK_SCOPE_MEANINGS)

@@ -13,7 +13,9 @@ from sqlalchemy import FromClause, Integer, case, func, literal_column, select, 
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import COMPUTE, systems
 from trninv.inventory.address import address_of, address_of_node, words
+from trninv.inventory.chip_use import chip_use
 from trninv.inventory.enumerations import (
+    CHIP_USE,
     COMPUTE_TYPE,
     DIFFERENCE,
     GENERATION,
@@ -313,6 +315,7 @@ KINDS: Final[Mapping[str, Kind]] = {
                     null=True,
                 ),
                 Field("job", Form.TEXT, _holder(), "The job that holds it: its name, or SYSTEM:ID.", null=True),
+                _enum("use", CHIP_USE, chip_use(), "What it is to the next job."),
             ),
             (*_IN_SERVER, One("model", ("chip_model",), _chips.c.id, "Its model."), _LAST["chip"]),
             (

@@ -1,6 +1,8 @@
 """Instances and hosts by name: @i-0abc, @hostname, @hostname/c5 stand for the slot that they are bound to."""
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Final
 
 from sqlalchemy import Connection, or_, select
@@ -24,6 +26,14 @@ def is_instance(name: str) -> bool:
 def is_host(name: str, of: str | None = None) -> bool:
     """Whether a name has the form of a host's; one that is an instance's id can be that instance's host alone."""
     return bool(len(name) <= _MAX_NAME and _HOST.fullmatch(name)) and (name == of or not is_instance(name))
+
+
+def long_names(hosts: Iterable[str]) -> dict[str, str]:
+    """Map what hosts are called without their domains to their names, where that is one only."""
+    by_short = defaultdict[str, set[str]](set)
+    for host in hosts:
+        by_short[host.partition(".")[0]].add(host)
+    return {short: next(iter(names)) for short, names in by_short.items() if len(names) == 1}
 
 
 def ends(text: str) -> list[str]:

@@ -16,13 +16,14 @@ A cluster of which nothing is known at the moment, since it was seeded later, is
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, column, select, table, true
 
 from trninv.inventory.held import WORDS
 from trninv.inventory.schema import NODE_KINDS, TABLES
+from trninv.timestamps import format_timestamp
 
 SCHEMA: Final = "trninv_past"
 _MOMENT: Final = "moment"
@@ -49,7 +50,7 @@ _LASTING: Final = {
     "binding": ("since", {"until": "until", "ending": "until", "ended_by": "until"}),
 }
 """The column that says since when a row holds, and those that are filled later, each with the one that says when."""
-_MOVED: Final = {"place": "address", "moved": "at"}
+_MOVED: Final = {"place": "address", "moved": "at", "chip_ids": "chip_ids"}
 """Columns of a job that change as it moves within its row, and those of its events that tell what they were."""
 
 
@@ -122,7 +123,7 @@ def entering(of: Engine | Connection) -> Iterator[str]:
     options = of.get_execution_options()
     if _MOMENT not in options:
         return
-    event, time = int(options[_MOMENT]), options[_TIME].astimezone(UTC).isoformat(timespec="microseconds")
+    event, time = int(options[_MOMENT]), format_timestamp(options[_TIME])
     left_out = {block: [ids for each in unknown(of) for ids in _ids(each, block)] for block in _IN_BLOCKS.values()}
     if of.dialect.name == "postgresql":
         settings = {"at": event, "time": time} | {

@@ -46,7 +46,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "network-node-moved": Rule("medium", "The network node above an instance is another than before."),
     "fabric-inconsistent": Rule("medium", "The instances' network nodes can't be those of the design."),
     "ecc-uncorrected": Rule("high", "A chip has counted more uncorrected errors of memory."),
-    "health-condition": Rule("high", "A health check of its manager failed."),
+    "health-condition": Rule("high", "Its manager calls a server or a chip unhealthy."),
     "state-differs": Rule("medium", "Its manager has it in another state than the inventory."),
     "stale": Rule("info", "What is known of an instance is old."),
     "conflict-between-sources": Rule("medium", "Two sources that are both fresh disagree."),

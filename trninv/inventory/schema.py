@@ -104,6 +104,13 @@ ACTION_MEANINGS: Final[Mapping[str, str]] = {
 ACTIONS = tuple(ACTION_MEANINGS)
 """What is done to jobs, and to servers for their sake; events of states have none of these."""
 JOB_ACTIONS, SERVER_ACTIONS = ACTIONS[:3], ACTIONS[3:]
+START_CAUSE_MEANINGS: Final[Mapping[str, str]] = {
+    "seed": "The cluster was seeded or adopted.",
+    "grow": "The cluster got more domains.",
+    "archive": "Events before it were removed, since an archive has them.",
+    "migrate": "The database reached the revision that records starts.",
+    "unseed": "The cluster was removed.",
+}
 LINK_SCOPE_MEANINGS: Final[Mapping[str, str]] = {
     "server": "Joins chips and switches of one server.",
     "rack": "Joins chips and switches of one rack.",
@@ -538,7 +545,8 @@ Table(
 #
 # With an ``action``: what was done to a job (``job`` is its name, ``part_id`` its key, ``address`` the least place that
 # has all its chips), or to a server (``part_id``, ``address``) that takes no new jobs, or does again. Such a row has no
-# kind, and its states are those of no part.
+# kind, and its states are those of no part. ``chip_ids``: what the job holds from then on, trninv.inventory.chip_ids;
+# null: nothing, or the event is of no job; empty: plain SQL began the job and did not say.
 Table(
     "state_event",
     METADATA,
@@ -563,6 +571,7 @@ Table(
     required("clock_went_back", Boolean, server_default=text("false")),
     Column("action", String(8)),
     Column("job", Text),
+    Column("chip_ids", Text),
     one_of("source", EVENT_SOURCES, nullable=True),
     one_of("kind", PART_KINDS, nullable=True),
     one_of("action", ACTIONS, nullable=True),
@@ -575,8 +584,24 @@ Table(
     Index("ix_state_event_action", "action", "part_id", "id", sqlite_where=text("action IS NOT NULL")),
 )
 
-# The digest of all events up to this one, trninv.inventory.chain; rows are only ever added.
-Table("event_seal", METADATA, key(), required("sha256", String(64)))
+# The digest of all events up to this one, and of the rows of history_start up to ``starts``, trninv.inventory.chain;
+# rows are only ever added.
+Table("event_seal", METADATA, key(), required("sha256", String(64)), Column("starts", Integer))
+
+# From which state the events after ``event`` lead to the present one, of a cluster, trninv.inventory.start. Its newest
+# row counts; rows are only ever added, and removed only where an archive has made them superfluous.
+Table(
+    "history_start",
+    METADATA,
+    key(),
+    required("at", Text),
+    required("event", Integer),
+    required("cluster_id", Integer),
+    required("cluster", Text),
+    required("cause", String(8)),
+    required("state", Text),
+    one_of("cause", tuple(START_CAUSE_MEANINGS)),
+)
 
 # Events up to this one are in an archive alone. ``sha256``: their seal, with which the history begins. ``since``: the
 # time of the first event after them. ``directory``: where the archive was written. Rows are only ever added.
@@ -642,6 +667,7 @@ Table(
     Column("logical_cores", Integer),
     Column("chip_count", Integer),
     required("is_partial", Boolean),
+    Column("missing_fields", Text),  # columns that its source should fill and did not, here or of a chip
     one_of("state", STATES, nullable=True),
     CheckConstraint("instance IS NOT NULL OR host IS NOT NULL", name="named"),
     Index(None, "observation_id"),
@@ -663,6 +689,7 @@ Table(
     Column("neighbours", Text),
     Column("efa_bdf", Text),
     Column("ecc_uncorrected", BIG),
+    Column("taints", Text),  # of a device of Kubernetes, KEY=VALUE:EFFECT, with blanks between
     ordinal(),
     UniqueConstraint("observed_server_id", "ordinal"),
 )
@@ -692,7 +719,7 @@ Table(
     required("address", Text),  # of the slot, such as lab/d0/s1
     Column("instance", Text),  # i-…; null where only the host's name is known
     Column("host", Text),  # its name; null where none is known
-    required("since", Text),  # UTC, to the second
+    required("since", Text),  # UTC, as trninv.timestamps formats it
     Column("until", Text),
     required("how", String(16)),  # one of HOW_MEANINGS
     required("confidence", String(16)),  # one of CONFIDENCE_MEANINGS
@@ -721,7 +748,7 @@ Table(
     Column("expected", Text),  # for people
     Column("found", Text),
     Column("evidence", Text),  # ids of observations with blanks between
-    required("first_seen", Text),  # UTC, to the second
+    required("first_seen", Text),  # UTC, as trninv.timestamps formats it
     required("last_seen", Text),
     Column("cleared_at", Text),
     one_of("severity", SEVERITIES),
@@ -734,7 +761,7 @@ Table(
     "comparison",
     METADATA,
     key(),
-    required("at", Text),  # UTC, to the second
+    required("at", Text),  # UTC, as trninv.timestamps formats it
     CheckConstraint("id = 1", name="one"),
 )
 
@@ -758,7 +785,7 @@ Table(
 
 # Work that holds chips, as its system calls it. A move ends its row and begins another, so that both tell who said so;
 # ``first_began`` is then when the first of them began. ``place``: the least that has all its chips. ``moved``: when it
-# went on to others last, within its row, or, as it ``ended``, in another.
+# went on to others last, within its row, or, as it ``ended``, in another. ``chip_ids``: its chips, for the events.
 Table(
     "job",
     METADATA,
@@ -776,6 +803,7 @@ Table(
     Column("first_began", Text),
     Column("place", Text),
     Column("moved", Text),
+    Column("chip_ids", Text),
     CheckConstraint("pinned IN (0, 1)", name="pinned"),
     Index(None, "cluster_id"),
     one_at_a_time("job", "system", "external_id", ended="ended"),
@@ -828,6 +856,7 @@ HELD = ("allocation", "closing", "domain_held", "job")
 KEPT = (
     "state_event",
     "event_seal",
+    "history_start",
     "history_archive",
     "observation",
     "observed_server",

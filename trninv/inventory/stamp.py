@@ -1,7 +1,6 @@
 """Stamping: a cluster is created, and grown, by one INSERT … SELECT per table, and removed by one DELETE per table."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Select, Subquery, delete, func, insert, or_, select, update
@@ -13,12 +12,15 @@ from trninv.inventory.address import cluster_name
 from trninv.inventory.binding import end_all
 from trninv.inventory.bulk import bulk, size
 from trninv.inventory.chain import change
+from trninv.inventory.fold import fold, spans
 from trninv.inventory.ids import BLOCKS, ROOM, next_block, next_id
 from trninv.inventory.layout import Wanted, wanted
 from trninv.inventory.plan import ADOPTED, Plan
 from trninv.inventory.record import model_ids, record_facts, record_models
 from trninv.inventory.schema import HELD, ORDER, TABLES
 from trninv.inventory.staging import analyze
+from trninv.inventory.start import record
+from trninv.timestamps import current_timestamp, format_timestamp
 from trninv.units import counted
 
 _CLUSTER = TABLES["cluster"]
@@ -76,6 +78,7 @@ def make(connection: Connection, catalog: Catalog, plan: Plan, slug: str, progre
     record_facts(connection, catalog)
     cluster = _row(connection, plan, slug)
     connection.execute(insert(_CLUSTER).values(cluster))
+    record(connection, cluster, "seed", cluster["known_from"])
     with wanted(connection, catalog, plan, cluster) as must:
         _check_room(plan, must)
         with bulk(connection, sum(must.sizes.values()), size(connection)):
@@ -110,6 +113,8 @@ def grow(
     with wanted(connection, catalog, plan, cluster) as must:
         _rewire(connection, must.rows["link"].subquery("must"))
     new = _shape(connection, plan) | _known(connection)
+    state = next((fold(connection, span) for span in spans(connection) if span.cluster_id == cluster["id"]), None)
+    record(connection, cluster, "grow", new["known_from"], state)
     connection.execute(update(_CLUSTER).where(_CLUSTER.c.id == cluster["id"]).values(new))
 
 
@@ -167,7 +172,8 @@ def unseed(connection: Connection, cluster_id: int) -> None:
     with bulk(connection, rows, size(connection) - rows):
         for name in reversed(ORDER):
             connection.execute(delete(TABLES[name]).where(TABLES[name].c.id.in_(ours[name])))
-    connection.execute(delete(_CLUSTER).where(_CLUSTER.c.id == cluster_id))
+    slug = connection.scalar(delete(_CLUSTER).where(_CLUSTER.c.id == cluster_id).returning(_CLUSTER.c.slug))
+    record(connection, {"id": cluster_id, "slug": slug}, "unseed", next_id(connection, TABLES["state_event"]) - 1)
 
 
 def _unhold(connection: Connection, cluster_id: int) -> None:
@@ -178,7 +184,7 @@ def _unhold(connection: Connection, cluster_id: int) -> None:
     domain = rows_of("domain", cluster_id).with_only_columns(TABLES["domain"].c.id)
     of = {"allocation": ("job_id", jobs), "closing": ("server_id", server), "domain_held": ("id", domain)}
     with change(connection, who="trninv unseed", why="unseeded", source="command") as now:
-        at = now.isoformat(timespec="microseconds")
+        at = format_timestamp(now)
         connection.execute(update(job).where(job.c.id.in_(jobs), job.c.ended.is_(None)).values(ended=at))
         shut = closing.c.server_id.in_(server), closing.c.until.is_(None)
         connection.execute(update(closing).where(*shut).values(until=at))
@@ -231,5 +237,5 @@ def _known(connection: Connection) -> dict[str, Any]:
     """From which event and time on its history is known: its parts have been the same since."""
     return {
         "known_from": next_id(connection, TABLES["state_event"]) - 1,
-        "known_since": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "known_since": current_timestamp(),
     }

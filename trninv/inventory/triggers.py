@@ -29,7 +29,7 @@ _CONDITION: Final = ("state", "factor_ppm")
 _OWN: Final = ("own_state", "own_factor_ppm")
 _WRITTEN: Final = (
     "id, batch, at, who, why, source, clock_went_back, kind, part_id, previous_id, address, before, factor_ppm_before, "
-    "state, factor_ppm, own_before, own_factor_ppm_before, own_state, own_factor_ppm, action, job"
+    "state, factor_ppm, own_before, own_factor_ppm_before, own_state, own_factor_ppm, action, job, chip_ids"
 )
 _NOW: Final = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000+00:00'",
@@ -152,7 +152,7 @@ class _Trigger:
             ended_or_not = f"({was}.{ended} IS NULL) <> ({became}.{ended} IS NULL)"
             if self.table == "closing":
                 return ended_or_not
-            moved = " OR ".join(f"{was}.{column} {differs} {became}.{column}" for column in ("moved", "place"))
+            moved = " OR ".join(f"{was}.{column} {differs} {became}.{column}" for column in _MOVES)
             return f"{ended_or_not} OR {was}.{ended} IS NULL AND ({moved})"
         return " OR ".join(f"{was}.{column} {differs} {became}.{column}" for column in self.columns)
 
@@ -164,21 +164,24 @@ class _Trigger:
             again = f"WHEN {was}.ended IS NOT NULL THEN 'hold'"
             action = f"CASE {again} WHEN {goes_on} THEN 'move' ELSE 'release' END" if self.columns else begun
             address = f"coalesce({became}.place, (SELECT slug FROM cluster WHERE id = {became}.cluster_id))"  # noqa: S608 # of ours
-            return _done(f"{became}.id", address, action, f"{became}.name")
+            chips = f"CASE WHEN {became}.ended IS NULL THEN coalesce({became}.chip_ids, '') END"
+            return _done(f"{became}.id", address, action, f"{became}.name", chips)
         if self.table == "closing":
             address = _server(f"{became}.server_id", dialect)
             action = f"CASE WHEN {became}.until IS NULL THEN 'close' ELSE 'open' END"
-            return _done(f"{became}.server_id", address, action, "NULL")
+            return _done(f"{became}.server_id", address, action, "NULL", "NULL")
         return _of_part(self.table, was, became, dialect)
 
 
 _LASTING: Final = {"job": "ended", "closing": "until", "allocation": "ended"}
 """Tables whose rows begin and end, and what tells when they did."""
+_MOVES: Final = ("moved", "place", "chip_ids")
+"""Columns of a job that change where it moves within its row."""
 _PARTS: Final = tuple(_Trigger(name, name, (*_CONDITION, *_OWN) if name == "node" else _CONDITION) for name in _TABLES)
 _TRIGGERS: Final = (
     *_PARTS,
     _Trigger("job_begun", "job", ()),
-    _Trigger("job", "job", ("ended", "moved", "place")),
+    _Trigger("job", "job", ("ended", *_MOVES)),
     _Trigger("closing_begun", "closing", ()),
     _Trigger("closing", "closing", ("until",)),
 )
@@ -250,12 +253,12 @@ def _of_part(table: str, was: str, became: str, dialect: str) -> str:
     own = [f"{row}.{column}" if table == "node" else "NULL" for row in (was, became) for column in _OWN]
     conditions = [f"{row}.{column}" for row in (was, became) for column in _CONDITION]
     address = _address(table, became, dialect)
-    return ", ".join((kind, f"{became}.id", previous, address, *conditions, *own, "NULL", "NULL"))
+    return ", ".join((kind, f"{became}.id", previous, address, *conditions, *own, *("NULL",) * 3))
 
 
-def _done(key: str, address: str, action: str, job: str) -> str:
+def _done(key: str, address: str, action: str, job: str, chips: str) -> str:
     """What was done to a job or a server."""
-    return ", ".join(("NULL", key, "NULL", address, *("'up'", "NULL") * 2, *("NULL",) * 4, action, job))
+    return ", ".join(("NULL", key, "NULL", address, *("'up'", "NULL") * 2, *("NULL",) * 4, action, job, chips))
 
 
 def _address(table: str, row: str, dialect: str) -> str:

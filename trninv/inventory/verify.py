@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, and_, func, or_, select
+from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, and_, func, select
 
 from trninv.catalog.facts import Catalog, Fact, render
 from trninv.catalog.models import System, Systems
@@ -17,8 +17,11 @@ from trninv.inventory.held import held_row
 from trninv.inventory.layout import Wanted, wanted
 from trninv.inventory.plan import Plan, plan_of
 from trninv.inventory.record import fact_rows, legal_rows, model_ids, model_rows, recorded, recorded_sets
-from trninv.inventory.schema import NODE_KINDS, ORDER, TABLES
+from trninv.inventory.replay import replay
+from trninv.inventory.schema import ORDER, TABLES
+from trninv.inventory.seals import anchored, unsealed
 from trninv.inventory.stamp import Progress, quiet, rows_of
+from trninv.inventory.succession import succession
 from trninv.inventory.totals import totals
 from trninv.topology.tree import Tree
 
@@ -67,24 +70,22 @@ def verify(
         yield from _strays(connection, clusters)
 
 
-def kept(connection: Connection, history: Chain) -> Iterator[Difference]:
-    """What is wrong with the history: events that were edited, triggers that do not run, states without their event."""
+def kept(connection: Connection, history: Chain, anchor: tuple[int, str] | None = None) -> Iterator[Difference]:
+    """What is wrong with the history: edited events, triggers that do not run, tables that it does not lead to.
+
+    Parameters
+    ----------
+    anchor
+        Event and digest of a seal that was noted elsewhere, which must be there.
+
+    """
     if history.broken:
         yield Difference("", "state_event", "changed", history.broken)
     if wrong := triggers.check(connection):
         yield Difference("", "state_event", "missing", wrong)
-    event, later, cluster = TABLES["state_event"], TABLES["state_event"].alias("later"), TABLES["cluster"]
-    same = later.c.kind == event.c.kind, later.c.part_id == event.c.part_id, later.c.id > event.c.id
-    is_inside = func.substr(event.c.address, 1, func.length(cluster.c.slug) + 1) == cluster.c.slug + "/"
-    latest = event.join(cluster, and_(is_inside, event.c.id > cluster.c.known_from))
-    for name, kinds in (("server", ("server",)), ("node", NODE_KINDS), ("link", ("link",))):
-        part = TABLES[name]
-        is_other = or_(event.c.state != part.c.state, event.c.factor_ppm.is_distinct_from(part.c.factor_ppm))
-        query = select(event.c.address, part.c.state, event.c.state.label("recorded"))
-        query = query.select_from(latest.join(part, part.c.id == event.c.part_id))
-        query = query.where(event.c.kind.in_(kinds), is_other, ~select(later.c.id).where(*same).exists())
-        if rows := connection.execute(query.order_by(event.c.id)).mappings().all():
-            yield _difference("", name, "changed", len(rows), rows)
+    seal = anchored(connection, anchor) if anchor else ()
+    for fault in (*seal, *unsealed(connection), *replay(connection), *succession(connection)):
+        yield Difference(*fault)
 
 
 def _is_all_there(

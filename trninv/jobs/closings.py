@@ -1,6 +1,6 @@
 """Close servers to new jobs, and open them again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -10,11 +10,13 @@ from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, address_of, resolve
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import NOBODY, changing, check
-from trninv.jobs.taking import MOST_PLACES
+from trninv.jobs.holding import MAX_TEXT, NOBODY, changing, check
+from trninv.jobs.taking import MOST_PLACES, batches
 from trninv.routing.answer import At
 
 _T: Final = TABLES
+_LEFT_OUT: Final = "an import left out a job that runs here: "
+"""Why a server is closed that an import closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +53,52 @@ def close(
     check(why=why)
     closing = _T["closing"]
     with changing(connection, who=who, why=why, source=source) as time:
-        closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
-        wanted = [server for server in _servers(connection, places) if server not in closed]
         first = next_id(connection, closing)
-        rows = [
-            {"id": first + at, "server_id": server, "since": time, "who": who, "why": why}
-            for at, server in enumerate(wanted)
-        ]
-        if rows:
-            connection.execute(insert(closing), rows)
+        _close(connection, dict.fromkeys(_servers(connection, places), why), who, time)
     return _closings(connection, closing.c.id >= first)
+
+
+def _close(connection: Connection, servers: Mapping[int, str], who: str, time: str) -> None:
+    """Close servers by their keys, each for its reason, but for those that are closed."""
+    closing = _T["closing"]
+    closed = set(connection.scalars(select(closing.c.server_id).where(closing.c.until.is_(None))))
+    first = next_id(connection, closing)
+    rows = [
+        {"id": first + at, "server_id": server, "since": time, "who": who, "why": servers[server]}
+        for at, server in enumerate(server for server in servers if server not in closed)
+    ]
+    if rows:
+        connection.execute(insert(closing), rows)
+
+
+def close_for_left_out(
+    connection: Connection, system: str, jobs: Mapping[int, str], time: str, *, partial: bool
+) -> list[int]:
+    """Close the servers of jobs that an import leaves out, within its change, and open those of earlier imports.
+
+    Parameters
+    ----------
+    system
+        What runs the jobs. Only what was closed for its jobs is opened.
+    jobs
+        What a left-out job is called, by the key of a server that it is on.
+    partial
+        Whether nothing is opened, since the listing does not have every job.
+
+    Returns
+    -------
+        Keys of the servers that were opened.
+
+    """
+    closing = _T["closing"]
+    reasons = {server: f"{_LEFT_OUT}{job}"[:MAX_TEXT] for server, job in jobs.items()}
+    ours = closing.c.until.is_(None), closing.c.who == system, closing.c.why.startswith(_LEFT_OUT)
+    query = select(closing.c.id, closing.c.server_id).where(*ours)
+    gone = {} if partial else {row.id: row.server_id for row in connection.execute(query) if row.server_id not in jobs}
+    for part in batches(sorted(gone)):
+        connection.execute(update(closing).where(closing.c.id.in_(part)).values(until=time))
+    _close(connection, reasons, system, time)
+    return list(gone.values())
 
 
 def open_(

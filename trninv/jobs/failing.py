@@ -117,11 +117,10 @@ class Exposed:
 
     def alive(self, stock: Stock) -> Words:
         """Sets that are whole, by domain."""
-        found = holding(stock.usable, words(self.sets, self.model.chips))
-        several = np.array([mask.bit_count() > 1 for mask in self.sets])
+        sets = words(self.sets, self.model.chips)
+        found = holding(stock.usable, sets)
         for row, lost in stock.lost.items():
-            for broken in lost.broken:
-                found[row] &= ~(np.array([mask & broken == broken for mask in self.sets]) & several)
+            found[row] &= ~lost.broken_in(sets, self.model.chips)
         for row, parts in stock.damage.items():
             found[row, -1] &= all(parts.values())
         return _packed(found)

@@ -29,16 +29,14 @@ def free_domains(stock: Stock, *, healthy: bool = False, least: Limits | None = 
     """Rows of the domains that are free as a whole, with every link, and have at least some limits."""
     full = words([stock.model.full], stock.model.chips)[0]
     rows: Sequence[int] = np.flatnonzero((stock.free == full).all(axis=1)).tolist()
-    lost = stock.lost
-    found = [row for row in rows if row not in lost or not (lost[row].broken or (healthy and lost[row].worn))]
+    found = [row for row in rows if row not in stock.lost or not (stock.lost[row].broken or healthy)]
     return found if least is None else [row for row in found if reaches(limits_of(stock, row), least)]
 
 
 def limits_of(stock: Stock, row: int) -> Limits:
     """What a whole domain carries as it is."""
     deadline.check()
-    model = stock.model
-    return model.worn_limits(model.full, stock.lost[row].carried) if row in stock.lost else model.limits(model.full)
+    return stock.limits_at(row, stock.model.full)
 
 
 def gangs(

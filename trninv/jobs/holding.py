@@ -24,11 +24,12 @@ from trninv.jobs.taking import (
     batches,
     chips_at,
     next_job,
-    place_of,
+    place_and_chips,
     refuse_taken,
     server_names,
 )
 from trninv.routing.answer import At, Hidden
+from trninv.timestamps import format_timestamp
 
 _T = TABLES
 OURS: Final = "trninv"
@@ -107,10 +108,10 @@ def hold(
             raise ConflictError(f"job {name} holds other chips: release it first, or give this one another name")
         refuse_taken(connection, list(chips))
         job = _T["job"]
-        key, place = next_job(connection), place_of(connection, chips)
+        key, now_at = next_job(connection), place_and_chips(connection, chips)
         row = {"id": key, "cluster_id": cluster, "name": name, "system": OURS, "external_id": name, "began": time}
         try:
-            connection.execute(insert(job), row | {"pinned": int(pinned), "who": who, "place": place})
+            connection.execute(insert(job), row | {"pinned": int(pinned), "who": who, **now_at})
             allocate(connection, key, chips, time)
         except (IntegrityError, TakenError):
             raise ConflictError(f"the chips of job {name} were taken meanwhile: look again (trninv jobs)") from None
@@ -129,7 +130,7 @@ def changing(connection: Connection, *, who: str, why: str = "", source: str) ->
     """
     check(who=who, **({"why": why} if why else {}))
     with change(connection, who=who, why=why, source=source) as now:
-        yield now.isoformat(timespec="microseconds")
+        yield format_timestamp(now)
 
 
 def release(connection: Connection, name: str, *, who: str = "", why: str = "", source: str = "command") -> Job:

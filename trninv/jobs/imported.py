@@ -17,11 +17,13 @@ from trninv.importers.observation import File
 from trninv.importers.reading import Source
 from trninv.importers.value import Faults
 from trninv.inventory.bulk import load
+from trninv.inventory.chip_ids import written
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
+from trninv.jobs.closings import close_for_left_out
 from trninv.jobs.holding import OURS, changing
 from trninv.jobs.slots import Slots
-from trninv.jobs.taking import batches, least, next_job
+from trninv.jobs.taking import batches, least, next_job, server_names
 from trninv.units import counted
 
 _T: Final = TABLES
@@ -46,6 +48,11 @@ class JobsImported:
         Jobs with chips that others held when they began, by what was known: held from when those gave them back.
     left_out
         What was left out, and why; empty unless it was asked to keep going.
+    not_available
+        Servers that left-out jobs are on, as far as these stand in slots: they take no new jobs until an import of all
+        jobs leaves none of them out.
+    available_again
+        Servers that were not available for jobs that earlier imports left out, and take new jobs now.
 
     """
 
@@ -58,6 +65,8 @@ class JobsImported:
     without: int
     later: int
     left_out: tuple[str, ...]
+    not_available: tuple[str, ...]
+    available_again: tuple[str, ...]
 
 
 def read_jobs(kind: str, files: Iterable[File]) -> list[Held]:
@@ -99,7 +108,7 @@ def import_jobs(
         Whether no job at all may be listed where some were.
     keep_going
         Whether a job on hosts that nobody knows, or on chips that others hold, is left out instead of refused. What it
-        held before is given back.
+        held before is given back, and the servers that it is on take no new jobs.
 
     Raises
     ------
@@ -149,6 +158,8 @@ def _imported(
     moving = [(live[job.identity], listed[job.identity]) for job in changed if job.identity in live]
     _give_back(connection, moving, time)
     later = _hold(connection, system, changed, live, wanted, time)
+    opened = close_for_left_out(connection, system, wanted.left_out, time, partial=partial)
+    names = server_names(connection, {*wanted.left_out, *opened})
     moved = sum(job.identity in live for job in changed)
     return JobsImported(
         system=system,
@@ -160,6 +171,8 @@ def _imported(
         without=wanted.without,
         later=later,
         left_out=tuple(wanted.faults.told),
+        not_available=tuple(names[server] for server in sorted(wanted.left_out)),
+        available_again=tuple(names[server] for server in sorted(opened)),
     )
 
 
@@ -206,6 +219,8 @@ class _Wanted:
         By a job's identity.
     unsaid
         Jobs whose chips are not named.
+    left_out
+        A job that can't have its chips, by each server that it is on.
 
     """
 
@@ -215,6 +230,7 @@ class _Wanted:
     clusters: dict[str, int] = field(default_factory=dict)
     without: int = 0
     unsaid: set[str] = field(default_factory=set)
+    left_out: dict[int, str] = field(default_factory=dict)
     faults: Faults = field(default_factory=Faults)
 
     def add(self, job: Held) -> None:
@@ -233,6 +249,8 @@ class _Wanted:
                 job.where, f"job {job.name} is on {counted(len(taken), 'chip')} that {who} holds: release one of them"
             )
         if self.faults.count > before:
+            on = (key for part in job.parts if (key := servers[part.host]) and self._has_chips(part))
+            self.left_out |= dict.fromkeys(on, f"{job.name} ({job.identity})")
             return
         if not found:
             self.without += 1
@@ -241,6 +259,12 @@ class _Wanted:
         self.clusters[job.identity] = clusters.pop()
         self.taken |= dict.fromkeys(found, f"job {job.name} ({job.identity})")
 
+    def _has_chips(self, part: Part) -> bool:
+        """Whether a job has chips of the host of a part."""
+        if part.chips is not None:
+            return bool(part.chips)
+        return not self.slots.says_chips if part.count is None else part.count > 0
+
     def _of(self, job: Held, part: Part, server: int) -> Iterable[int]:
         """The chips of a part, which is of a server."""
         chips = self.slots.chips[server]
@@ -248,7 +272,7 @@ class _Wanted:
             if unknown := [str(each) for each in part.chips if each not in chips]:
                 self.faults.add(job.where, f"job {job.name}: {part.host} has no chip {', '.join(unknown)}")
             return (chips[each] for each in part.chips if each in chips)
-        if part.count == 0 or (part.count is None and self.slots.says_chips):
+        if not self._has_chips(part):
             return ()
         if part.count == len(chips):
             return chips.values()
@@ -294,12 +318,13 @@ def _hold(
         was = live.get(each.identity)
         holder, began = (was.key, time) if was else (key, min(each.began or time, time))
         place = least(places[chip] for chip in wanted.chips[each.identity])
+        chips = written(dict.fromkeys(wanted.chips[each.identity], "work"))
         if was:
-            moved.append({"key": was.key, "to": place, "at": time})
+            moved.append({"key": was.key, "to": place, "at": time, "chips": chips})
         else:
             told = {"id": key, "cluster_id": wanted.clusters[each.identity], "name": each.name, "system": system}
             told |= {"external_id": each.identity, "submitted": each.submitted, "began": began, "place": place}
-            told |= {"priority": each.priority, "pinned": 0, "who": each.who}
+            told |= {"priority": each.priority, "pinned": 0, "who": each.who, "chip_ids": chips}
             made.append(tuple(map(told.get, job.c.keys())))
             key += 1
         for chip in sorted(taken[each.identity]):
@@ -311,7 +336,9 @@ def _hold(
     load(connection, job, made)
     if moved:
         one = update(job).where(job.c.id == bindparam("key"))
-        connection.execute(one.values(moved=bindparam("at")), moved)  # an event of where it was
+        connection.execute(
+            one.values(moved=bindparam("at"), chip_ids=bindparam("chips")), moved
+        )  # an event of where it was
         connection.execute(one.values(place=bindparam("to")), moved)
     load(connection, allocation, rows)
     return len(later)

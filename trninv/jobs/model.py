@@ -18,11 +18,14 @@ from trninv.errors import IllegalSizeError, UnknownSystemError
 from trninv.inventory.schema import TABLES
 from trninv.solvers.blocks import Shape, Torus
 from trninv.solvers.slices import Limits, limits
+from trninv.topology.blueprint import NIC
 from trninv.units import counted
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
 
+Part = int | tuple[int, int]
+"""A node of a domain in local numbers, or both ends of a link, the lower first."""
 _NEAR = 2
 """Legal sizes that are named where one is not."""
 
@@ -171,8 +174,13 @@ class Model:
 
     def worn_limits(self, mask: int, carried: Mapping[tuple[int, int], int]) -> Limits:
         """What a set with degraded links carries."""
-        near = tuple((ends, left) for ends, left in carried.items() if any(mask >> end & 1 for end in ends))
-        return _worn(self, mask, near)
+        near = tuple((ends, left) for ends, left in carried.items() if self._joins(ends, mask))
+        return _worn(self, mask, near) if near and mask.bit_count() > 1 else self.limits(mask)
+
+    def _joins(self, ends: tuple[int, int], mask: int) -> bool:
+        """Whether a link leads from chips of a set to each other, or to a switch."""
+        chips = [end for end in ends if end < self.chips]
+        return bool(chips) and all(mask >> end & 1 for end in chips)
 
     def least_degree(self, mask: int, carried: Mapping[tuple[int, int], int]) -> int:
         """What goes into the worst linked chip of a set, damaged links as they are: no all-gather has more."""
@@ -187,10 +195,28 @@ class Model:
         """What damage takes from links among a set's chips, or to their switches: at the worst chip, and of all."""
         at = Counter[int]()
         for ends, left in carried.items():
-            chips = [end for end in ends if end < self.chips]
-            if all(mask >> end & 1 for end in chips):
-                at.update(dict.fromkeys(chips, self._carries[ends] - left))
+            if self._joins(ends, mask):
+                at.update(dict.fromkeys((end for end in ends if end < self.chips), self._carries[ends] - left))
         return max(at.values(), default=0), at.total()
+
+    @cached_property
+    def wires_at(self) -> Mapping[Part, tuple[int, ...]]:
+        """Numbers of the wires that end at a node, or that lead from one node to another."""
+        found: dict[Part, list[int]] = {}
+        for at, wire in enumerate(self.of.blueprint.wires):
+            for part in (wire.a, wire.b, (wire.a, wire.b)):
+                found.setdefault(part, []).append(at)
+        return {part: tuple(wires) for part, wires in found.items()}
+
+    @cached_property
+    def chips_at(self) -> Mapping[Part, int]:
+        """The chips that are unhealthy where a part is: a chip itself, and those of a NIC or of a link to one."""
+        found: dict[Part, int] = {chip: 1 << chip for chip in range(self.chips)}
+        for link in self.of.blueprint.links:
+            if link.role == NIC:
+                found[link.a, link.b] = 1 << link.a
+                found[link.b] = found.get(link.b, 0) | 1 << link.a
+        return found
 
     @cached_property
     def _carries(self) -> dict[tuple[int, int], int]:
@@ -216,8 +242,7 @@ class Model:
         found = solvers.graph.Graph()
         found.add_nodes_from(chip for chip in range(self.chips) if mask >> chip & 1)
         for wire in self.of.blueprint.wires:
-            ends = [end for end in (wire.a, wire.b) if end < self.chips]
-            if ends and all(mask >> end & 1 for end in ends):
+            if self._joins((wire.a, wire.b), mask):
                 capacity = (carried or {}).get((wire.a, wire.b), self.bandwidth(wire.role))
                 if capacity:
                     found.add_edge(wire.a, wire.b, capacity=capacity)

@@ -69,12 +69,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A wanted set, and what stands in it."""
+    """A wanted set, what stands in it, and whether a part of it is degraded."""
 
     row: int
     mask: int
     jobs: int
     chips: int
+    degraded: bool
 
     @property
     def cost(self) -> tuple[int, int]:
@@ -174,16 +175,18 @@ class Planner:
     def _rooms(self, wanted: Sequence[int]) -> tuple[list[Room], int]:
         """The sets that could be freed, the cheapest first, and the fewest jobs of one."""
         search = Search(self._emptied, self._legal, wanted)
-        fit = search.by_row(search.intact)
+        fit, worn = search.by_row(search.intact), search.by_row(search.worn)
         sets = words(wanted, self.stock.model.chips)
         jobs, chips = (np.zeros(fit.shape, np.int64) for _ in range(2))
         met = meeting(self._masks, sets)
         np.add.at(jobs, self._rows, met)
         np.add.at(chips, self._rows, met * np.bitwise_count(self._masks).sum(axis=1, dtype=np.int64)[:, None])
         rows, at = np.nonzero(fit)
-        order = np.lexsort((at, rows, chips[rows, at], jobs[rows, at]))
+        order = np.lexsort((at, rows, worn[rows, at], chips[rows, at], jobs[rows, at]))
+        places = ((rows[i], at[i]) for i in order)
         found = [
-            Room(int(rows[i]), wanted[at[i]], int(jobs[rows[i], at[i]]), int(chips[rows[i], at[i]])) for i in order
+            Room(int(row), wanted[mask], int(jobs[row, mask]), int(chips[row, mask]), bool(worn[row, mask]))
+            for row, mask in places
         ]
         return found, found[0].jobs if found else 0
 
@@ -195,17 +198,19 @@ class Planner:
         weight = np.zeros((len(self.stock.ordinals), model.servers))
         np.add.at(weight, self._rows, met / np.maximum(met.sum(axis=1, keepdims=True), 1))
         weight[~intact(self._emptied, model.whole_server)[self._emptied.kinds[1]]] = np.inf
-        found, bounds = list[Room](), list[float]()
+        worn = Search(self._emptied, self._legal, model.whole_server)
+        worn_servers, found, bounds = worn.by_row(worn.worn), list[Room](), list[float]()
         for rack in model.racks:
             of = weight[:, list(rack)]
-            least = np.argsort(of, axis=1, kind="stable")[:, : wanted.servers]
+            least = np.lexsort((worn_servers[:, list(rack)], of))[:, : wanted.servers]
             total = np.take_along_axis(of, least, axis=1).sum(axis=1)
             for row in np.flatnonzero(np.isfinite(total)).tolist():
                 mask = sum(model.whole_server[rack[at]] for at in least[row])
                 there = [each for each in self._at(row) if each.work[row] & mask]
-                found.append(Room(row, mask, len(there), sum(each.chips for each in there)))
+                degraded = bool(worn_servers[row, [rack[at] for at in least[row]]].any())
+                found.append(Room(row, mask, len(there), sum(each.chips for each in there), degraded))
                 bounds.append(float(total[row]))
-        found.sort(key=lambda room: (*room.cost, room.row, room.mask))
+        found.sort(key=lambda room: (*room.cost, room.degraded, room.row, room.mask))
         return found, ceil(min(bounds, default=0) - 1e-9)
 
     @cached_property

@@ -10,10 +10,10 @@ from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import TABLES
 from trninv.jobs.holding import OURS, Job, changing, listed, live_job, system_and_id
 from trninv.jobs.revision import require
-from trninv.jobs.taking import TakenError, allocate, batches, chips_at, next_job, place_of, refuse_taken
+from trninv.jobs.taking import TakenError, allocate, batches, chips_at, next_job, place_and_chips, refuse_taken
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
 class Going(Protocol):
@@ -85,7 +85,7 @@ def _relocated(
         if len(chips) != had[key].chips or resolve(connection, each_of(move.to)[0]).cluster_id != cluster:
             raise ConflictError(f"job {move.job} keeps its {had[key].chips} chips, in its cluster: ask for a new plan")
         refuse_taken(connection, list(chips))
-        fresh.append(_again(connection, key, time, who, place_of(connection, chips)))
+        fresh.append(_again(connection, key, time, who, place_and_chips(connection, chips)))
         try:
             allocate(connection, fresh[-1], chips, time)
         except TakenError:
@@ -103,13 +103,13 @@ def _refuse_what_stays(jobs: "Iterable[Job]", with_spares: "Collection[int]") ->
             raise ConflictError(f"job {job.name} {why}, and stays where it is: ask for a new plan")
 
 
-def _again(connection: Connection, key: int, time: str, who: str, place: str) -> int:
+def _again(connection: Connection, key: int, time: str, who: str, now_at: "Mapping[str, str]") -> int:
     """Key of a job that is one which has just ended, and goes on elsewhere."""
     job = TABLES["job"]
     row = connection.execute(select(job).where(job.c.id == key)).one()
     new = next_job(connection)
     began = {"began": time, "first_began": row.first_began or row.began}
-    now_is = {"id": new, "ended": None, "moved": None, "who": who, "place": place}
+    now_is = {"id": new, "ended": None, "moved": None, "who": who, **now_at}
     connection.execute(insert(job), row._asdict() | began | now_is)
     return new
 

@@ -9,10 +9,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from trninv.jobs.damage import Lost
 from trninv.jobs.model import Legal, Model
 from trninv.jobs.search import Search
-from trninv.jobs.stock import Lost, Stock, count
-from trninv.solvers.blocks import Shape, Torus, holding, whole, words
+from trninv.jobs.stock import Stock, count
+from trninv.solvers.blocks import Shape, Torus, Words, holding, whole, words
 from trninv.solvers.slices import all_gather
 
 
@@ -49,7 +50,8 @@ def _ranks(stock: Stock, order: Sequence[Shape]) -> list[int]:
     free, of = np.unique(stock.free[:, 0], return_inverse=True)
     at: list[int] = torus.largest(free, order)[of].tolist()
     for row, lost in stock.lost.items():
-        at[row] = _first(torus, order, whole(stock.free[row : row + 1])[0], lost)
+        if lost.broken:
+            at[row] = _first(torus, order, whole(stock.free[row : row + 1])[0], lost)
     return at
 
 
@@ -75,7 +77,7 @@ def _first(torus: Torus, order: Sequence[Shape], free: int, lost: Lost) -> int:
     """The place in an order of the first shape that a damaged domain has with every link; its length of none."""
     for rank, shape in enumerate(order):
         masks = (block.mask for block in torus.blocks(shape) if free & block.mask == block.mask)
-        if any(all(mask & broken != broken for broken in lost.broken) for mask in masks):
+        if any(not lost.breaks(mask) for mask in masks):
             return rank
     return len(order)
 
@@ -91,26 +93,19 @@ def _largest_set(stock: Stock, legal: Legal) -> list[Largest]:
 
 def together(stock: Stock, legal: Legal) -> Mapping[int, int]:
     """How many sets of each legal size are free at once, with every link: those of a size do not overlap."""
-    return {size: _together(stock, legal, size) for size in legal.sizes}
-
-
-def _together(stock: Stock, legal: Legal, size: int) -> int:
-    """Exact: a count; of any servers of a rack, how often that many of its free ones go into all."""
-    model, alike = stock.model, np.bincount(stock.kinds[1])
-    if (any_of := legal.any_of.get(size)) is None:
-        return int(intact(stock, legal.sets[size]).sum(axis=1) @ alike)
-    servers = intact(stock, model.whole_server)
-    return sum(int(servers[:, list(rack)].sum(axis=1) // any_of.servers @ alike) for rack in model.racks)
+    return {size: _of_use(stock, stock.free, legal, size) // size for size in legal.sizes}
 
 
 def intact(stock: Stock, sets: Sequence[int]) -> NDArray[np.bool_]:
     """Kinds of domains × sets: whether all chips are free, and all links among them up; one chip needs none."""
-    first, kind = stock.kinds
-    found = holding(stock.free[first], words(sets, stock.model.chips))
+    return _intact(stock, words(sets, stock.model.chips), *stock.kinds)
+
+
+def _intact(stock: Stock, sets: Words, first: NDArray[np.intp], kind: NDArray[np.intp]) -> NDArray[np.bool_]:
+    found = holding(stock.free[first], sets)
     for row, lost in stock.lost.items():
-        here = found[kind[row]]
-        for at in np.flatnonzero(here).tolist():
-            here[at] = sets[at].bit_count() == 1 or all(broken & ~sets[at] for broken in lost.broken)
+        if lost.broken:
+            found[kind[row]] &= ~lost.broken_in(sets, stock.model.chips)
     return found
 
 
@@ -125,9 +120,9 @@ class Stranded:
     chips
         Free ones that are left then.
     down, closed
-        How many fewer would be left if nothing were down, and besides no server closed; below 0 where more would.
+        Those that jobs could use if nothing were down, and those besides if no server were closed either.
     shape
-        How many would be left even so, from where other jobs are.
+        The rest, which is due to where other jobs are.
 
     """
 
@@ -140,14 +135,32 @@ class Stranded:
 
 
 def stranded(stock: Stock, legal: Legal) -> list[Stranded]:
-    """Of each legal size; the three causes add up to the chips that are left."""
-    repaired = stock.as_new()
+    """Of each legal size; the three causes add up to the chips that are left, and none is below 0."""
+    repaired, free = stock.as_new(), count(stock.free)
     opened = replace(repaired, closed=np.zeros_like(stock.closed))
     found = []
     for size in legal.sizes:
-        jobs = _together(stock, legal, size)
-        left, whole_again, open_again = (
-            count(each.free) - size * _together(each, legal, size) for each in (stock, repaired, opened)
-        )
-        found.append(Stranded(size, jobs, left, left - whole_again, whole_again - open_again, open_again))
+        now, up, open_ = (_of_use(there, stock.free, legal, size) for there in (stock, repaired, opened))
+        found.append(Stranded(size, now // size, free - now, up - now, open_ - up, free - open_))
     return found
+
+
+def _of_use(there: Stock, chips: Words, legal: Legal, size: int) -> int:
+    """How many of some free chips are in as many sets of a size as fit at once: in those that have most of them."""
+    first, kind = there.kinds_of(chips)
+    alike = np.bincount(kind)
+    sets = words(legal.sets.get(size) or there.model.whole_server, there.model.chips)
+    fits = _intact(there, sets, first, kind)
+    has = fits * np.bitwise_count(chips[first][:, None] & sets).sum(axis=2, dtype=np.int64)
+    if (any_of := legal.any_of.get(size)) is None:
+        return int(has.sum(axis=1) @ alike)
+    racks = [list(rack) for rack in there.model.racks]
+    return sum(int(_most(has[:, rack], fits[:, rack], any_of.servers) @ alike) for rack in racks)
+
+
+def _most(has: NDArray[np.int64], fits: NDArray[np.bool_], servers: int) -> NDArray[np.int64]:
+    """Of each row the most that any servers have which fit, as many of them as jobs of so many servers take."""
+    taken = fits.sum(axis=1) // servers * servers
+    best_first = -np.sort(-has, axis=1)
+    most: NDArray[np.int64] = np.where(np.arange(has.shape[1]) < taken[:, None], best_first, 0).sum(axis=1)
+    return most

@@ -3,7 +3,7 @@
 Domains with the same free chips, and with no damaged link, are looked at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapify, heappop, heappush
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from trninv import deadline
 from trninv.choice import Choice
+from trninv.jobs.damage import NOTHING_LOST, Lost
 from trninv.jobs.model import AnyOf, Legal, Rack
-from trninv.jobs.stock import NOTHING_LOST, Lost, Stock
+from trninv.jobs.stock import Stock
 from trninv.solvers.blocks import Words, holding, meeting, whole, words
 from trninv.solvers.slices import Limits
 
@@ -60,10 +61,6 @@ ANY: Final = Limits(0, 0)
 """Limits that everything reaches."""
 
 
-def _touched(mask: int, links: Iterable[int]) -> bool:
-    return any(link & ~mask == 0 for link in links)
-
-
 class Search:
     """Places for one of some sets.
 
@@ -104,9 +101,9 @@ class Search:
             for rack in model.racks:
                 masks = [model.whole_server[server] for server in rack]
                 there = [mask for mask in masks if free & mask == mask]
-                whole_ones = [mask for mask in there if not _touched(mask, lost.broken)]
-                whole_ones.sort(key=lambda mask: model.shortfall(mask, lost.carried))
-                sound = sum(not _touched(mask, lost.worn) for mask in whole_ones)
+                whole_ones = [mask for mask in there if not lost.breaks(mask)]
+                whole_ones.sort(key=lambda mask: (lost.wears(mask), model.shortfall(mask, lost.carried)))
+                sound = sum(not lost.wears(mask) for mask in whole_ones)
                 best_first = tuple(dict.fromkeys([*whole_ones, *there]))
                 if len(there) >= any_of.servers + any_of.spares:
                     good = self._good(best_first[: len(whole_ones)], sound, any_of.servers, lost)
@@ -141,21 +138,23 @@ class Search:
         """Those whose links all carry something."""
         if self._listed is not None:
             return self._of_racks([rack.needs <= rack.intact for rack in self._listed])
-        found = self.free.copy()
-        for of, lost in self._damaged():
-            for broken in words(lost.broken, self.stock.model.chips):
-                found[of] &= ~self._has(broken)
-        return found
+        return self._intact_of(self.free.copy(), self._sets, np.arange(len(self._free)))
+
+    def _intact_of(self, free: NDArray[np.bool_], sets: Words, kinds: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Kinds of free sets × sets, those left out of the free ones that lack a link."""
+        for at, kind in enumerate(kinds.tolist()):
+            if (lost := self._damaged.get(kind, NOTHING_LOST)).broken:
+                free[at] &= ~lost.broken_in(sets, self.stock.model.chips)
+        return free
 
     @cached_property
     def worn(self) -> NDArray[np.bool_]:
-        """Those that have something degraded."""
+        """Those that have something degraded: a chip, a NIC of one, or a link among several."""
         if self._listed is not None:
             return self._of_racks([rack.needs > rack.sound for rack in self._listed])
         found = np.zeros_like(self.free)
-        for of, lost in self._damaged():
-            for worn in words(lost.worn, self.stock.model.chips):
-                found[of] |= self._has(worn)
+        for of, lost in self._damaged.items():
+            found[of] = lost.worn_in(self._sets, self.stock.model.chips)
         return found
 
     @cached_property
@@ -173,15 +172,11 @@ class Search:
                 found[of, at] = reaches(self.worn_limits(self.row_of(of), at), self._least)
         return found
 
-    def _has(self, link: Words) -> NDArray[np.bool_]:
-        """Which of the wanted sets have all chips of a link; one chip alone needs none."""
-        several = np.array([mask.bit_count() > 1 for mask in self._masks], bool)
-        inside: NDArray[np.bool_] = ((self._sets & link) == link).all(axis=1) & several
-        return inside
-
-    def _damaged(self) -> Iterator[tuple[int, Lost]]:
+    @cached_property
+    def _damaged(self) -> Mapping[int, Lost]:
+        """What kinds of free sets lack."""
         lost = self.stock.lost
-        return ((of, lost[row]) for of, row in enumerate(self._first.tolist()) if row in lost)
+        return {of: lost[row] for of, row in enumerate(self._first.tolist()) if row in lost}
 
     @cached_property
     def limits(self) -> list[Limits]:
@@ -321,8 +316,11 @@ class Search:
         return free - size
 
     def _harm(self, kinds: NDArray[np.intp], wanted: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Kinds of free sets × wanted sets: chips of the legal sets, all sizes together, that it breaks up."""
-        return self._meeting(kinds, wanted, {size: size for size in self._legal.sets if size > 1})
+        """Kinds of free sets × wanted sets: chips of the legal sets, all sizes together, that it breaks up.
+
+        Those that lack a link are of no use before, and do not count.
+        """
+        return self._meeting(kinds, wanted, {size: size for size in self._legal.sets if size > 1}, intact=True)
 
     def _met(self, kinds: NDArray[np.intp], wanted: NDArray[np.intp]) -> NDArray[np.float32]:
         """Kinds of free sets × wanted sets: how many free legal sets of the next larger size it meets.
@@ -331,16 +329,18 @@ class Search:
         """
         chips = self._masks[0].bit_count() if self._masks else 0
         larger = min((size for size in self._legal.sets if size > chips), default=None)
-        return self._meeting(kinds, wanted, {} if larger is None else {larger: 1})
+        return self._meeting(kinds, wanted, {} if larger is None else {larger: 1}, intact=False)
 
     def _meeting(
-        self, kinds: NDArray[np.intp], wanted: NDArray[np.intp], weights: Mapping[int, int]
+        self, kinds: NDArray[np.intp], wanted: NDArray[np.intp], weights: Mapping[int, int], *, intact: bool
     ) -> NDArray[np.float32]:
-        """Kinds of free sets × wanted sets: the weights, by size, of the free legal sets that it meets."""
+        """Kinds of free sets × wanted sets: the weights, by size, of the free, or intact, legal sets that it meets."""
         masks = [(mask, weight) for size, weight in weights.items() for mask in self._legal.sets[size]]
         sets: Words = words([mask for mask, _ in masks], self.stock.model.chips)
         weight = np.array([each for _, each in masks], np.float32)  # whole numbers, so that equal sums are equal
-        met: NDArray[np.float32] = (holding(self._free[kinds], sets) * weight) @ meeting(sets, self._sets[wanted])
+        free = holding(self._free[kinds], sets)
+        usable = self._intact_of(free, sets, kinds) if intact else free
+        met: NDArray[np.float32] = (usable * weight) @ meeting(sets, self._sets[wanted])
         return met
 
 

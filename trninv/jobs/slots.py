@@ -8,6 +8,7 @@ from typing import Final
 from sqlalchemy import Connection, exists, select
 
 from trninv.importers.held import Held
+from trninv.inventory.named import long_names
 from trninv.inventory.schema import TABLES
 from trninv.jobs.taking import batches, server_names
 
@@ -48,10 +49,9 @@ def _bound(connection: Connection, hosts: set[str]) -> Iterator[tuple[str, int]]
     binding = _T["binding"]
     query = select(binding.c.host, binding.c.server_id).where(binding.c.until.is_(None), binding.c.host.is_not(None))
     known = {row.host: row.server_id for row in connection.execute(query)}
-    short = Counter(host.partition(".")[0] for host in known)
-    shorter = {name: key for host, key in known.items() if short[name := host.partition(".")[0]] == 1}
+    longer = long_names(known)
     for host in hosts:
-        if (key := known.get(host, shorter.get(host))) is not None:
+        if (key := known.get(host, known.get(longer.get(host, "")))) is not None:
             yield host, key
 
 

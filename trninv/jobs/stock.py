@@ -1,7 +1,10 @@
-"""What of a scope is usable, held, closed and free: one definition, for every answer about placement.
+"""What of a scope is held, free and unusable: one definition, for every answer about placement.
 
-usable  chips that are up or degraded         held    chips of a job that has not ended
-closed  chips of servers that take no jobs    free    usable, not held, not closed
+usable  chips that are up or degraded         held      chips of a job that has not ended, down or not
+closed  chips of servers that take no jobs    free      usable, not held, not closed
+                                              unusable  neither held nor free
+
+Held, free and unusable chips are all chips: `trninv.inventory.chip_use` says the same in SQL.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,37 +23,14 @@ from trninv.inventory.past import among_lost
 from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 from trninv.inventory.state import PPM
-from trninv.jobs.model import Model, model_of
+from trninv.jobs.damage import Damage, Lost, lost_of
+from trninv.jobs.model import Model, Part, model_of
 from trninv.jobs.supposed import supposed
 from trninv.routing.wiring import Reader
 from trninv.solvers.blocks import Words, distinct, words
+from trninv.solvers.slices import Limits
 
 _T: Final = TABLES
-Part = int | tuple[int, int]
-"""A node of a domain in local numbers, or both ends of a link, the lower first."""
-Damage = Mapping[int, Mapping[Part, int]]
-"""By row of the stock and part, the millionths that it still carries."""
-
-
-@dataclass(frozen=True)
-class Lost:
-    """What a damaged domain lacks of its links.
-
-    Attributes
-    ----------
-    broken, worn
-        Sets of chips that have a link among them, or to their switch, that carries nothing, or a part.
-    carried
-        Bytes per second of each such link, one direction.
-
-    """
-
-    broken: tuple[int, ...]
-    worn: tuple[int, ...]
-    carried: Mapping[tuple[int, int], int]
-
-
-NOTHING_LOST: Final = Lost((), (), {})
 
 
 @dataclass(frozen=True)
@@ -86,6 +66,19 @@ class Stock:
         return self.usable & ~self.held & ~self.closed
 
     @cached_property
+    def unusable(self) -> Words:
+        """Chips that no job holds, and that none may have."""
+        return self.inside & ~self.held & ~self.free
+
+    @cached_property
+    def degraded(self) -> Words:
+        """Chips that are not up, or have a NIC that is not; those of domains that lost chips only are left out."""
+        found = np.zeros_like(self.inside)
+        for row, lost in self.lost.items():
+            found[row] = words([lost.chips], self.model.chips)[0]
+        return found
+
+    @cached_property
     def kinds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Domains that are alike: the first row of each kind, and the kind of each row; a damaged one is like none."""
         return self.kinds_of()
@@ -99,26 +92,24 @@ class Stock:
 
     @cached_property
     def lost(self) -> Mapping[int, Lost]:
-        """Damaged links by row, where there are any beside those of chips that are down."""
+        """What damaged domains lack, by row, where anything is lost beside chips that are down."""
         return {
-            row: lost
+            row: self.lacks(row)
             for row, parts in self.damage.items()
             if any(left or not isinstance(part, int) or part >= self.model.chips for part, left in parts.items())
-            if (lost := self.lacks(row)).carried
         }
 
     def lacks(self, row: int) -> Lost:
-        """Damaged links of a row, those of chips that are down as well."""
-        parts = self.damage.get(row, {})
-        chips, broken, worn, carried = self.model.chips, dict[int, None](), dict[int, None](), {}
-        for wire in self.model.of.blueprint.wires:
-            keys: tuple[Part, ...] = (wire.a, wire.b, (wire.a, wire.b))
-            left = min(parts.get(key, PPM) for key in keys)
-            if left == PPM:
-                continue
-            carried[wire.a, wire.b] = self.model.bandwidth(wire.role) * left // PPM
-            (worn if left else broken)[sum(1 << end for end in (wire.a, wire.b) if end < chips)] = None
-        return Lost(tuple(broken), tuple(worn), carried)
+        """What a row lacks, with the links of chips that are down as well."""
+        return lost_of(self.model, self.damage.get(row, {}))
+
+    def limits_at(self, row: int, mask: int) -> Limits:
+        """What chips of a row carry as they are."""
+        return self.model.worn_limits(mask, self.lacks(row).carried) if row in self.damage else self.model.limits(mask)
+
+    def degraded_at(self, row: int, mask: int) -> bool:
+        """Whether any of some chips of a row, or a link among several, is degraded."""
+        return self.lacks(row).wears(mask)
 
     def rows(self, rows: Sequence[int], inside: Words) -> "Stock":
         """Some domains of it, and of them what is inside."""
@@ -313,12 +304,12 @@ def _supposed(reader: Reader, cluster: Any, model: Model) -> Damage:  # of a row
 
 
 def _local(cluster: Any, model: Model, parts: Iterable[tuple[tuple[int, ...], int]]) -> Damage:  # of a row
-    """By domain and local numbers, of nodes and links by their ids; what carries all, or is elsewhere, is left out."""
+    """By domain and local numbers, of nodes and links by their ids; what is elsewhere is left out."""
     found: dict[int, dict[Part, int]] = {}
     for ids, left in parts:
         places = [divmod(key - cluster.first_node_id, model.nodes) for key in ids]
         rows = {row for row, _ in places}
-        if left == PPM or len(rows) > 1 or not 0 <= min(rows) < cluster.domains:
+        if len(rows) > 1 or not 0 <= min(rows) < cluster.domains:
             continue
         local = tuple(sorted(at for _, at in places))
         key: Part = local[0] if len(local) == 1 else (local[0], local[1])

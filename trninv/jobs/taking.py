@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from trninv.errors import ConflictError, DatabaseError, LimitError, WrongLevelError
 from trninv.inventory.address import HOLDS_CHIPS, address_of, chips_of, node_addresses, resolve
 from trninv.inventory.bulk import load
+from trninv.inventory.chip_ids import written
 from trninv.inventory.ids import next_id
 from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import CARRYING, JOB_ACTIONS, TABLES
@@ -46,13 +47,19 @@ def chips_at(connection: Connection, places: Sequence[str], spares: Sequence[str
     return found
 
 
-def place_of(connection: Connection, chips: Collection[int]) -> str:
-    """The least place that has all of some chips of one cluster: a chip, a server, a domain or the cluster."""
+def place_and_chips(connection: Connection, chips: Mapping[int, str]) -> dict[str, str]:
+    """Return the columns of a job that say where it is, given chips of one cluster and what each is for.
+
+    Its place is the least that has all of them: a chip, a server, a domain or the cluster.
+    """
     chip = _T["chip"]
     if len(chips) == 1:
-        return str(connection.execute(node_addresses().where(_T["node"].c.id.in_(chips))).one().address)
-    servers = (select(chip.c.server_id).distinct().where(chip.c.id.in_(part)) for part in batches(sorted(chips)))
-    return least(server_names(connection, {key for query in servers for key in connection.scalars(query)}).values())
+        place = str(connection.execute(node_addresses().where(_T["node"].c.id.in_(chips))).one().address)
+    else:
+        servers = (select(chip.c.server_id).distinct().where(chip.c.id.in_(part)) for part in batches(sorted(chips)))
+        keys = {key for query in servers for key in connection.scalars(query)}
+        place = least(server_names(connection, keys).values())
+    return {"place": place, "chip_ids": written(chips)}
 
 
 def least(addresses: Iterable[str]) -> str:

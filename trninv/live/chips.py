@@ -33,7 +33,7 @@ class _Alike(NamedTuple):
 
 
 def chips(connection: Connection, seen: Picture, counted: Counted) -> Iterator[tuple[str, Difference]]:
-    """What rules of chips find; note which are there in each slot's views, and the counters that are not 0."""
+    """What rules of chips find; note which are there in each slot's views, taints, and the counters that are not 0."""
     shown = {
         said.value.observed_server: (slot, said)
         for slot in seen.slots
@@ -51,6 +51,8 @@ def chips(connection: Connection, seen: Picture, counted: Counted) -> Iterator[t
             slot, said = shown[row.server]
             if row.has_counted and slot.machine:
                 counted[slot.machine.name, said.source, row.ordinal] = slot, said
+            if row.taints and row.ordinal < of.model.chips:
+                slot.taints[row.ordinal] = row.taints, said
             for rule, expected, found in _told(row, of):
                 address = f"{slot.address}/c{row.ordinal}"
                 yield rule, Difference(address, slot.instance, expected, found, (said.observation,))
@@ -80,7 +82,7 @@ def _present(connection: Connection, servers: list[int]) -> Iterator[tuple[int, 
 def _query(*columns: Any) -> Select[Any]:
     has_counted = (func.coalesce(_CHIP.c.ecc_uncorrected, 0) != 0).label("has_counted")
     said = (_CHIP.c[name] for name in Shown._fields[:7])
-    return select(*columns, has_counted, *said).where(_SERVER.in_(bindparam("servers", expanding=True)))
+    return select(*columns, has_counted, _CHIP.c.taints, *said).where(_SERVER.in_(bindparam("servers", expanding=True)))
 
 
 _KINDS: Final = _query().distinct()
@@ -94,7 +96,7 @@ _EACH: Final = (
 def _telling(connection: Connection, servers: list[int], of: _Alike) -> Iterable[Row[Any]]:
     """Chips of those numbers of which something is to be told."""
     kinds = connection.execute(_KINDS, {"servers": servers})
-    ordinals = sorted({kind.ordinal for kind in kinds if kind.has_counted or _told(kind, of)})
+    ordinals = sorted({kind.ordinal for kind in kinds if kind.has_counted or kind.taints or _told(kind, of)})
     return connection.execute(_EACH, {"servers": servers, "ordinals": ordinals}) if ordinals else ()
 
 

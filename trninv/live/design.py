@@ -70,6 +70,8 @@ class Occupancy:
         The whole listing that no longer has its instance; then nothing that was seen of it counts any more.
     views
         The chips that each source shows.
+    taints
+        Those of chips, by their numbers, and who has them.
 
     """
 
@@ -85,6 +87,7 @@ class Occupancy:
     machine: Machine | None = None
     gone: int | None = None
     views: dict[str, View] = field(default_factory=dict)
+    taints: dict[int, tuple[str, Said]] = field(default_factory=dict)
 
     @property
     def instance(self) -> str | None:

@@ -18,6 +18,7 @@ from trninv.live.design import domains
 from trninv.live.findings import Finding, findings
 from trninv.live.picture import STALE_AFTER, grown, picture
 from trninv.live.rules import DOMAIN, FLEET, SERVER, Difference
+from trninv.timestamps import format_timestamp
 
 _FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
 _COMPARISON = TABLES["comparison"]
@@ -76,7 +77,7 @@ def drift(
     """
     at = (now or datetime.now(UTC)).astimezone(UTC)
     found = _by_key(compare(connection, at, stale_after, progress))
-    ids, new, cleared = _record(connection, found, at.isoformat(timespec="seconds"))
+    ids, new, cleared = _record(connection, found, format_timestamp(at))
     within = findings(connection, scope)
     here = {each.id for each in within}
     broken = {number: each for key, each in found.items() if each.broken and (number := ids[key]) in here}

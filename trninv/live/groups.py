@@ -13,6 +13,7 @@ from trninv.inventory.schema import TABLES
 from trninv.live.devices import TYPES
 from trninv.live.newest import MANAGERS, Machine, Newest
 from trninv.live.newest import Place as Ring
+from trninv.timestamps import format_timestamp
 
 _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("server", "domain", "cluster"))
 _BATCH: Final = 5_000
@@ -135,7 +136,7 @@ def living(newest: Newest, within: timedelta) -> list[Machine]:
     last = {name: max(seen.at for seen in machine.seen) for name, machine in newest.machines.items() if machine.seen}
     if not last:
         return []
-    from_ = (datetime.fromisoformat(max(last.values())) - within).isoformat(timespec="seconds")
+    from_ = format_timestamp(datetime.fromisoformat(max(last.values())) - within)
     return [newest.machines[name] for name, at in last.items() if at >= from_]
 
 

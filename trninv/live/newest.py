@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, Subquery, exists, func, select
 
+from trninv.inventory.named import long_names
 from trninv.inventory.schema import TABLES
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
@@ -177,7 +178,12 @@ def newest(connection: Connection) -> Newest:
         if seen.host is not None:
             claims.add(seen.instance, seen.host, seen)
     owners, contested = claims.settled()
-    blocks = _links(connection, machines, nameless, owners)
+    blocks = _links(connection, nameless)
+    same = _same_hosts(nameless, owners, contested)
+    for host, name in same.items():
+        if host in nameless and name not in owners:
+            _add(_of(nameless, None, name), nameless.pop(host))
+    owners |= {host: owners[name] for host, name in same.items() if name in owners}
     for host in [host for host in nameless if host in owners]:
         _add(machines[owners[host]], nameless.pop(host))
     for machine in (*machines.values(), *nameless.values()):
@@ -185,6 +191,7 @@ def newest(connection: Connection) -> Newest:
     for instance, machine in machines.items():
         machine.host = _called(said for said in machine.seen if owners.get(said.host or "") == instance)
     hosts = {host: machines[instance] for host, instance in owners.items()} | nameless
+    hosts |= {host: hosts[name] for host, name in same.items()}
     return Newest(dict(sorted({**nameless, **machines}.items())), hosts, contested, blocks)
 
 
@@ -250,17 +257,25 @@ class _Claims:
         return owners, contested
 
 
-def _links(
-    connection: Connection, machines: dict[str, Machine], nameless: dict[str, Machine], owners: Mapping[str, str]
-) -> dict[str, Said]:
-    """Give machines the newest of their sides; what is left are the capacity blocks."""
+def _same_hosts(
+    nameless: Iterable[str], owners: Mapping[str, str], contested: Mapping[str, object]
+) -> Mapping[str, str]:
+    """Map names of hosts to other names of the same: one has a domain, one has none, and no third is like them."""
+    names, found = {*nameless, *owners, *contested}, dict[str, str]()
+    for short, name in long_names(name for name in names if "." in name).items():
+        is_one = short in names and not {short, name} & contested.keys() and not {short, name} <= owners.keys()
+        if is_one:
+            found |= {name: short} if short in owners else {short: name}
+    return found
+
+
+def _links(connection: Connection, nameless: dict[str, Machine]) -> dict[str, Said]:
+    """Give hosts the newest of their sides; what is left are the capacity blocks."""
     rows, blocks = _numbered(_LINK, [_LINK.c.host, _LINK.c.capacity_block, _LINK.c.part]), dict[str, Said]()
     for row in connection.execute(select(rows).where(rows.c.number == 1)):
         said = Said(row.state, row.source, row.observation, row.at)
         if row.host is None:
             blocks[row.capacity_block] = said
-        elif row.host in owners:
-            machines[owners[row.host]].sides[row.part] = said
         else:
             _of(nameless, None, row.host).sides[row.part] = said
     return blocks
@@ -268,7 +283,8 @@ def _links(
 
 def _add(machine: Machine, other: Machine) -> None:
     machine.seen += other.seen
-    machine.sides.update(other.sides)
+    for side, said in other.sides.items():
+        machine.sides[side] = max(said, machine.sides.get(side, said), key=lambda each: each.at)
 
 
 def _called(names: Iterable[Sighting]) -> str | None:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, Select, func, or_, select
 from trninv.inventory.schema import TABLES
 from trninv.live.design import Occupancy, slots
 from trninv.live.newest import Machine, Newest, Said, newest
+from trninv.timestamps import format_timestamp
 
 STALE_AFTER: Final = timedelta(hours=1)
 REPLACED_FOR: Final = timedelta(days=1)
@@ -105,11 +106,7 @@ def picture(connection: Connection, now: datetime, stale_after: timedelta) -> Pi
             slot.gone = gone.get(machine.name) if machine else None
             slot.machine = None if slot.gone else machine
     moved = list(_moved(connection, of))
-    return Picture(_written(now - stale_after), of, seen, gone, _replaced(connection, now), moved)
-
-
-def _written(at: datetime) -> str:
-    return at.isoformat(timespec="seconds")
+    return Picture(format_timestamp(now - stale_after), of, seen, gone, _replaced(connection, now), moved)
 
 
 def _gone(connection: Connection, seen: Newest) -> dict[str, int]:
@@ -171,7 +168,7 @@ def _next(connection: Connection, last: Row[Any], whole: Iterable[Row[Any]]) -> 
 
 
 def _replaced(connection: Connection, now: datetime) -> list[Row[Any]]:
-    lately = _written(now - REPLACED_FOR)
+    lately = format_timestamp(now - REPLACED_FOR)
     ended = _BINDING.c.ending == "replaced"
     return list(connection.execute(select(_BINDING).where(ended, _BINDING.c.until >= lately).order_by(_BINDING.c.id)))
 
@@ -219,9 +216,9 @@ def grown(connection: Connection, counted: Mapping[tuple[str, str, int], tuple[O
     """Which of the counters that are not 0, by machine, source and chip, grew since they were last cleared."""
     runs: dict[tuple[str, str, int], tuple[int, int]] = {}
     machines = {slot.machine.name: slot.machine for slot, _ in counted.values() if slot.machine}
-    called = {host: name for name, each in machines.items() for host in (each.host,) if host}
+    called = {seen.host: name for name, each in machines.items() for seen in each.seen if seen.instance is None}
     for some in _some(list(machines)):
-        hosts = [machines[name].host for name in some if machines[name].host]
+        hosts = [seen.host for name in some for seen in machines[name].seen if seen.instance is None]
         for row in connection.execute(_counters(some, hosts)):
             key = (row.instance or called[row.host], row.source, row.ordinal)
             first, last = runs.get(key, (row.n, row.n))

@@ -11,6 +11,7 @@ from typing import Final
 from sqlglot import exp
 
 from trninv.errors import SqlError
+from trninv.timestamps import format_timestamp
 
 _QUERY: Final = (
     exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.With, exp.CTE, exp.From, exp.Join, exp.Table,
@@ -174,9 +175,9 @@ def with_times(tree: exp.Expr) -> exp.Expr:
     def replaced(node: exp.Expr) -> exp.Expr:
         if isinstance(node, (exp.Add, exp.Sub)) and isinstance(node.expression, exp.Interval) and _is_now(node.this):
             span = _span(node.expression) * (1 if isinstance(node, exp.Add) else -1)
-            return exp.Literal.string(_shifted(now, span).isoformat(timespec="seconds"))
+            return exp.Literal.string(format_timestamp(_shifted(now, span)))
         if _is_now(node):
-            return exp.Literal.string(now.isoformat(timespec="seconds"))
+            return exp.Literal.string(format_timestamp(now))
         return exp.Literal.string(now.date().isoformat()) if isinstance(node, exp.CurrentDate) else node
 
     return tree.transform(replaced, copy=False)

@@ -109,6 +109,7 @@ class Difference:
     bytes_per_second: Annotated[Exact | None, "Of path, flow or bisection (its upper bound); one direction."] = None
     chips: Annotated[int | None, "Chips of a memory pool."] = None
     bytes: Annotated[Exact | None, "Memory of a memory pool."] = None
+    incomparable: Annotated[str | None, "Why the bisections do not compare; null where they do."] = None
 
     @property
     def gigabytes_per_second(self) -> float | None:
@@ -121,8 +122,14 @@ class Difference:
             "" if self.bytes_per_second is None else f"{self.bytes_per_second / 10**9:+,g} GB/s",
             "" if self.chips is None else f"{self.chips:+d} chips",
             "" if self.bytes is None else f"{self.bytes / 2**30:+,g} GiB",
+            self.incomparable and f"bisections not comparable: {self.incomparable}",
         ]
         return ", ".join(filter(None, parts))
+
+
+def incomparable(before: int, now: int) -> str | None:
+    """Say why bisections of so many chips do not compare: with fewer chips, the halves and their cut are others."""
+    return None if before == now else f"{now:,} chips are halved instead of {before:,}"
 
 
 @dataclass(frozen=True, kw_only=True)

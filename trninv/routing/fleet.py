@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from trninv.routing.questions.availability import AvailabilityAnswer
     from trninv.routing.questions.bandwidth import BandwidthAnswer
     from trninv.routing.questions.bisection import BisectionAnswer
+    from trninv.routing.questions.capability import CapabilityAnswer
     from trninv.routing.questions.collectives import CollectivesAnswer
     from trninv.routing.questions.cut_tree import CutTreeAnswer
     from trninv.routing.questions.diff import DiffAnswer
@@ -335,6 +336,11 @@ class Fleet:
     def cut_tree(self, of: str) -> "CutTreeAnswer":
         """The Gomory-Hu tree of a scope within a domain, and its worst connected pair of chips."""
         answer: CutTreeAnswer = self.ask(find("cut_tree"), of)
+        return answer
+
+    def capability(self, of: str) -> "CapabilityAnswer":
+        """What a domain can do: chips, idle links, largest memory pool, bisection and all-gather bandwidth."""
+        answer: CapabilityAnswer = self.ask(find("capability"), of)
         return answer
 
     def collectives(self, of: str, chips: Sequence[str] | str = ()) -> "CollectivesAnswer":

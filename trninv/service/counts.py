@@ -19,6 +19,7 @@ from sqlalchemy import (
     union,
 )
 
+from trninv.inventory.chain import newest
 from trninv.inventory.fields import in_cluster
 from trninv.inventory.happened import EVENT, FIELDS, OF_STATE
 from trninv.inventory.kinds import KINDS
@@ -97,6 +98,13 @@ def observed(connection: Connection) -> dict[tuple[str, ...], float]:
     """When each source last reported anything, in seconds since 1970."""
     query = select(_OBSERVATION.c.source, func.max(_OBSERVATION.c.seen_at)).group_by(_OBSERVATION.c.source)
     return {(source,): datetime.fromisoformat(at).timestamp() for source, at in connection.execute(query)}
+
+
+def seal(connection: Connection) -> tuple[dict[tuple[str, ...], float], dict[tuple[str, ...], float]]:
+    """The last event that is sealed, by its seal, and how many events follow it."""
+    last = newest(connection)
+    number = connection.scalar(select(func.count()).select_from(EVENT).where(EVENT.c.id > (last.id if last else 0)))
+    return {(last.sha256,): float(last.id)} if last else {}, {(): float(number or 0)}
 
 
 def _by_cluster(connection: Connection, of: Table, *by: ColumnElement[Any], where: Any = None) -> Counts:

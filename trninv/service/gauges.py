@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from sqlalchemy import Connection, Engine
 
 from trninv.history.events import last
+from trninv.inventory.chip_use import chip_uses
 from trninv.inventory.database import reading
 from trninv.inventory.revision import Revision
 from trninv.inventory.rules import RULES
@@ -25,10 +26,19 @@ _SAYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         "Those that are not up; what is in a server that is not up is not up either.",
         ("cluster", "kind", "state"),
     ),
+    "trninv_chips": (
+        "Chips that a job holds, that the next job may have, and others: down, or in a closed server.",
+        ("cluster", "use"),
+    ),
     "trninv_domains": ("Domains, such as UltraServers.", ("cluster",)),
     "trninv_domains_impaired": ("Domains of which anything is down or degraded.", ("cluster",)),
     "trninv_findings_open": ("Drift, as trninv drift last found it.", ("rule", "severity")),
     "trninv_last_observation_timestamp_seconds": ("When a source last reported anything.", ("source",)),
+    "trninv_history_sealed_event": (
+        "The last event that is sealed, and its seal: what trninv verify --sealed takes.",
+        ("sha256",),
+    ),
+    "trninv_history_unsealed_events": ("Events of plain SQL that the next change seals.", ()),
     "trninv_changes": (
         "Changes of states since this process was first asked; what a server takes along is none of its own.",
         ("kind", "state", "source"),
@@ -91,11 +101,16 @@ class Gauges:
         yield _family("trninv_parts", self._parts)
         not_up = {(*key, state): lost[*key, state] for key, state in product(self._parts, _NOT_UP)}
         yield _family("trninv_parts_not_up", not_up)
+        chips = {row.slug: self._parts[row.slug, "chip"] for row in self._clusters}
+        yield _family("trninv_chips", chip_uses(connection, chips))
         yield _family("trninv_domains", {(row.slug,): row.domains for row in self._clusters})
         yield _family("trninv_domains_impaired", {(row.slug,): impaired[(row.slug,)] for row in self._clusters})
         of_rules = {(name, rule.severity): found[(name,)] for name, rule in RULES.items()}
         yield _family("trninv_findings_open", of_rules)
         yield _family("trninv_last_observation_timestamp_seconds", counts.observed(connection))
+        sealed, unsealed = counts.seal(connection)
+        yield _family("trninv_history_sealed_event", sealed)
+        yield _family("trninv_history_unsealed_events", unsealed)
         yield _family("trninv_changes", self._changes, CounterMetricFamily)
         yield _family("trninv_job_changes", self._actions, CounterMetricFamily)
 

@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from trninv.importers.observation import File, Imported, gathered, keep
+from trninv.importers.import_report import Imported
+from trninv.importers.observation import File, gathered, keep
 from trninv.inventory.database import reading, writing
 from trninv.service import wire
 from trninv.service.access import holder
@@ -26,7 +27,16 @@ async def observations(request: Request) -> Response:
     speaker = who.name if who.scope == "observe" else None
     keep = partial(_keep, at.fleet.engine, body, speaker)
     kept = await at.api.threads.writing.run(keep, to_end=True)
-    return JSONResponse({"servers": kept.servers, "chips": kept.chips, "isKnown": kept.is_known}, 201)
+    return JSONResponse(_answer(kept), 201)
+
+
+def _answer(kept: Imported) -> dict[str, object]:
+    """Return what became of it, and what it did not report."""
+    missing = [
+        {"field": each.field, "sourceField": each.source_field, "servers": each.servers} for each in kept.missing_fields
+    ]
+    told = {"servers": kept.servers, "chips": kept.chips, "isKnown": kept.is_known}
+    return told | {"missingFields": missing, "unknownKeys": list(kept.unknown_keys)}
 
 
 def _keep(engine: Engine, body: bytes, speaker: str | None) -> Imported:

@@ -27,7 +27,7 @@ def place(node: int) -> int:
 
 def arcs(nodes: Mapping[int, Mapping[str, Any]], links: Links) -> Arcs:
     """What leads where, of nodes with a ``kind``; O(links of the NICs and of what they are attached to)."""
-    nics = {node for node, of in nodes.items() if of["kind"] == "nic"}
+    nics = {node for node, of in nodes.items() if of.get("kind") == "nic"}
     ahead, behind = dict(links), dict(links)
     for nic in nics:
         up = {near: of for near, of in links[nic].items() if nodes[near]["kind"] == "network_node"}

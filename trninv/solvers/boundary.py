@@ -36,7 +36,9 @@ class Profile:
 
     def __init__(self, graph: Graph, chips: Sequence[int], apart: int | None = None) -> None:
         self.chips, self._apart = tuple(chips), apart if apart in graph else None
-        self._graph = graph if self._apart is None else ports.folded(graph, self._apart)
+        self._graph = graph if self._apart is None else ports.folded(graph)
+        beside = () if self._apart is None else self._graph[self._apart]
+        self._nics = [near for near in beside if self._graph.nodes[near]["kind"] == "nic"]
         self._hubs = enumeration.hubs(self._graph, self.chips, self._apart)
         self._sides, self._given_up = dict[int, frozenset[int]](), set[int]()
         self._cheapest: dict[int, Sequence[int]] = {}
@@ -73,9 +75,23 @@ class Profile:
         near = {} if self._apart is None else self._graph[self._apart]
         return [near[chip]["capacity"] if chip in near else 0 for chip in self.chips]
 
+    def _through(self, nic: int) -> tuple[list[int], int]:
+        """What a NIC's links to the chips carry, and its uplink."""
+        near = self._graph[nic]
+        return [near[chip]["capacity"] if chip in near else 0 for chip in self.chips], near[self._apart]["capacity"]
+
+    def _leaving(self) -> Ints:
+        """What k chips send out at least: through a NIC that they share as much as a part of its uplink a link."""
+        least = list(self._exits)
+        for links, up in map(self._through, self._nics):
+            least = [sent + carries * up // max(up, sum(links)) for sent, carries in zip(least, links, strict=True)]
+        found: Ints = np.r_[0, np.cumsum(sorted(least))]
+        return found
+
     def _below(self) -> Ints:
-        leaving: Ints = np.r_[0, np.cumsum(sorted(self._exits))]
-        self._cube = Cube.of(self._inner, self.chips) if len(self._inner) == self.size else None
+        leaving = self._leaving()
+        alone = self._inner.number_of_nodes() == self.size + len(self._nics)
+        self._cube = Cube.of(Graph(self._inner.subgraph(self.chips)), self.chips) if alone else None
         if self._cube is None:
             return leaving
         if self._cube.is_whole:
@@ -84,15 +100,19 @@ class Profile:
         return found
 
     def _above(self) -> Ints:
-        at = {node: i for i, node in enumerate([*self.chips, *sorted(set(self._graph).difference(self.chips))])}
+        others = sorted(set(self._graph).difference(self.chips, self._nics))
+        at = {node: i for i, node in enumerate([*self.chips, *others])}
         matrix = np.zeros((len(at),) * 2, dtype=np.int64)
-        for a, b, carries in capacities(self._graph):
+        for a, b, carries in capacities(self._graph.subgraph(at)):
             matrix[at[a], at[b]] = matrix[at[b], at[a]] = carries
+        ports = [(np.array(links), up) for links, up in map(self._through, self._nics)]
         best = np.full(self.size + 1, np.iinfo(np.int64).max)
         for order in self._listed():
             places = [at[chip] for chip in order]
             within = np.tril(matrix[np.ix_(places, places)]).sum(axis=1)
             cuts = np.r_[0, np.cumsum(matrix[places].sum(axis=1) - 2 * within)]
+            for links, up in ports:
+                cuts += np.minimum(np.r_[0, np.cumsum(links[places])], up)
             for size in np.flatnonzero(cuts < best):
                 self._cheapest[int(size)] = order
             best = np.minimum(best, cuts)

@@ -95,15 +95,20 @@ class _Offer:
     """Every endpoint is given its own part at a rate, to send it to one chip."""
 
     def __init__(self, graph: Graph, weights: Mapping[int, int], rate: Fraction) -> None:
-        edges = capacities(graph)
-        unit = gcd(*(carries for _, _, carries in edges)) or 1
+        graph = solvers.ports.folded(graph)
+        links = arcs(graph.nodes, dict(graph.adjacency())).ahead
+        unit = gcd(*(carries for _, _, carries in capacities(graph))) or 1
         share = rate / unit
-        self._nodes = sorted(graph)
+        self._nodes = sorted(links)
         self._index = {node: at for at, node in enumerate(self._nodes)}
         self._source, self._wanted = len(self._nodes), share.numerator * sum(weights.values())
-        ends = [(self._index[a], self._index[b], carries // unit * share.denominator) for a, b, carries in edges]
+        ends = [
+            (self._index[a], self._index[b], of["capacity"] // unit * share.denominator)
+            for a, ahead in links.items()
+            for b, of in ahead.items()
+        ]
         given = [(self._source, self._index[node], weight * share.numerator) for node, weight in weights.items()]
-        self._arcs = [*ends, *((b, a, carries) for a, b, carries in ends), *given]
+        self._arcs = [*ends, *given]
         most = 2 * max(carries for _, _, carries in self._arcs)  # no link's residue is more than it has twice
         self._matrix = None if max(self._wanted, most) >= _INT32 else self._table()
 
@@ -194,7 +199,7 @@ class _Routes:
     Attributes
     ----------
     arcs
-        Of `trees.both_ways`, by the edges' numbers in the graph, but that a NIC is two ports (`trninv.solvers.arcs`).
+        Of `trees.below`, by the edges' numbers in the graph; a NIC is two ports (`trninv.solvers.arcs`).
         Turned round they are the same, so what the trees load counts for both directions of an edge together.
     weight
         Of nodes and ports.

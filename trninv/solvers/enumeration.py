@@ -1,8 +1,9 @@
 """Bisection by enumeration: the sides of a few hub switches, then every subset of each component that is left.
 
 Given the hubs' sides the components do not touch, so a knapsack on the number of endpoints joins their best subsets.
-What is no endpoint and touches only endpoints and hubs, such as a NIC, is not enumerated: it stands where that costs
-less. Cost: 2^hubs · (Σ 2^component + endpoints²). Exact in any state of the wiring.
+What is no endpoint and touches only endpoints and hubs is not enumerated: it stands where that costs less. Nor is a
+NIC, which is cut at its ports (`trninv.solvers.ports`). Cost: 2^hubs · (Σ 2^component + endpoints²). Exact in any state
+of the wiring.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv import deadline
-from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.graph import Graph, capacities, nics_in
 from trninv.solvers.split import Split
 
 MAX_COMPONENT = 16
@@ -36,7 +37,9 @@ def hubs(graph: Graph, ends: Sequence[int], apart: int | None = None) -> list[in
         A node that must be one of them, and is the last.
 
     """
-    switches = sorted(set(graph).difference(ends, [apart]), key=lambda node: (-graph.degree(node), node))
+    switches = sorted(
+        set(graph).difference(ends, [apart], nics_in(graph)), key=lambda node: (-graph.degree(node), node)
+    )
     last = [] if apart is None else [apart]
     for number in range(MAX_HUBS + 1 - len(last)):
         chosen = switches[:number] + last
@@ -48,10 +51,10 @@ def hubs(graph: Graph, ends: Sequence[int], apart: int | None = None) -> list[in
 
 
 def _parts(graph: Graph, ends: Sequence[int], hubs: Collection[int]) -> list[tuple[set[int], set[int]]]:
-    """The components without the hubs, and what of them touches only endpoints and hubs."""
+    """The components without the hubs; of them the NICs, and what touches only endpoints and hubs."""
     tied = {*ends, *hubs}
     rest = Graph(graph.subgraph(set(graph).difference(hubs)))
-    loose = {node for node in rest if node not in tied and tied.issuperset(graph[node])}
+    loose = {node for node in rest if node not in tied and tied.issuperset(graph[node])} | set(nics_in(rest))
     return [(part, part & loose) for part in nx.connected_components(rest)]
 
 
@@ -130,6 +133,7 @@ class _Loose:
     """A node that is not enumerated: by subset, what it carries to side 1; in all; and to each hub."""
 
     node: int
+    is_nic: bool
     to_ends: Ints
     carries: int
     to_hub: Mapping[int, int]
@@ -139,13 +143,21 @@ class _Loose:
         to_hub = {hub: graph.edges[node, hub]["capacity"] for hub in hubs if graph.has_edge(node, hub)}
         wires = [(chosen[near], graph.edges[node, near]["capacity"]) for near in graph[node] if near in chosen]
         none = np.zeros_like(next(iter(chosen.values()), np.zeros(1, dtype=np.int64)))
-        return cls(node, sum((carries * is_in for is_in, carries in wires), none), sum(c for _, c in wires), to_hub)
+        is_nic, to_ends = graph.nodes[node].get("kind") == "nic", sum((c * is_in for is_in, c in wires), none)
+        return cls(node, is_nic, to_ends, sum(c for _, c in wires), to_hub)
 
     def cut(self, hubs: Sequence[int], sides: Ints) -> tuple[Ints, Ints]:
-        """What is cut if it stands on side 0, and on side 1, by row of the hubs' sides and by subset."""
+        """What is cut if it stands on side 0, and on side 1, by row of the hubs' sides and by subset.
+
+        A NIC stands nowhere: both are what is cut at its ports.
+        """
         carries = np.array([self.to_hub.get(hub, 0) for hub in hubs], dtype=np.int64)
         above = (sides @ carries)[:, None]
-        return self.to_ends + above, self.carries - self.to_ends + (carries.sum() - above)
+        others, below = self.carries - self.to_ends, carries.sum() - above
+        if self.is_nic:
+            least = np.minimum(self.to_ends, below) + np.minimum(above, others)
+            return least, least
+        return self.to_ends + above, others + below
 
 
 @dataclass(frozen=True, slots=True)

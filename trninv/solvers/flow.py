@@ -9,6 +9,7 @@ from collections.abc import Collection
 from itertools import pairwise
 
 from trninv import deadline
+from trninv.solvers.arcs import arcs
 from trninv.solvers.graph import Graph
 from trninv.solvers.paths import Links
 
@@ -29,7 +30,8 @@ def minimum_cut(graph: Graph, sources: Collection[int], targets: Collection[int]
     Bytes per second in one direction, and the nodes on the sources' side (Ford & Fulkerson 1956: flow = cut).
 
     """
-    return least_cut(dict(graph.adjacency()), sources, targets)
+    value, side = least_cut(arcs(graph.nodes, dict(graph.adjacency())).ahead, sources, targets)
+    return value, side.intersection(graph)
 
 
 def least_cut(links: Links, sources: Collection[int], targets: Collection[int]) -> tuple[int, set[int]]:

@@ -117,10 +117,11 @@ def stdout_elsewhere() -> Iterator[None]:
 
 
 def _cut_rows(problem: Problem) -> Iterator[Row]:
-    """Y ≥ |x_a - x_b| for every edge."""
+    """Y ≥ |x_a - x_b| for every edge; y ≥ x_a - x_b for one that leads from a to b only."""
     for at, (a, b) in enumerate(problem.ends.tolist()):
         y = len(problem.nodes) + at
-        yield {y: 1, a: 1, b: -1}, 0, inf
+        if not problem.one_way[at]:
+            yield {y: 1, a: 1, b: -1}, 0, inf
         yield {y: 1, a: -1, b: 1}, 0, inf
 
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from trninv import deadline
-from trninv.solvers.graph import Graph, capacities
-from trninv.solvers.trees import Floats, Ints, below, both_ways
+from trninv.solvers.arcs import arcs, place
+from trninv.solvers.graph import Graph
+from trninv.solvers.trees import Floats, Ints, below
 
 _ROUNDS = 40
 """Times that trees are added."""
@@ -33,7 +34,7 @@ _PROGRESS, _PATIENCE = 1e-3, 3
 
 @dataclass(frozen=True)
 class Problem:
-    """A graph in arrays; nodes are numbered in rising order.
+    """A graph in arrays, each NIC as its two ports; nodes are numbered in rising order.
 
     Attributes
     ----------
@@ -41,6 +42,10 @@ class Problem:
         1 for an endpoint, 0 for what stands on either side; more than all endpoints for a node on side 0.
     ends, carries
         Both nodes of each edge (edges × 2), and what it carries.
+    one_way
+        Which edges lead from their first node to their second only: they are cut where that alone is on side 1.
+    wires
+        Number of the link that each edge belongs to: one to an out-port is the same as one from the in-port.
 
     """
 
@@ -48,19 +53,30 @@ class Problem:
     weight: Ints
     ends: Ints
     carries: Ints
+    one_way: NDArray[np.bool_]
+    wires: Ints
 
     @classmethod
     def of(cls, graph: Graph, endpoints: Collection[int], apart: int | None = None) -> "Problem":
         """A graph, whose endpoints are to be parted; those that are, from a node ``apart`` too."""
-        nodes = tuple(sorted(graph))
+        links = arcs(graph.nodes, dict(graph.adjacency())).ahead
+        nodes = tuple(sorted(links))
         index = {node: i for i, node in enumerate(nodes)}
-        edges = sorted((min(index[a], index[b]), max(index[a], index[b]), c) for a, b, c in capacities(graph) if c)
-        table = np.array(edges, dtype=np.int64).reshape(-1, 3)
+        edges = sorted(
+            (index[a], index[b], of["capacity"], a not in links[b])
+            for a, ahead in links.items()
+            for b, of in ahead.items()
+            if of["capacity"] and (a < b or a not in links[b])
+        )
+        table = np.array(edges, dtype=np.int64).reshape(-1, 4)
+        named = [frozenset((place(nodes[a]), place(nodes[b]))) for a, b, _, _ in edges]
+        wire = {ends: at for at, ends in enumerate(dict.fromkeys(named))}
         weight = np.zeros(len(nodes), dtype=np.int64)
         weight[[index[end] for end in endpoints]] = 1
         if apart is not None:
             weight[index[apart]] = len(endpoints) + 1
-        return cls(nodes, weight, table[:, :2], table[:, 2])
+        wires = np.array([wire[ends] for ends in named], dtype=np.int64)
+        return cls(nodes, weight, table[:, :2], table[:, 2], table[:, 3] > 0, wires)
 
     @cached_property
     def unit(self) -> int:
@@ -80,7 +96,14 @@ class Problem:
     @cached_property
     def key(self) -> bytes:
         """The same for graphs that differ in the names of their nodes only, if these are in the same order."""
-        return b"/".join(part.tobytes() for part in (self.weight, self.ends, self.carries))
+        return b"/".join(part.tobytes() for part in (self.weight, self.ends, self.carries, self.one_way))
+
+    @cached_property
+    def ways(self) -> Ints:
+        """The directions in which edges lead, as arcs of `trninv.solvers.trees.below`: from, to, the wire."""
+        ahead = np.c_[self.ends, self.wires]
+        found: Ints = np.r_[ahead, ahead[~self.one_way][:, [1, 0, 2]]]
+        return found
 
     @cached_property
     def matrix(self) -> Ints:
@@ -95,13 +118,13 @@ class Problem:
         return np.isin(self.nodes, list(chosen))
 
     def members(self, side: NDArray[np.bool_]) -> frozenset[int]:
-        """The nodes of a vector."""
-        return frozenset(node for node, is_in in zip(self.nodes, side, strict=True) if is_in)
+        """The nodes of a vector; a NIC is on neither side."""
+        return frozenset(node for node, is_in in zip(self.nodes, side, strict=True) if is_in and node == place(node))
 
     def cut(self, side: NDArray[np.bool_]) -> int:
         """What the edges between a set of nodes and the rest carry."""
         a, b = self.ends.T
-        return int(self.carries[side[a] != side[b]].sum())
+        return int(self.carries[(side[a] > side[b]) | ((side[a] < side[b]) & ~self.one_way)].sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +189,15 @@ def _proven(problem: Problem, rows: Ints, weights: Floats, need: int) -> int:
 
 
 def trees(problem: Problem, prices: Floats, need: int) -> Ints | None:
-    """Cheapest-path trees from every endpoint, as coefficients of the edges; None if no tree reaches all of them."""
+    """Cheapest-path trees from every endpoint, as coefficients of the edges; None if no tree reaches all of them.
+
+    A tree goes down from its root. Turned round it is one through the other ports, so what lies below a wire counts
+    for both of the wire's edges: of an endpoint and a root that are parted, the way out of side 1 is cut.
+    """
     weight = problem.is_end.astype(np.int64)
-    found = below(both_ways(problem.ends), np.maximum(prices, _LEAST), np.flatnonzero(weight), weight)
-    return None if found is None else np.minimum(found, need)
+    of_wires = np.bincount(problem.wires, np.maximum(prices, _LEAST)).astype(np.float64)
+    found = below(problem.ways, of_wires, np.flatnonzero(weight), weight)
+    return None if found is None else np.minimum(found, need)[:, problem.wires]
 
 
 def search(problem: Problem, size: int, starts: Sequence[NDArray[np.bool_]], steps: int = 120) -> NDArray[np.bool_]:

@@ -1,34 +1,39 @@
-"""NICs as ports: what a chip sends through one goes up from it, and never to another chip that shares it."""
+"""NICs as ports: what a chip sends through one goes up from it, and never to another chip that shares it.
 
-from trninv.solvers.graph import Graph
+A NIC is two nodes of a kind of their own, an out-port and an in-port (`trninv.solvers.arcs`). Let S be a set of nodes
+and T all others, c(S) what the NIC's links to nodes of S carry and u(S) what its uplinks to nodes of S do. Traffic from
+S to T through the out-port is cut before it, at c(S), or behind it, at u(T); through the in-port at u(S) or c(T). Each
+port stands where it costs less, so the NIC adds
+
+    min(c(S), u(T)) + min(u(S), c(T))
+
+to the cut, which is the same for T. Where S is chips and the fabric is in T, that is min(c(S), u). A single node would
+add min(c(S), c(T) + u), which is more where three chips share it: two of them would send as much to the third.
+"""
+
+from trninv.solvers.graph import Graph, nics_in
 
 
-def as_ports(graph: Graph) -> Graph:
-    """The graph with no NIC that leads nowhere, and no link to a NIC that carries more than what leads up from it.
-
-    Then a cut through a NIC that two chips share costs what it must, wherever the NIC stands.
-    """
+def without_dead_nics(graph: Graph) -> Graph:
+    """Copy a graph without the NICs that lead to no network node."""
     made = Graph(graph)
-    for nic in [node for node, of in graph.nodes(data=True) if of["kind"] == "nic"]:
-        above = [near for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"]
-        up = sum(graph.edges[nic, near]["capacity"] for near in above)
-        if not up:
+    for nic in nics_in(graph):
+        if not any(graph.nodes[near]["kind"] == "network_node" for near in graph[nic]):
             made.remove_node(nic)
-        for user in set(graph[nic]).difference(above) if up else ():
-            if graph.edges[user, nic]["capacity"] > up:
-                made.add_edge(user, nic, **graph.edges[user, nic] | {"capacity": up})
     return made
 
 
-def folded(graph: Graph, above: int) -> Graph:
-    """The same, with each NIC of one chip as a link from that to the node above it."""
-    made = as_ports(graph)
-    for nic in [node for node, of in made.nodes(data=True) if of["kind"] == "nic"]:
-        users = [near for near in made[nic] if near != above]
-        if len(users) > 1:
+def folded(graph: Graph) -> Graph:
+    """Copy a graph with each NIC of one chip and one uplink as a link from the chip to the network node."""
+    made = without_dead_nics(graph)
+    for nic in nics_in(made):
+        above = [near for near in made[nic] if made.nodes[near]["kind"] == "network_node"]
+        users = set(made[nic]).difference(above)
+        if len(users) > 1 or len(above) > 1:
             continue
         for user in users:
-            before = made.edges[user, above]["capacity"] if made.has_edge(user, above) else 0
-            made.add_edge(user, above, capacity=before + made.edges[user, nic]["capacity"])
+            before = made.edges[user, above[0]]["capacity"] if made.has_edge(user, above[0]) else 0
+            through = min(link["capacity"] for link in made[nic].values())
+            made.add_edge(user, above[0], capacity=before + through)
         made.remove_node(nic)
     return made

@@ -28,11 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trninv.solvers import enumeration, shares
+from trninv.solvers.arcs import arcs
 from trninv.solvers.bisection import closed_form
 from trninv.solvers.boundary import Profile
 from trninv.solvers.flow import minimum_cut
-from trninv.solvers.graph import Graph, capacities
-from trninv.solvers.ports import as_ports
+from trninv.solvers.graph import Graph
+from trninv.solvers.ports import folded, without_dead_nics
 
 Ints = NDArray[np.int64]
 Pick = tuple[list[int], int, NDArray[np.bool_]]
@@ -112,7 +113,7 @@ class Island:
     @classmethod
     def of(cls, graph: Graph, chips: Collection[int], above: int | None, *, cut_off: bool = False) -> "Island":
         """See an island's graph so; ``cut_off`` says that the fabric above its network node is damaged."""
-        graph, ends = as_ports(graph), tuple(sorted(chips))
+        graph, ends = without_dead_nics(graph), tuple(sorted(chips))
         node = above if above in graph else None
         own = own_exits(graph, ends, node) if node is not None and ends else None
         leaves = sum(own) if own else minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
@@ -149,13 +150,14 @@ def without_exits(graph: Graph) -> Graph:
 
 def _ratio(graph: Graph, chips: Sequence[int], above: int) -> Fraction:
     """Least capacity a chip of any non-empty set of chips, from it to the network node."""
+    graph = folded(graph)
     ratio = Fraction(minimum_cut(graph, chips, [above])[0], len(chips))
+    links = arcs(graph.nodes, dict(graph.adjacency())).ahead
     while ratio:
         demand: nx.DiGraph[object] = nx.DiGraph()
         source = object()
-        for a, b, carries in capacities(graph):
-            demand.add_edge(a, b, capacity=carries * ratio.denominator)
-            demand.add_edge(b, a, capacity=carries * ratio.denominator)
+        for a, ahead in links.items():
+            demand.add_edges_from((a, b, {"capacity": of["capacity"] * ratio.denominator}) for b, of in ahead.items())
         for end in chips:
             demand.add_edge(source, end, capacity=ratio.numerator)
         value, (side, _) = nx.minimum_cut(demand, source, above)

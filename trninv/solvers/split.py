@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from trninv.solvers.graph import Graph
+from trninv.solvers.graph import Graph, cut
 
 EVERY: Final = 2**62
 """More than any cut: the least is asked for, whatever it is."""
@@ -28,5 +28,4 @@ class Split:
 
 def capacity(graph: Graph, side: Collection[int]) -> int:
     """What the links between a set of nodes and the rest carry."""
-    inside, near = set(side), dict(graph.adjacency())
-    return sum(link["capacity"] for node in inside & near.keys() for to, link in near[node].items() if to not in inside)
+    return sum(graph[a][b]["capacity"] for a, b in cut(graph, side))

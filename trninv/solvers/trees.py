@@ -11,13 +11,6 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def both_ways(ends: Ints) -> Ints:
-    """Each edge (edges × 2) as two arcs (arcs × 3): where it leads from, where to, and the edge's number."""
-    number = np.arange(len(ends))
-    found: Ints = np.r_[np.c_[ends, number], np.c_[ends[:, ::-1], number]]
-    return found
-
-
 def network(arcs: Ints, prices: Floats, count: int) -> csr_array:
     """A sparse matrix of the arcs' prices (``count`` × ``count``), which are those of their edges."""
     a, b, edge = arcs.T
@@ -30,7 +23,7 @@ def below(arcs: Ints, prices: Floats, roots: Ints, weight: NDArray[Any]) -> NDAr
     Parameters
     ----------
     arcs
-        As `both_ways` makes them; edges may lead one way only.
+        Where each leads from, where to, and its edge's number (arcs × 3); edges may lead one way only.
     prices
         Of the edges, above 0.
     weight

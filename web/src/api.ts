@@ -15,6 +15,7 @@ type Api = initGraphQLTada<{
 /** Enums of the inventory, whose values are lower case on this side of the API, as in addresses and style sheets. */
 type Enum =
   | "State"
+  | "ChipUse"
   | "EventAction"
   | "Wiring"
   | "Generation"
@@ -24,7 +25,18 @@ type Enum =
   | "IncidentSeverity"
   | "IncidentRule"
   | "HitKind";
-const ENUMS = new Set(["state", "wiring", "generation", "kind", "before", "after", "action", "severity", "rule"]);
+const ENUMS = new Set([
+  "state",
+  "use",
+  "wiring",
+  "generation",
+  "kind",
+  "before",
+  "after",
+  "action",
+  "severity",
+  "rule",
+]);
 
 const lowered = (name: string, value: unknown) =>
   ENUMS.has(name) && typeof value === "string" ? value.toLowerCase() : value;

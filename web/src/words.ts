@@ -12,6 +12,19 @@ export const gibibytes = (of: { gibibytes: number }) => `${number(of.gibibytes)}
 export const counted = (count: number, noun: string) =>
   `${number(count)} ${noun}${count === 1 ? "" : /(s|ch|x)$/.test(noun) ? "es" : "s"}`;
 
+/** Counts below this differ by their difference, other numbers by a share. */
+const FEW = 100;
+
+/** What a change makes of a number, as every page says it: −2, +45 %, −3 %. */
+export function differs(before: number, now: number): string {
+  if (before === now) return "";
+  const sign = now < before ? "−" : "+";
+  const few = Number.isInteger(before) && Number.isInteger(now) && Math.max(before, now) < FEW;
+  if (few || before === 0) return `${sign}${number(Math.abs(now - before))}`;
+  const share = (100 * Math.abs(now - before)) / before;
+  return `${sign}${share < 10 ? Number(share.toPrecision(1)) : Math.round(share)} %`;
+}
+
 /** An address below a place, without the place: s0/c3. */
 export const below = (place: string, address: string) =>
   address

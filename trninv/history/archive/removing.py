@@ -3,7 +3,6 @@
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any
 
@@ -12,9 +11,12 @@ from sqlalchemy import Connection, Engine, case, delete, func, insert, select, u
 from trninv.errors import BusyError, FileError
 from trninv.history.archive import parquet
 from trninv.history.archive.store import Entry, Store
-from trninv.inventory.chain import SEALED, alone, following, line, removed
+from trninv.inventory.chain import SEALED, alone, compared, line, removed
 from trninv.inventory.database import reading, writing
+from trninv.inventory.fold import fold, spans
 from trninv.inventory.schema import TABLES
+from trninv.inventory.start import prune, record
+from trninv.timestamps import current_timestamp
 
 _EVENT, _SEAL, _ARCHIVE, _CLUSTER = (
     TABLES[name] for name in ("state_event", "event_seal", "history_archive", "cluster")
@@ -61,12 +63,17 @@ def remove(engine: Engine, store: Store, who: str) -> Removed:
         if removed(connection) != before:
             raise BusyError("another trninv archive removed events meanwhile: run this one again")
         since = connection.scalar(select(_EVENT.c.at).where(_EVENT.c.id == upto + 1)) or ""
-        now, where = datetime.now(UTC).isoformat(timespec="microseconds"), str(store.directory.absolute())
+        now, where = current_timestamp(), str(store.directory.absolute())
         connection.execute(
             insert(_ARCHIVE).values(id=upto, sha256=digest, at=now, since=since, directory=where, who=who)
         )
+        for span in spans(connection, upto):
+            if span.start < upto:
+                cluster = {"id": span.cluster_id, "slug": span.slug}
+                record(connection, cluster, "archive", upto, fold(connection, span))
         gone = connection.execute(delete(_EVENT).where(_EVENT.c.id <= upto)).rowcount
         connection.execute(delete(_SEAL).where(_SEAL.c.id < upto))
+        prune(connection)
         earlier = _CLUSTER.c.known_from < upto
         moved = {"known_since": case((_CLUSTER.c.known_since < since, since), else_=_CLUSTER.c.known_since)}
         connection.execute(update(_CLUSTER).where(earlier).values(known_from=upto, **moved))
@@ -76,25 +83,24 @@ def remove(engine: Engine, store: Store, who: str) -> Removed:
 def _archived(connection: Connection, store: Store) -> tuple[int, str]:
     """The last event that may go, and its seal, computed anew from what the archive has; 0 where none may."""
     gone = removed(connection)
-    last, digest = (gone.id, gone.sha256) if gone else (0, "")
+    begins = gone.id if gone else 0
+    seals = select(_SEAL).order_by(_SEAL.c.id)
+    beginning = connection.execute(seals.where(_SEAL.c.id == begins)).first() or (0, "", None)
     newest = connection.scalar(select(func.max(_EVENT.c.id))) or 0
-    seals = connection.execute(
-        select(_SEAL.c.id, _SEAL.c.sha256).where(_SEAL.c.id > last, _SEAL.c.id < newest).order_by(_SEAL.c.id),
-        execution_options={"yield_per": 10_000},
+    later = connection.execute(
+        seals.where(_SEAL.c.id > begins, _SEAL.c.id < newest), execution_options={"yield_per": 10_000}
     )
+    events = ((row[0], line(row)) for row in _rows(store, begins))
     found = 0, ""
-    with seals:
-        wanted = next(seals, None)
-        for row in _rows(store, last):
-            if wanted is None or row[0] != last + 1:
+    with later:
+        for seal, digest, missing in compared(connection, events, beginning, later):
+            if missing:
                 break
-            last, digest = row[0], following(digest, line(row))
-            if last == wanted.id:
-                if digest != wanted.sha256:
-                    raise FileError(
-                        f"{store.directory} has other events up to {last} than were sealed: nothing was removed"
-                    )
-                found, wanted = (last, digest), next(seals, None)
+            if digest != seal.sha256:
+                raise FileError(
+                    f"{store.directory} has other events up to {seal.id} than were sealed: nothing was removed"
+                )
+            found = seal.id, digest
     return found
 
 

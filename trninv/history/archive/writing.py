@@ -19,7 +19,7 @@ from trninv.history.archive import parquet
 from trninv.history.archive.parts import not_up, parts, selects
 from trninv.history.archive.store import MANIFEST, Entry, File, Store
 from trninv.history.moment import instant, last_by
-from trninv.inventory.chain import SEALED, line, removed
+from trninv.inventory.chain import SEALED, line, newest, removed
 from trninv.inventory.database import reading
 from trninv.inventory.past import past
 from trninv.inventory.schema import TABLES
@@ -144,7 +144,15 @@ def _add_events(store: Store, connection: Connection, day: str, after: int, told
     rows = _rows(connection, select(*SEALED).where(*wanted).order_by(event.c.id))
     file = _write(store, f"events/day={day}/{_named(first, last)}", SEALED, rows, partial(told, f"events of {day}"))
     row = connection.execute(select(*SEALED).where(event.c.id == last)).one()
-    store.add(Entry("events", day, first, last, (file,), {"last_row": _of_line(line(row))}))
+    store.add(
+        Entry("events", day, first, last, (file,), {"last_row": _of_line(line(row)), "sealed": _sealed(connection)})
+    )
+
+
+def _sealed(connection: Connection) -> str | None:
+    """The newest seal of the database, as ``trninv verify --sealed`` takes it."""
+    seal = newest(connection)
+    return seal and f"{seal.id}:{seal.sha256}"
 
 
 def _add_observations(store: Store, connection: Connection, day: str, after: int, told: Progress) -> None:
@@ -254,7 +262,9 @@ def _named(first: int, last: int) -> str:
 
 
 def _digest(row: Any) -> str:
-    return _of_line(json.dumps(list(row), ensure_ascii=False, separators=(",", ":")).encode())
+    """Return the digest of a row; a time of a whole second is as rows had it before revision 0025."""
+    text = json.dumps(list(row), ensure_ascii=False, separators=(",", ":"))
+    return _of_line(text.replace(".000000+00:00", "+00:00").encode())
 
 
 def _of_line(told: bytes) -> str:

@@ -44,6 +44,7 @@ class DrainedJob:
     stops: Annotated[bool, "Whether it stops: by any loss that no spare replaces."]
     way: Annotated[Way, "What can become of it."]
     to: Annotated[tuple[At, ...], "Where it is then: domains, servers or chips; empty if nowhere."]
+    degraded_then: Annotated[bool, "Whether a part of where it goes is degraded; limits are of what is there."]
     all_gather: Annotated[Bandwidth, "Limit of an all-gather where it is; of several domains the least; one direction."]
     all_gather_then: Annotated[Bandwidth | None, "Limit of an all-gather where it goes."]
     bisection: Annotated[
@@ -115,6 +116,7 @@ class DrainAnswer(Answer):
 def _row(of: DrainedJob) -> Sequence[object]:
     way = {Way.REPLACED: "partly to", Way.ELSEWHERE: "to", Way.AFTER_MOVES: "after moves to", Way.STAYS: "stays at"}
     goes = f"{way[of.way]} {brief(of.to)}" if of.way in way else "nowhere"
+    goes += " (degraded)" if of.degraded_then else ""
     then = "" if of.all_gather_then is None else of.all_gather_then
     return [of.job, of.chips, of.loses, "yes" if of.stops else "no", goes, of.all_gather, then]
 
@@ -157,7 +159,7 @@ def drain(
         touched=len(touched),
         stopped=sum(each.stops(units) for each in touched),
         chips=sum(int(n) for n in np.bitwise_count(before.usable & ~after.usable).ravel()),
-        jobs=tuple(_job(before, each, outcome, units) for each, outcome in zip(shown, outcomes, strict=True)),
+        jobs=tuple(_job(draining, each, outcome, units) for each, outcome in zip(shown, outcomes, strict=True)),
         largest=most_at_once(before, legal),
         largest_then=most_at_once(after, legal),
         sizes=tuple(_sizes(before, after, legal)),
@@ -169,9 +171,10 @@ def drain(
     )
 
 
-def _job(there: Stock, of: Touched, outcome: Outcome, units: Sequence[int]) -> DrainedJob:
-    has = [there.model.limits(mask) for mask in of.tenant.work.values()]
-    gets = [there.model.limits(mask) for _, mask in outcome.to]
+def _job(draining: Drain, of: Touched, outcome: Outcome, units: Sequence[int]) -> DrainedJob:
+    there = draining.before
+    has = [there.limits_at(row, mask) for row, mask in of.tenant.work.items()]
+    gets = [draining.after.limits_at(row, mask) for row, mask in outcome.to]
     return DrainedJob(
         job=of.tenant.name,
         chips=of.tenant.chips,
@@ -179,6 +182,7 @@ def _job(there: Stock, of: Touched, outcome: Outcome, units: Sequence[int]) -> D
         stops=of.stops(units),
         way=outcome.way,
         to=tuple(place for row, mask in outcome.to for place in there.places_at(row, mask)),
+        degraded_then=any(draining.after.degraded_at(row, mask) for row, mask in outcome.to),
         all_gather=Bandwidth(min((each.all_gather for each in has), default=0)),
         all_gather_then=Bandwidth(min(each.all_gather for each in gets)) if gets else None,
         bisection=Bandwidth(min((each.bisection for each in has), default=0)),

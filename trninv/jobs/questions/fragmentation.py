@@ -27,9 +27,9 @@ class SizeOfUse:
     jobs: Annotated[int, "How many fit at once."]
     stranded: Annotated[float | None, "Share of the free chips that they can't use; null if nothing is free."]
     unusable: Annotated[int, "Free chips that they can't use."]
-    by_down: Annotated[int, "Fewer of those if nothing were down; below 0 if more."]
-    by_closed: Annotated[int, "Fewer of the rest if no server were closed; below 0 if more."]
-    by_shape: Annotated[int, "What remains: it depends on where jobs are."]
+    by_down: Annotated[int, "Those of them that jobs could use if nothing were down."]
+    by_closed: Annotated[int, "Those of the rest that jobs could use if no server were closed."]
+    by_shape: Annotated[int, "The rest, which is due to where jobs are."]
 
     @classmethod
     def of(cls, found: Stranded, free: int) -> "SizeOfUse":

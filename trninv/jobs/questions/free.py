@@ -15,10 +15,10 @@ from trninv.routing.wiring import Reader
 from trninv.units import counted
 
 _DEFINED = (
-    "free chips are up or degraded, held by no job, and in no server that is closed; the largest block of a domain is "
-    "the box of free chips, all links between them up, that has most chips, of a switched domain the largest set that "
-    "a job may hold; jobs of a size are counted alone, in sets that schedulers grant, all links among their chips up, "
-    "which do not overlap"
+    "free chips are up or degraded, held by no job, and in no server that is closed; unusable ones are neither held "
+    "nor free; the largest block of a domain is the box of free chips, all links between them up, that has most "
+    "chips, of a switched domain the largest set that a job may hold; jobs of a size are counted alone, in sets that "
+    "schedulers grant, all links among their chips up, which do not overlap"
 )
 
 
@@ -45,10 +45,12 @@ class FreeAnswer(Answer):
     of: Annotated[At, "The scope."]
     chips: Annotated[int, "All chips of the scope."]
     usable: Annotated[int, "Those that are up or degraded."]
-    held: Annotated[int, "Those that a job holds."]
+    held: Annotated[int, "Those that a job holds, even if they are down."]
     closed: Annotated[int, "Usable ones that no job holds, in servers that take no jobs."]
     held_in_closed: Annotated[int, "Chips that jobs hold in such servers."]
     free: Annotated[int, "What the next job may have."]
+    degraded: Annotated[int, "Free chips that are degraded, or have a NIC that is not up."]
+    unusable: Annotated[int, "Those that no job holds and none may have: held, free and unusable chips are all chips."]
     largest: Annotated[int, "Chips of the largest free block."]
     shape: Annotated[str | None, "Its shape, rows × columns × servers; null where there is none."]
     where: Annotated[str | None, "Address of the first domain that has it."]
@@ -57,7 +59,9 @@ class FreeAnswer(Answer):
 
     def told(self) -> Told:
         yield f"{self.of}: {self.free:,} of {counted(self.chips, 'chip')} are free"
-        yield f"usable {self.usable:,}, held {self.held:,}, closed {self.closed:,}"
+        down, worn = self.unusable - self.closed, f" ({self.degraded:,} degraded)" if self.degraded else ""
+        causes = f"down {down:,}, closed {self.closed:,}"
+        yield f"held {self.held:,}, free {self.free:,}{worn}, unusable {self.unusable:,} ({causes})"
         if self.where:
             shape = f" ({self.shape})" if self.shape else ""
             yield f"largest free block: {counted(self.largest, 'chip')}{shape}, first at {self.where}"
@@ -86,6 +90,8 @@ def free(
         closed=count(there.usable & ~there.held & there.closed),
         held_in_closed=count(there.held & there.inside & there.closed),
         free=count(there.free),
+        degraded=count(there.free & there.degraded),
+        unusable=count(there.unusable),
         largest=best.chips if best else 0,
         shape=written(best.shape) if best and best.shape else None,
         where=there.domain_at(top) if best and top is not None else None,

@@ -24,10 +24,11 @@ from trninv.solvers.blocks import whole
 from trninv.units import counted
 
 _DEFINED = (
-    "fewest jobs that move, then fewest chips; a job that moves keeps its size, gets a set that schedulers grant if it "
-    "has one, and no less all-gather bandwidth; pinned jobs stay, those of several domains, those with spares, and "
-    "those whose chips are neither such a set nor a box. Jobs go to chips of the scope that are free when their turn "
-    "comes; within one domain every arrangement is looked at, across domains no job moves on from where it went"
+    "fewest jobs that move, then fewest chips, then room with nothing degraded; a job that moves keeps its size, gets "
+    "a set that schedulers grant if it has one, with nothing degraded, and no less all-gather bandwidth; pinned jobs "
+    "stay, those of several domains, those with spares, and those whose chips are neither such a set nor a box. Jobs "
+    "go to chips of the scope that are free when their turn comes; within one domain every arrangement is looked at, "
+    "across domains no job moves on from where it went"
 )
 
 
@@ -65,6 +66,7 @@ class RoomAnswer(Answer):
     chips: Annotated[int, "Chips of it."]
     possible: Annotated[bool | None, "Whether there is a plan; null where none was found, and none is ruled out."]
     places: Annotated[tuple[At, ...], "What becomes free, or is: domains, servers or chips."]
+    degraded: Annotated[bool, "Whether a part of what becomes free is degraded."]
     moves: Annotated[tuple[JobMove, ...], "In an order in which each place is free when its turn comes."]
     moved_chips: Annotated[int, "Chips of the jobs that move."]
     lower: Annotated[int | None, "Proven: no fewer jobs have to move; null where no moves do."]
@@ -92,14 +94,17 @@ class RoomAnswer(Answer):
             yield from self._told_closed()
             return
         if not self.moves:
-            yield f"{room} is there already: {brief(self.places)}"
+            yield f"{room} is there already: {self._places()}"
             return
         proof = "no fewer do" if self.exact else f"{self.lower} or more must move"
         moved = f"{counted(len(self.moves), 'job')} of {counted(self.moved_chips, 'chip')}"
-        yield f"{room}: move {moved} ({proof}), then {brief(self.places)} is free"
+        yield f"{room}: move {moved} ({proof}), then {self._places()} is free"
         yield told_moves(self.moves)
         yield from self._told_closed()
         yield f"revision {self.revision}"
+
+    def _places(self) -> str:
+        return brief(self.places) + (" (degraded)" if self.degraded else "")
 
     def _told_closed(self) -> Iterator[str]:
         if self.closed:
@@ -165,6 +170,7 @@ def make_room(
         chips=wanted.chips,
         possible=None if plan and not plan.rooms else plan is not None,
         places=tuple(place for row, mask in (plan.rooms if plan else ()) for place in there.places_at(row, mask)),
+        degraded=any(there.degraded_at(row, mask) for row, mask in (plan.rooms if plan else ())),
         moves=tuple(JobMove.of(there, move) for move in (plan.moves if plan else ())),
         moved_chips=sum(move.mask.bit_count() for move in (plan.moves if plan else ())),
         lower=plan.lower if plan else None,

@@ -4,6 +4,7 @@ from collections import defaultdict
 from functools import reduce
 from operator import or_
 
+from trninv.importers.kubernetes_health import CORDONED, is_active
 from trninv.inventory.schema import CARRYING
 from trninv.live.design import Occupancy
 from trninv.live.devices import TYPES
@@ -12,7 +13,6 @@ from trninv.live.picture import Picture
 from trninv.live.rules.register import SERVER, Difference, Differences
 from trninv.units import counted
 
-_CORDONED = "unschedulable"
 _SCHEDULERS = ("slurm", "kubernetes")
 """What places jobs, and so must know what is not up."""
 _DISPUTED = {
@@ -84,9 +84,17 @@ def view_partial(slot: Occupancy, _: Picture) -> Differences:
             yield _of(slot, expected, f"{view.seen.bit_count()} in a part that {source} shows", view.said)
 
 
-@SERVER("health-condition", "conditions of a Kubernetes node, HyperPod's labels and status, with healthy")
+@SERVER(
+    "health-condition",
+    "conditions and taints of Kubernetes' nodes and devices, HyperPod's labels and status, errors of neuron-monitor",
+)
 def health(slot: Occupancy, picture: Picture) -> Differences:
-    """Conditions are of a node, not of a chip."""
+    """Conditions are of a node, taints of devices are of a chip."""
+    for chip, (taints, by) in sorted(slot.taints.items()):
+        if found := " ".join(filter(is_active, taints.split())):
+            place = f"{slot.address}/c{chip}"
+            words = f"{found} by {by.source}"
+            yield Difference(place, slot.instance, "no taint", words, _ids(by), broken=(place,))
     for said in picture.current(slot.machine, "condition").values():
         if _is_health(said):
             found = f"{said.value.reason or said.value.state} by {said.source}"
@@ -147,8 +155,8 @@ def _words(value: object) -> str:
 def _is_health(said: Said) -> bool:
     """Whether a state is that of a failed check: a cordon is somebody's will, and an update of HyperPod passes."""
     if said.source == "kubernetes":
-        return said.value.state not in CARRYING and said.value.reason != _CORDONED
-    return said.source == "hyperpod" and said.value.state == "down"
+        return said.value.state not in CARRYING and said.value.reason != CORDONED
+    return said.source in ("hyperpod", "neuron-monitor") and said.value.state == "down"
 
 
 def _latest(machine: Machine | None) -> dict[str, Sighting]:

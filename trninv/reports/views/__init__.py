@@ -2,7 +2,8 @@
 
 A rule that other code shares is named rather than written out: ``{{ chip_address }}`` stands for the address of the
 joined row of ``chip``, and so on for every level that has addresses; ``{{ node_address }}`` for that of any ``node``,
-``{{ a_address }}`` and ``{{ b_address }}`` for those of a link's ends; ``{{ carried }}`` for what a ``link`` carries
+``{{ a_address }}`` and ``{{ b_address }}`` for those of a link's ends; ``{{ chip_is_allocated }}`` and
+``{{ chip_takes_jobs }}`` for what a chip is to the next job; ``{{ carried }}`` for what a ``link`` carries
 now between the nodes ``end_a`` and ``end_b``; ``{{ lost_server }}``, ``{{ lost_node }}`` and ``{{ lost_link }}`` for a
 condition that each row meets which is not up, by which they are found at an earlier moment, when no index has states.
 
@@ -22,6 +23,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, literal_column, make_u
 
 from trninv.inventory import past
 from trninv.inventory.address import LEVELS, address_of, address_of_node
+from trninv.inventory.chip_use import is_allocated, takes_jobs
 from trninv.inventory.schema import CLOSED, METADATA, TABLES
 from trninv.inventory.state import carried_in_sql
 
@@ -136,6 +138,8 @@ def _rules(dialect: str, *, is_past: bool) -> Mapping[str, str]:
         **{f"{level}_address": address_of(level) for level in LEVELS.values()},
         **{f"{end}_address": address_of_node(literal_column(f"link.{end}_id")) for end in ("a", "b")},
         "node_address": address_of_node(literal_column("node.id")),
+        "chip_is_allocated": is_allocated(literal_column("chip.id")),
+        "chip_takes_jobs": takes_jobs(literal_column("node.state"), literal_column("chip.server_id")),
         "carried": carried_in_sql(link, node.alias("end_a"), node.alias("end_b")),
     }
     written = {name: str(rule.compile(dialect=make(paramstyle="named"))) for name, rule in rules.items()}

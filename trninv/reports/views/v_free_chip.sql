@@ -10,6 +10,4 @@ JOIN server ON server.id = chip.server_id
 JOIN domain ON domain.id = server.domain_id
 JOIN cluster ON cluster.id = domain.cluster_id
 JOIN chip_model ON chip_model.id = chip.chip_model_id
-WHERE node.state IN ('up', 'degraded')
-    AND NOT EXISTS (SELECT 1 FROM allocation WHERE allocation.chip_id = chip.id AND allocation.ended IS NULL)
-    AND NOT EXISTS (SELECT 1 FROM closing WHERE closing.server_id = server.id AND closing.until IS NULL)
+WHERE {{ chip_takes_jobs }} AND NOT {{ chip_is_allocated }}

@@ -5,7 +5,19 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from trninv import solvers
 from trninv.routing import cluster, evidence
-from trninv.routing.answer import Answer, At, Balance, Bounds, Difference, Form, Hidden, LinkRef, Told, told_cut
+from trninv.routing.answer import (
+    Answer,
+    At,
+    Balance,
+    Bounds,
+    Difference,
+    Form,
+    Hidden,
+    LinkRef,
+    Told,
+    incomparable,
+    told_cut,
+)
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Scope
 from trninv.routing.via import Reason
@@ -57,7 +69,8 @@ class BisectionAnswer(Answer):
         return self.lower == self.upper
 
     def less(self, other: Self) -> Difference:
-        return Difference(bytes_per_second=self.upper - other.upper)
+        chips, before = (answer.side_a + answer.side_b for answer in (self, other))
+        return Difference(bytes_per_second=self.upper - other.upper, incomparable=incomparable(before, chips))
 
     def told(self) -> Told:
         bounds = f"{self.upper}" if self.exact else f"between {self.lower} and {self.upper}"

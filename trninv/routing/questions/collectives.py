@@ -196,7 +196,7 @@ def _of_domain(inside: Inside) -> tuple[Limit, Limit, Limit | None, Fraction]:
     gathered = all_gather(inside)
     most = Fraction(0)
     if others > 0:
-        worst, _ = solvers.cut_tree.worst_pair(solvers.cut_tree.cut_tree(graph), set(ends))
+        worst = min(solvers.flow.minimum_cut(graph, ends[:1], [end])[0] for end in ends[1:])
         most = min(Fraction(worst), Fraction(sum(_ports(graph, ends)), 2 * others))
     return to_all, gathered, _ring(graph, ends, gathered), most
 

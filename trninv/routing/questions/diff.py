@@ -17,6 +17,7 @@ from trninv.inventory.state import PPM, Condition
 from trninv.routing.answer import Answer, At, Table, Told
 from trninv.routing.question import ROUTED, Argument, Text, question
 from trninv.routing.wiring import Reader
+from trninv.timestamps import format_timestamp
 from trninv.units import counted
 
 MOST: Final = 10_000
@@ -24,8 +25,7 @@ _NAMES: Final = {"nic": "NIC", "network_node": "network node"}
 _DEFINED: Final = (
     "net differences between the states after the last event by the first time and by the second: what changed and "
     "changed back counts only there. A part's state is that which its server leaves it, or its own where only that "
-    "differs; since, who and why are the last event's. Times of bindings are to the second, and of imported jobs the "
-    "scheduler's"
+    "differs; since, who and why are the last event's. Times of imported jobs are the scheduler's"
 )
 
 
@@ -47,7 +47,7 @@ class DiffMoment:
     @classmethod
     def of(cls, moment: Moment) -> "DiffMoment":
         """As history has it."""
-        return cls(moment.time.isoformat(timespec="microseconds"), moment.event)
+        return cls(format_timestamp(moment.time), moment.event)
 
     def __str__(self) -> str:
         return f"{self.time} (event {self.event})"

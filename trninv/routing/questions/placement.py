@@ -1,13 +1,16 @@
 """The fewest chips around a place that hold so much memory, and the best place for them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
+from sqlalchemy import select
+
 from trninv import solvers
 from trninv.errors import UnknownAddressError
 from trninv.inventory.address import Place, chips_of, resolve
+from trninv.inventory.schema import TABLES
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, Told
 from trninv.routing.cluster import islands
@@ -23,8 +26,9 @@ if TYPE_CHECKING:
 MOST_MEMORY = 2**63 - 1
 
 _DEFINED = (
-    "the fewest healthy chips, nearest first over scale-up links (no EFA), that hold so much; widest path to each and "
-    "what they deliver at once into the place, one direction"
+    "the fewest chips that are up or degraded, nearest first over scale-up links (no EFA), that hold so much; of "
+    "equally near ones degraded ones last, and of all places one without any first; widest path to each and what they "
+    "deliver at once into the place, one direction"
 )
 
 
@@ -36,6 +40,7 @@ class PlacementAnswer(Answer):
     wanted: Annotated[Capacity, "Memory asked for."]
     memory: Annotated[Capacity, "Memory they hold."]
     chips: Annotated[tuple[At, ...], "Nearest first."]
+    degraded: Annotated[tuple[At, ...], "Those of them that are degraded."]
     radius: Annotated[int, "Hops to the farthest."]
     narrowest: Annotated[Bandwidth | None, "Least of the widest paths to them; null where the place's own suffice."]
     delivery: Annotated[Bandwidth, "What the others deliver at once into the place."]
@@ -52,6 +57,8 @@ class PlacementAnswer(Answer):
         if self.narrowest is not None:
             yield f"widest paths of {self.narrowest} or more; the others deliver {self.delivery} at once"
         yield f"chips: {', '.join(self.chips)}"
+        if self.degraded:
+            yield f"degraded: {', '.join(self.degraded)}"
 
     def compared(self) -> Told:
         if self.baseline:
@@ -73,13 +80,15 @@ def placement(
 ) -> PlacementAnswer:
     """Where a job that needs so much memory fits best: the fewest, nearest, best linked chips that hold it.
 
-    Best is the chip with the nearest such chips (least radius, then least sum of hops), then the widest paths, then the
-    fastest delivery; ties by address. Of a cluster one domain of each kind is tried, 64 kinds at most, and of ties the
-    kind of most domains is taken. Who holds the chips is not looked at: `fits` does.
+    Best is the chip with the nearest such chips (none degraded, then least radius, then least sum of hops), then the
+    widest paths, then the fastest delivery; ties by address. Of a cluster one domain of each kind is tried, 64 kinds at
+    most, and of ties the kind of most domains is taken. Who holds the chips is not looked at: `fits` does.
     """
     connection = reader.connection
     place = resolve(connection, of)
-    found = [_Placed.of(wiring.graph, own, memory) for wiring, own in _starts(reader, place, best=best)]
+    starts = list(_starts(reader, place, best=best))
+    degraded = _degraded(reader, {wiring.nodes[own[0]]["domain_id"] for wiring, own in starts})
+    found = [_Placed.of(wiring.graph, own, memory, degraded) for wiring, own in starts]
     nearest = min((placed.rank for placed in found), default=None)
     if nearest is None:
         raise UnknownAddressError(f"nothing of {place.address} is up")
@@ -91,6 +100,7 @@ def placement(
         wanted=memory,
         memory=chosen.memory,
         chips=tuple(name.values()),
+        degraded=tuple(address for node, address in name.items() if node in degraded),
         radius=chosen.radius,
         narrowest=Bandwidth(chosen.narrowest) if chosen.others else None,
         delivery=Bandwidth(chosen.delivery),
@@ -115,6 +125,14 @@ def _starts(reader: Reader, place: Place, *, best: bool) -> Iterator[tuple[Wirin
         yield from ((wiring, [chip]) for chip in sorted(up)) if best else [(wiring, sorted(up))] if up else []
 
 
+def _degraded(reader: Reader, domains: Collection[int]) -> frozenset[int]:
+    """Chips of some domains that are degraded, or are supposed to be."""
+    node = TABLES["node"]
+    query = select(node.c.id).where(node.c.domain_id.in_(domains), node.c.kind == "chip", node.c.state == "degraded")
+    supposed = (key for key, left in reader.changes.nodes.items() if left)
+    return frozenset([*reader.connection.scalars(query), *supposed])
+
+
 @dataclass(frozen=True)
 class _Placed:
     """Own chips and the nearest others that together hold enough, if there are as many."""
@@ -125,13 +143,14 @@ class _Placed:
     hops: dict[int, int]
     widest: dict[int, int]
     wanted: int
+    degraded: frozenset[int]
 
     @classmethod
-    def of(cls, graph: "Graph", own: list[int], wanted: int) -> "_Placed":
+    def of(cls, graph: "Graph", own: list[int], wanted: int, degraded: frozenset[int]) -> "_Placed":
         hops, widest = solvers.reach.hops_from(graph, own), solvers.reach.widest_from(graph, own)
         near = sorted(
             (node for node in hops.keys() - set(own) if graph.nodes[node]["kind"] == "chip"),
-            key=lambda node: (hops[node], -widest[node], node),
+            key=lambda node: (hops[node], node in degraded, -widest[node], node),
         )
         held, others = int(memory_of(graph.nodes, own)), list[int]()
         for node in near:
@@ -139,7 +158,7 @@ class _Placed:
                 break
             others.append(node)
             held += graph.nodes[node]["memory"]
-        return cls(graph, own, others, hops, widest, wanted)
+        return cls(graph, own, others, hops, widest, wanted, degraded)
 
     @property
     def memory(self) -> Capacity:
@@ -154,10 +173,10 @@ class _Placed:
         return min((self.widest[node] for node in self.others), default=0)
 
     @cached_property
-    def rank(self) -> tuple[int, int, int, int]:
-        """Less is better: memory that is lacking counts first."""
-        walked = sum(self.hops[node] for node in self.others)
-        return -min(self.memory, self.wanted), self.radius, walked, -self.narrowest
+    def rank(self) -> tuple[int, ...]:
+        """Less is better: memory that is lacking counts first, then whether a chip is degraded."""
+        walked, worn = sum(self.hops[node] for node in self.others), bool(self.degraded & {*self.own, *self.others})
+        return -min(self.memory, self.wanted), worn, self.radius, walked, -self.narrowest
 
     @cached_property
     def delivery(self) -> int:

@@ -79,7 +79,8 @@ class SweepAnswer(Answer):
 
     def told(self) -> Told:
         kinds = f"{counted(self.failures, 'failure')} of {counted(len(self.classes), 'kind')}"
-        yield f"{self.of}: {self.measure.lower().replace('_', ' ')} {self._shown(self)}; {kinds}"
+        whose = " of its worst domain" if self.definition.endswith(_CLUSTER) else ""
+        yield f"{self.of}: {self.measure.lower().replace('_', ' ')}{whose} {self._shown(self)}; {kinds}"
         rows = ([" + ".join(row.failed), row.count, self._shown(row), self._change(row)] for row in self.classes)
         yield Table(["failed, for one", "alike", "then", "change"], rows)
 

@@ -55,27 +55,24 @@ export const SET = graphql(`
 
 export type Made = Result<typeof SET>["setState"]["changes"][number];
 
-/** What a domain has now. */
-export const HELD = graphql(`
-  query Held($of: Address!) {
-    chips(filter: { domain: { eq: $of }, state: { eq: UP } }) { totalCount }
-    links(filter: { domain: { eq: $of }, scope: { in: [SERVER, RACK, DOMAIN] } }, first: 1000) {
-      nodes { address bandwidth { gigabytesPerSecond } }
-    }
+const ABLE = graphql(`
+  fragment Able on CapabilityAnswer {
+    chips idleLinks
+    halves { exact upper { gigabytesPerSecond } }
   }
 `);
 
-export const HALVES = graphql(`
-  query HalvesIf($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
+/** What a domain can do, as it is and as it would be. */
+export const CAPABILITY = graphql(
+  `
+  query CapabilityIf($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
     whatIf(down: $down, derate: $derate) {
-      bisection(of: $of) {
-        exact sideA sideB
-        upper { gigabytesPerSecond }
-        baseline { exact sideA sideB upper { gigabytesPerSecond } }
-      }
+      capability(of: $of) { ...Able difference { incomparable } baseline { ...Able } }
     }
   }
-`);
+`,
+  [ABLE],
+);
 
 export const FLOW = graphql(`
   query FlowIf($from: Address!, $to: Address!, $down: [Address!]!, $derate: [Derating!]!) {
@@ -96,7 +93,7 @@ export const BROUGHT = graphql(`
         id causes causeCount
         impact {
           domains {
-            domain chipsBefore chipsNow
+            domain chipsBefore chipsNow idleLinksBefore idleLinksNow incomparable
             bisectionBefore { upper { gigabytesPerSecond } exact }
             bisectionNow { upper { gigabytesPerSecond } exact }
           }

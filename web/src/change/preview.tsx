@@ -5,8 +5,8 @@ import { domainOf } from "../panel/panel";
 import { Change } from "../parts";
 import { href, type Route } from "../route";
 import { clock, Glyph, type State } from "../state";
-import { below, counted, number, within } from "../words";
-import { BROUGHT, FLOW, HALVES, HELD } from "./documents";
+import { below, counted, differs, number, within } from "../words";
+import { BROUGHT, CAPABILITY, FLOW } from "./documents";
 import { chipsOf, type Supposing, supposing, type Thing } from "./things";
 
 const MOST_DOMAINS = 2;
@@ -21,7 +21,6 @@ interface Props {
 export function Preview({ things, to, factor, route }: Props) {
   const { reached } = useMoment();
   const found = supposing(things, to, factor);
-  const inside = (domain: string) => things.filter(({ address }) => domainOf(address) === domain);
   const domains = [...new Set(things.map(({ address }) => domainOf(address)))].filter(Boolean);
   const isIdle = found && !found.down.length && !found.derate.length;
   return (
@@ -34,9 +33,7 @@ export function Preview({ things, to, factor, route }: Props) {
         !isIdle &&
         domains
           .slice(0, MOST_DOMAINS)
-          .map((domain) => (
-            <Domain key={domain} domain={domain} supposed={found} things={inside(domain)} to={to} route={route} />
-          ))}
+          .map((domain) => <Domain key={domain} domain={domain} supposed={found} route={route} />)}
       {found && !isIdle && domains.length > MOST_DOMAINS && (
         <p class="quiet">and {counted(domains.length - MOST_DOMAINS, "more domain")}</p>
       )}
@@ -54,22 +51,19 @@ interface RowProps {
   unit?: string;
   /** Whether more of it is worse. */
   isBad?: boolean;
-  /** Instead of the difference. */
-  note?: string | false;
+  /** Why the two do not compare. */
+  incomparable?: string | null | undefined;
 }
 
-function Row({ name, before, now, unit = "", isBad = false, note = false }: RowProps) {
+function Row({ name, before, now, unit = "", isBad = false, incomparable }: RowProps) {
   const by = now - before;
-  const sign = by < 0 ? "−" : "+";
-  const share = unit ? `${number(Math.round(Math.abs((1000 * by) / before)) / 10)} %` : number(Math.abs(by));
+  const difference = incomparable ? `not comparable: ${incomparable}` : differs(before, now) || "no change";
   return (
     <div>
       <dt>{name}</dt>
       <dd>
         <Change now={`${number(now)}${unit}`} before={number(before) + (by ? "" : unit)} />
-        <span class={by < 0 !== isBad && by && !note ? "less" : "quiet"}>
-          {note || (by ? `${sign}${unit && !before ? "" : share}` : "no change")}
-        </span>
+        <span class={by < 0 !== isBad && by && !incomparable ? "less" : "quiet"}>{difference}</span>
       </dd>
     </div>
   );
@@ -89,54 +83,28 @@ function Rows<T>({ of, children }: { of: Loaded<T>; children: (data: T) => preac
 interface DomainProps {
   domain: string;
   supposed: Supposing;
-  things: Thing[];
-  to: State;
   route: Route;
 }
 
-function Domain({ domain, supposed, things, to, route }: DomainProps) {
+function Domain({ domain, supposed, route }: DomainProps) {
   const { from, to: end } = route.view === "domain" && route.of === domain ? route.options : {};
   const flow = from && end ? { from: within(domain, from), to: within(domain, end) } : null;
-  const held = useAsked(asking(HELD, { of: domain }));
-  const halves = useAsked(asking(HALVES, { of: domain, ...supposed }));
+  const able = useAsked(asking(CAPABILITY, { of: domain, ...supposed }));
   const between = useAsked(flow && asking(FLOW, { ...flow, ...supposed }));
-  const chips = chipsOf(things);
-  const ups = [...chips.values()].filter(({ state }) => state === "up").length;
-  const gone = new Set(supposed.down.length ? [...supposed.down, ...chips.keys()] : []);
-  const lost = (end: string) => gone.has(end) || supposed.down.some((place) => end.startsWith(`${place}/`));
   return (
     <>
-      <Rows of={held}>
-        {({ chips: { totalCount: up }, links }) => {
-          const idle = links.nodes.filter(({ bandwidth }) => !bandwidth.gigabytesPerSecond).length;
-          const then = links.nodes.filter(
-            ({ address, bandwidth }) =>
-              !bandwidth.gigabytesPerSecond || gone.has(address) || address.split("--").some(lost),
-          ).length;
-          return (
-            <>
-              <Row name={`Chips up in ${domain}`} before={up} now={up - ups} />
-              {to !== "degraded" && <Row name="Links that carry nothing" before={idle} now={then} isBad />}
-            </>
-          );
-        }}
-      </Rows>
-      <Rows of={halves}>
-        {({ whatIf: { bisection: now } }) => {
-          const { baseline: was } = now;
-          if (!was) return null;
-          const [wide, wideNow] = [was.upper.gigabytesPerSecond, now.upper.gigabytesPerSecond];
-          const sizes = `not comparable: ${was.sideA + was.sideB} → ${now.sideA + now.sideB} chips`;
-          return (
-            <Row
-              name={now.exact && was.exact ? "Bisection" : "Bisection, at most"}
-              before={wide}
-              now={wideNow}
-              unit=" GB/s"
-              note={wideNow > wide && sizes}
+      <Rows of={able}>
+        {({ whatIf: { capability: now } }) =>
+          now.baseline && (
+            <Able
+              domain={domain}
+              chips={[now.baseline.chips, now.chips]}
+              links={[now.baseline.idleLinks, now.idleLinks]}
+              halves={[now.baseline.halves, now.halves]}
+              incomparable={now.difference?.incomparable}
             />
-          );
-        }}
+          )
+        }
       </Rows>
       {flow && (
         <Rows of={between}>
@@ -150,6 +118,37 @@ function Domain({ domain, supposed, things, to, route }: DomainProps) {
           )}
         </Rows>
       )}
+    </>
+  );
+}
+
+interface Halves {
+  exact: boolean;
+  upper: { gigabytesPerSecond: number };
+}
+
+interface AbleProps {
+  domain: string;
+  /** Each before and after. */
+  chips: [number, number];
+  links: [number, number];
+  halves: [Halves, Halves];
+  incomparable: string | null | undefined;
+}
+
+/** What a domain can do, before and after. */
+function Able({ domain, chips, links, halves: [was, is], incomparable }: AbleProps) {
+  return (
+    <>
+      <Row name={`Chips that carry in ${domain}`} before={chips[0]} now={chips[1]} />
+      <Row name="Links that carry nothing" before={links[0]} now={links[1]} isBad />
+      <Row
+        name={was.exact && is.exact ? "Bisection" : "Bisection, at most"}
+        before={was.upper.gigabytesPerSecond}
+        now={is.upper.gigabytesPerSecond}
+        unit=" GB/s"
+        incomparable={incomparable}
+      />
     </>
   );
 }
@@ -173,21 +172,14 @@ function Brought({ things, to }: { things: Thing[]; to: State }) {
             </p>
           );
         return of.impact.domains.map((each) => (
-          <>
-            <Row
-              key={`${each.domain} chips`}
-              name={`Chips that carry in ${each.domain}`}
-              before={each.chipsNow}
-              now={each.chipsBefore}
-            />
-            <Row
-              key={`${each.domain} bisection`}
-              name={each.bisectionBefore.exact && each.bisectionNow.exact ? "Bisection" : "Bisection, at most"}
-              before={each.bisectionNow.upper.gigabytesPerSecond}
-              now={each.bisectionBefore.upper.gigabytesPerSecond}
-              unit=" GB/s"
-            />
-          </>
+          <Able
+            key={each.domain}
+            domain={each.domain}
+            chips={[each.chipsNow, each.chipsBefore]}
+            links={[each.idleLinksNow, each.idleLinksBefore]}
+            halves={[each.bisectionNow, each.bisectionBefore]}
+            incomparable={each.incomparable}
+          />
         ));
       }}
     </Rows>

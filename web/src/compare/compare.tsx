@@ -6,7 +6,7 @@ import { Change, Choice, Copy, Shown } from "../parts";
 import { change, href, oneOf } from "../route";
 import { Counts, now, Told as State } from "../state";
 import "../style/compare.css";
-import { counted, number } from "../words";
+import { counted, differs, number } from "../words";
 import { keep, placesOf } from "./collect";
 import { askedOf, HEALTHY, type Size, type Told, useSizes, useWired, type Wired, wornOf } from "./documents";
 import { Add, compare, Earlier } from "./forms";
@@ -271,10 +271,5 @@ const Unseeded = ({ system }: { system: string }) => (
 function Share({ was, is, better }: { was: number; is: number; better: Metric["better"] }) {
   if (!was) return null;
   const worse = better && (better === "more" ? is < was : is > was);
-  return (
-    <span class={worse ? "less" : "quiet"}>
-      {is < was ? "−" : "+"}
-      {number(Math.abs((100 * (is - was)) / was))} %
-    </span>
-  );
+  return <span class={worse ? "less" : "quiet"}>{differs(was, is)}</span>;
 }

@@ -117,9 +117,8 @@ export function Domain({ supposing, halves, pool }: DomainProps) {
 const upper = (of: Halves) => of.upper.gigabytesPerSecond;
 const sizes = ({ sideA, sideB }: Halves) => `${sideA} and ${sideB} chips`;
 
-/** A bisection that rises because its halves became smaller says nothing of the wiring. */
-export const comparable = ({ baseline, ...now }: Supposed<Halves>) =>
-  !baseline || sizes(baseline) === sizes(now) || upper(now) <= upper(baseline);
+/** Bisections of different numbers of chips say nothing of the wiring. */
+export const comparable = ({ difference }: Supposed<Halves>) => !difference?.incomparable;
 
 function Bounds({ halves }: { halves: Supposed<Halves> }) {
   const compares = comparable(halves);

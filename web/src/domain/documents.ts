@@ -20,7 +20,7 @@ export const WIRING = graphql(`
           nodes {
             address ordinal state
             rack { address ordinal }
-            chips(first: 64) { nodes { address ordinal state job lastChange { why } } }
+            chips(first: 64) { nodes { address ordinal state job use lastChange { why } } }
           }
         }
         switches(first: 100) { nodes { address ordinal state lastChange { why } server { ordinal } rack { ordinal } } }
@@ -140,7 +140,7 @@ export const BISECTION = graphql(
 export const BISECTION_IF = graphql(
   `
   query BisectionIf($of: Address!, $down: [Address!]!, $derate: [Derating!]!) {
-    whatIf(down: $down, derate: $derate) { answer: bisection(of: $of) { ...Halves baseline { ...Halves } } }
+    whatIf(down: $down, derate: $derate) { answer: bisection(of: $of) { ...Halves difference { incomparable } baseline { ...Halves } } }
   }
 `,
   [HALVES],
@@ -182,4 +182,4 @@ export type Pool = Result<typeof POOL>;
 export type Rests = Result<typeof RESTS>;
 
 /** An answer, and that of the wiring as it is where something is supposed. */
-export type Supposed<T> = T & { baseline?: T | null };
+export type Supposed<T> = T & { baseline?: T | null; difference?: { incomparable: string | null } | null };

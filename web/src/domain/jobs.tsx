@@ -33,7 +33,7 @@ export function lettersOf(wiring: Wiring): Map<string, Letter> {
 export function Jobs({ wiring }: { wiring: Wiring }) {
   const jobs = held(wiring);
   const chips = wiring.parts.filter((part) => part.kind === "chip");
-  const free = chips.filter(({ job, state }) => !job && (state === "up" || state === "degraded")).length;
+  const free = chips.filter(({ use }) => use === "free").length;
   return (
     <section class="card flush" aria-label="Jobs">
       <h2>

@@ -1,5 +1,5 @@
 // A number as it is, or before → after what is supposed, with the difference.
-import { number } from "../words";
+import { differs, number } from "../words";
 
 interface Props {
   name: string;
@@ -11,17 +11,6 @@ interface Props {
   less?: boolean;
   /** Instead of the difference: why there is none. */
   note?: string | undefined;
-}
-
-/** Counts below this differ by their difference, other numbers by a part. */
-const FEW = 100;
-
-export function differs(before: number, now: number): string {
-  const sign = now < before ? "−" : "+";
-  const few = Number.isInteger(before) && Number.isInteger(now) && Math.max(before, now) < FEW;
-  if (few || before === 0) return `${sign}${number(Math.abs(now - before))}`;
-  const part = (100 * Math.abs(now - before)) / before;
-  return `${sign}${part < 10 ? Number(part.toPrecision(1)) : Math.round(part)} %`;
 }
 
 export function Metric({ name, now, before, unit = "", less = false, note }: Props) {

@@ -11,6 +11,8 @@ export interface Part {
   why: string | undefined;
   /** The job that holds it. */
   job?: string | null;
+  /** What a chip is to the next job. */
+  use?: "allocated" | "free" | "unusable";
 }
 
 export interface Wire {

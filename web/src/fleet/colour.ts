@@ -95,7 +95,7 @@ function meanings(of: Overview, colouring: Colouring, held: Holdings | undefined
       if (!held) return [];
       const others = held.jobs.length - JOBS.length;
       return [
-        { key: "free", token: "line", says: "free" },
+        { key: "free", token: "line", says: "held by no job" },
         ...held.jobs
           .slice(0, JOBS.length)
           .map(({ name }, at) => ({ key: `job${at}`, token: JOBS[at] ?? "", says: name })),

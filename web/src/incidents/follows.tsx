@@ -6,25 +6,6 @@ import { counted, number, shortened } from "../words";
 import type { Incident } from "./documents";
 import type { Costs } from "./impact";
 
-const OF_ONE = graphql(`
-  query CarryNothing($at: Address!) {
-    resolve(address: $at) {
-      ... on Chip { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
-      ... on Switch { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
-      ... on Nic { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
-      ... on NetworkNode { links(first: 1, filter: { bandwidth: { eq: { bytesPerSecond: "0" } } }) { totalCount } }
-    }
-  }
-`);
-
-const OF_SERVER = graphql(`
-  query ServerCarriesNothing($domain: Address!, $within: String!) {
-    links(first: 1, filter: {
-      domain: { eq: $domain }, address: { contains: $within }, bandwidth: { eq: { bytesPerSecond: "0" } }
-    }) { totalCount }
-  }
-`);
-
 const THERE = graphql(`
   query JobsThere($of: Address!) { jobs(of: $of, first: 4) { totalCount nodes { name system externalId } } }
 `);
@@ -37,7 +18,9 @@ export function Follows({ of, costs }: { of: Incident; costs: Costs | undefined 
   return (
     <ul class="tree">
       {of.causes.slice(0, CAUSES).map((cause) => (
-        <Cause key={cause} address={cause} />
+        <li key={cause}>
+          <a href={href("at", cause)}>{shortened(cause)}</a> <span class="quiet">root cause</span>
+        </li>
       ))}
       {more > 0 && <li class="quiet">and {counted(more, "more cause")}</li>}
       {sum > of.causeCount && (
@@ -50,6 +33,9 @@ export function Follows({ of, costs }: { of: Incident; costs: Costs | undefined 
           {counted(of.staying, "part")} not up by themselves: they stay so when the causes are back
         </li>
       )}
+      {costs?.domains.map((each) => (
+        <Idle key={each.domain} domain={each.domain} links={each.idleLinksNow - each.idleLinksBefore} />
+      ))}
       {costs?.domains.map((each) => (
         <li class="follows" key={each.domain}>
           <Glyph state="up" />
@@ -69,26 +55,17 @@ export function Follows({ of, costs }: { of: Incident; costs: Costs | undefined 
   );
 }
 
-function Cause({ address }: { address: string }) {
-  const isServer = /\/s\d+$/.test(address);
-  const domain = address.replace(/\/[^/]+$/, "");
-  const server = useAsked(isServer ? asking(OF_SERVER, { domain, within: `${address}/` }) : null);
-  const one = useAsked(isServer || address.includes("--") ? null : asking(OF_ONE, { at: address }));
-  const links = server.data?.links ?? (one.data && "links" in one.data.resolve ? one.data.resolve.links : undefined);
+function Idle({ domain, links }: { domain: string; links: number }) {
+  if (!links) return null;
   return (
-    <li>
-      <a href={href("at", address)}>{shortened(address)}</a> <span class="quiet">root cause</span>
-      {links && links.totalCount > 0 && (
-        <ul class="tree">
-          <li>
-            <Glyph state="down" />
-            <span>
-              <strong>{counted(links.totalCount, "link")}</strong> {links.totalCount === 1 ? "carries" : "carry"}{" "}
-              nothing
-            </span>
-          </li>
-        </ul>
-      )}
+    <li class="follows">
+      <Glyph state="down" />
+      <span>
+        <strong>{counted(links, "link")}</strong> {links === 1 ? "carries" : "carry"} nothing{" "}
+        <span class="quiet">
+          in <a href={href("domain", domain)}>{domain}</a>
+        </span>
+      </span>
     </li>
   );
 }
@@ -122,10 +99,10 @@ const isSlower = ({
   allGatherNow,
   bisectionBefore,
   bisectionNow,
-  isComparable,
+  incomparable,
 }: Costs["domains"][0]) =>
   allGatherNow.upper.gigabytesPerSecond < allGatherBefore.lower.gigabytesPerSecond ||
-  (isComparable && bisectionNow.upper.gigabytesPerSecond < bisectionBefore.lower.gigabytesPerSecond);
+  (!incomparable && bisectionNow.upper.gigabytesPerSecond < bisectionBefore.lower.gigabytesPerSecond);
 
 /** Jobs of a domain that lost none of its chips, but bandwidth between them. */
 function Slower({ domain, known }: { domain: string; known: Named[] }) {

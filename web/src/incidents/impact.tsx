@@ -2,7 +2,7 @@
 import { ApiError, asking, graphql, type Loaded, type Result, useAsked } from "../api";
 import { Change, Shown } from "../parts";
 import { href } from "../route";
-import { counted, gibibytes, number } from "../words";
+import { counted, differs, gibibytes, number } from "../words";
 
 const IMPACT = graphql(`
   query Impact($after: String) {
@@ -14,7 +14,7 @@ const IMPACT = graphql(`
           memory { gibibytes }
           jobs { name system externalId chips touched }
           domains {
-            domain chipsBefore chipsNow isComparable
+            domain chipsBefore chipsNow idleLinksBefore idleLinksNow incomparable
             poolBefore { gibibytes }
             poolNow { gibibytes }
             bisectionBefore { lower { gigabytesPerSecond } upper { gigabytesPerSecond } exact }
@@ -56,11 +56,6 @@ interface Bounds {
 const bounds = ({ lower, upper, exact }: Bounds) =>
   `${exact ? "" : `${number(lower.gigabytesPerSecond)} to `}${number(upper.gigabytesPerSecond)} GB/s`;
 
-const share = (before: number, after: number) =>
-  before && before !== after
-    ? `${after < before ? "−" : "+"}${number(Math.abs((100 * (after - before)) / before))} %`
-    : "";
-
 function Metric({
   name,
   was,
@@ -96,7 +91,7 @@ function Impact({ of }: { of: Costs }) {
         const [pool, poolNow] = [each.poolBefore.gibibytes, each.poolNow.gibibytes];
         const [wide, wideNow] = [each.bisectionBefore, each.bisectionNow];
         const [gather, gatherNow] = [each.allGatherBefore, each.allGatherNow];
-        const other = each.isComparable ? {} : { note: "not comparable: fewer chips" };
+        const other = each.incomparable ? { note: `not comparable: ${each.incomparable}` } : {};
         return (
           <section key={each.domain} aria-label={each.domain}>
             <h4>
@@ -107,26 +102,32 @@ function Impact({ of }: { of: Costs }) {
                 name="Chips that carry"
                 was={number(each.chipsBefore)}
                 is={number(each.chipsNow)}
-                less={share(each.chipsBefore, each.chipsNow)}
+                less={differs(each.chipsBefore, each.chipsNow)}
+              />
+              <Metric
+                name="Links that carry nothing"
+                was={number(each.idleLinksBefore)}
+                is={number(each.idleLinksNow)}
+                note={differs(each.idleLinksBefore, each.idleLinksNow)}
               />
               <Metric
                 name="Still reached, most HBM"
                 was={gibibytes(each.poolBefore)}
                 is={gibibytes(each.poolNow)}
-                less={share(pool, poolNow)}
+                less={differs(pool, poolNow)}
               />
               <Metric
                 name="Bisection"
                 was={bounds(wide)}
                 is={bounds(wideNow)}
-                less={share(wide.upper.gigabytesPerSecond, wideNow.upper.gigabytesPerSecond)}
+                less={differs(wide.upper.gigabytesPerSecond, wideNow.upper.gigabytesPerSecond)}
                 {...other}
               />
               <Metric
                 name="All-gather, at most"
                 was={bounds(gather)}
                 is={bounds(gatherNow)}
-                less={share(gather.upper.gigabytesPerSecond, gatherNow.upper.gigabytesPerSecond)}
+                less={differs(gather.upper.gigabytesPerSecond, gatherNow.upper.gigabytesPerSecond)}
               />
             </dl>
           </section>

@@ -20,7 +20,7 @@ export const SCOPES = asking(
 );
 
 export const FREE = graphql(`
-  query JobRoom($of: Address!) { free(of: $of) { chips usable held closed free largest together { chips jobs } } }
+  query JobRoom($of: Address!) { free(of: $of) { held closed free degraded unusable largest together { chips jobs } } }
 `);
 
 export const MAP = graphql(`
@@ -33,7 +33,7 @@ export const MAP = graphql(`
       places { address x y width height text sign }
       routes { address strokes }
     }
-    chips(filter: { domain: { eq: $at } }, first: 1000) { nodes { address state job } }
+    chips(filter: { domain: { eq: $at } }, first: 1000) { nodes { address state job use } }
   }
 `);
 

@@ -116,8 +116,9 @@ function Room({ scope }: { scope: string }) {
               [
                 ["Held", free.held],
                 ["Free", free.free],
-                ["Not usable", free.chips - free.usable],
-                ["In closed servers", free.closed],
+                ["Free, but degraded", free.degraded],
+                ["Not usable", free.unusable],
+                ["Not usable, in closed servers", free.closed],
                 ["Largest free block", free.largest],
               ] as const
             )

@@ -12,6 +12,8 @@ import { MAP } from "./documents";
 
 type Drawn = Result<typeof MAP>;
 
+const WITHOUT_JOB = { allocated: "held", free: "free", unusable: "not usable for jobs" };
+
 export const lies = (address: string, places: string[]) =>
   places.some((place) => address === place || address.startsWith(`${place}/`));
 
@@ -62,7 +64,8 @@ interface Props {
 function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Props) {
   const jobs = [...counts.keys()];
   const known = new Map(chips.nodes.map((chip) => [chip.address, chip]));
-  const free = chips.nodes.filter(({ job, state }) => !job && (state === "up" || state === "degraded")).length;
+  const free = chips.nodes.filter(({ use }) => use === "free").length;
+  const unusable = chips.nodes.filter(({ use }) => use === "unusable").length;
   const worn = ["down", "degraded", "maintenance"].filter((state) => chips.nodes.some((chip) => chip.state === state));
   const { box, font } = layout;
   return (
@@ -104,7 +107,7 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
               key={place.address}
               class={at < 0 ? `unheld ${chip.state}` : `held j${at % 4}${chip.job === sel ? " chosen" : ""}`}
             >
-              <title>{`${place.address}, ${chip.state}${chip.job ? `, held by ${chip.job}` : ", free"}`}</title>
+              <title>{`${place.address}, ${chip.state}, ${chip.job ? `held by ${chip.job}` : WITHOUT_JOB[chip.use]}`}</title>
               <rect class="body" {...size} />
               {lies(place.address, proposed) && (
                 <rect class="proposed" {...ring} width={place.width + 10} height={place.height + 10} rx={size.rx + 5} />
@@ -129,6 +132,7 @@ function Drawing({ domain, drawn: { layout, chips }, counts, proposed, sel }: Pr
         <li>
           <span class="letter none" /> free {number(free)}
         </li>
+        {unusable > 0 && <li>not usable {number(unusable)}</li>}
         {worn.map((state) => (
           <li key={state}>
             <Told state={state}>{worded(state)}</Told>

@@ -33,7 +33,7 @@ export const PANEL = graphql(
       __typename
       address
       ... on Chip {
-        state factor tray job generation
+        state factor tray job use generation
         memory { gibibytes }
         memoryBandwidth { gigabytesPerSecond }
         model { name coreModel }

@@ -139,6 +139,8 @@ function faults({ a, b }: Extract<Thing, { __typename: "Link" }>): string {
   return off.map((end) => `${end.address} is ${"state" in end ? worded(end.state) : ""}`).join(", ");
 }
 
+const WITHOUT_JOB = { allocated: "held", free: "free", unusable: "none, not usable" };
+
 function Facts({ of }: { of: Thing }) {
   const server = "server" in of ? of.server : "within" in of ? of.within : null;
   return (
@@ -155,7 +157,9 @@ function Facts({ of }: { of: Thing }) {
           <Fact name="HBM">
             {gibibytes(of.memory)}, {gigabytes(of.memoryBandwidth)}
           </Fact>
-          <Fact name="Job">{of.job ? <a href={href("jobs", "", { sel: of.job })}>{of.job}</a> : "free"}</Fact>
+          <Fact name="Job">
+            {of.job ? <a href={href("jobs", "", { sel: of.job })}>{of.job}</a> : WITHOUT_JOB[of.use]}
+          </Fact>
         </>
       )}
       {of.__typename === "Server" && (

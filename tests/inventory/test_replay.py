@@ -1,0 +1,238 @@
+"""What the events lead to is what there is: a hand that changed one without the other is noticed."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine, select, text
+from tampering import tamper
+
+from conftest import BACKENDS, Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.inventory import chain, stamp
+from trninv.inventory.address import resolve
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.fold import fold, spans
+from trninv.inventory.schema import TABLES
+from trninv.inventory.start import record
+from trninv.inventory.state import Condition, set_state
+from trninv.inventory.verify import kept
+from trninv.jobs import closings, holding
+
+D = "u-trn2x64/d0"
+CHIP = "(SELECT chip.id FROM chip JOIN node ON node.id = chip.id JOIN server ON server.id = chip.server_id "
+CHIP += "JOIN domain ON domain.id = server.domain_id JOIN cluster ON cluster.id = domain.cluster_id "
+CHIP += "WHERE slug = 'u-trn2x64' AND server.ordinal = 2 AND chip.ordinal = 7)"
+
+
+def _down(engine: Engine, *addresses: str, state: str = "down") -> None:
+    with writing(engine) as connection:
+        set_state(connection, addresses, Condition.of(state), why="a test", who="tester")
+
+
+def _faults(engine: Engine) -> list[str]:
+    with reading(engine) as connection:
+        return [f"{one.table}: {one.what} {one.detail}" for one in kept(connection, chain.check(connection))]
+
+
+def _live(url: str) -> None:
+    """Chips down, a job that runs, one that moved and one that ended, and a closed server."""
+    with connect(url) as engine:
+        _down(engine, f"{D}/s3/c0-3")
+        with writing(engine) as connection:
+            holding.hold(connection, "a", [f"{D}/s0/c0-3"], who="ann", spares=[f"{D}/s0/c10"])
+            holding.hold(connection, "b", [f"{D}/s1"], who="ann")
+            closings.close(connection, [f"{D}/s2"], who="ann", why="firmware")
+        with writing(engine) as connection:
+            holding.release(connection, "b")
+        assert _faults(engine) == []
+
+
+def _seeded_and_lived(url: str) -> None:
+    from conftest import seed_everything  # noqa: PLC0415 # only where it is used
+
+    seed_everything(url)
+    _live(url)
+
+
+@pytest.fixture(params=BACKENDS)
+def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    with connect(databases.copied(request.param, _seeded_and_lived)) as engine:
+        yield engine
+
+
+NONE, ONE = """'"parts":[]'""", """'"parts":[["chip",1,"down",null,null,null]]'"""
+HISTORY = ("state_event", "event_seal", "history_start")
+REPRODUCTIONS = {
+    "all events and seals deleted, while chips are down": (
+        "DELETE FROM event_seal; DELETE FROM state_event",
+        HISTORY,
+        [
+            "node: changed 4 rows: u-trn2x64/d0/s3/c0 is down, by its events up; ",
+            "job: changed 2 rows: job a has no event",
+        ],
+    ),
+    "all events, seals and starts deleted": (
+        "DELETE FROM event_seal; DELETE FROM state_event; DELETE FROM history_start",
+        HISTORY,
+        ["history_start: missing no start of its history is recorded"],
+    ),
+    "the tail of job events cut off": (
+        "DELETE FROM event_seal WHERE id > 6; DELETE FROM state_event WHERE id > 6",
+        HISTORY,
+        [
+            "job: changed 1 row: job b has ended, not by its events",
+            "closing: changed 1 row: u-trn2x64/d0/s2 is closed, not by",
+        ],
+    ),
+    "all seals deleted and an event edited": (
+        "DELETE FROM event_seal; UPDATE state_event SET who = 'nobody' WHERE id = 2",
+        HISTORY,
+        ["event_seal: missing 5 of the changes that trninv sealed have no seal, those that ended with event 4, 5, "],
+    ),
+    "one seal deleted": ("DELETE FROM event_seal WHERE id = 5", HISTORY, ["event_seal: missing 1 of the changes"]),
+    "a part set down with its trigger off": (
+        f"UPDATE node SET state = 'down' WHERE id = {CHIP}",
+        ["node"],
+        ["node: changed 1 row: u-trn2x64/d0/s2/c7 is down, by its events up"],
+    ),
+    "a part set up with its trigger off": (
+        "UPDATE node SET state = 'up'",
+        ["node"],
+        ["node: changed 4 rows: u-trn2x64/d0/s3/c0 is up, by its events down; "],
+    ),
+    "a server set down with its trigger off": (
+        "UPDATE server SET state = 'maintenance' WHERE id = 1",
+        ["server", "node"],
+        ["server: changed 1 row: trn1.2xlarge/d0/s0 is maintenance, by its events up"],
+    ),
+    "a link degraded with its trigger off": (
+        "UPDATE link SET state = 'degraded', factor_ppm = 250000 WHERE id = 1",
+        ["link"],
+        ["link: changed 1 row: trn1.2xlarge/d0/s0/c0--trn1.2xlarge/d0/s0/efa0 is degraded to 0.25, by its events up"],
+    ),
+    "an own state alone": (
+        f"UPDATE node SET own_state = 'down' WHERE id = {CHIP}",
+        ["node"],
+        ["node: changed 1 row: u-trn2x64/d0/s2/c7 is up (its own state: down), by its events up"],
+    ),
+    "other chips of allocations": (
+        "UPDATE allocation SET chip_id = chip_id + 5",
+        ["allocation"],
+        ["allocation: changed 1 row: job a holds chips ", "allocation: changed 20 rows: job a never held chip "],
+    ),
+    "another role": (
+        "UPDATE allocation SET role = 'work' WHERE role = 'spare'",
+        ["allocation"],
+        ["allocation: changed 1 row: job a holds chips "],
+    ),
+    "an allocation ended": (
+        "UPDATE allocation SET ended = '2026' WHERE ended IS NULL AND role = 'spare'",
+        ["allocation"],
+        ["allocation: changed 1 row: job a holds chips "],
+    ),
+    "the rows of what ended deleted": (
+        "DELETE FROM allocation WHERE ended IS NOT NULL; DELETE FROM job WHERE ended IS NOT NULL",
+        ["allocation", "job"],
+        ["job: changed 1 row: job b is gone"],
+    ),
+    "another name of a job": (
+        "UPDATE job SET name = 'other'",
+        ["job"],
+        ["job: changed 2 rows: job other is a in its events; job other is b in its events"],
+    ),
+    "a job that ended later": (
+        "UPDATE job SET ended = '2026-11-01T00:00:00.000000+00:00' WHERE name = 'b'",
+        ["job"],
+        ["job: changed 1 row: job b ended at 2026-11-01T00:00:00.000000+00:00, by its events at "],
+    ),
+    "a job elsewhere": (
+        "UPDATE job SET place = 'u-trn2x64' WHERE name = 'a'",
+        ["job"],
+        ["job: changed 1 row: job a is at u-trn2x64, by its events at u-trn2x64/d0/s0"],
+    ),
+    "a closed server opened": (
+        "UPDATE closing SET until = '2026'",
+        ["closing"],
+        ["closing: changed 1 row: u-trn2x64/d0/s2 is open, not by its events"],
+    ),
+    "a beginning put off": (
+        "UPDATE cluster SET known_from = 4 WHERE slug = 'u-trn2x64'",
+        ["cluster"],
+        ["cluster: changed its history is known from event 4, and its recorded start is 0"],
+    ),
+    "a start put off": (
+        "UPDATE cluster SET known_from = 4; UPDATE history_start SET event = 4",
+        ["cluster", "history_start"],
+        ["state_event: changed events 1 to 4 are not as they were sealed", "node: changed 4 rows"],
+    ),
+    "a start that says more": (
+        f"UPDATE history_start SET state = replace(state, {NONE}, {ONE})",
+        ["history_start"],
+        [
+            "state_event: changed events 1 to 4 are not as they were sealed",
+            "node: changed 1 row: trn1.2xlarge/d0/s0/c0 is up",
+        ],
+    ),
+    "a start deleted": (
+        "DELETE FROM history_start WHERE cluster = 'trn3-gen1'",
+        ["history_start"],
+        ["state_event: changed start ", "history_start: missing no start of its history is recorded"],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REPRODUCTIONS)
+def test_what_was_done_by_hand_is_noticed(lived: Engine, what: str) -> None:
+    statements, tables, wanted = REPRODUCTIONS[what]
+    tamper(lived, statements, *tables)
+    faults = _faults(lived)
+    for each in wanted:
+        assert any(fault.startswith(each) for fault in faults), (each, faults)
+    assert not any("triggers" in fault or "leave no events" in fault for fault in faults)
+
+
+def test_a_change_without_an_event_is_noticed_after_another_that_has_one(lived: Engine) -> None:
+    tamper(lived, f"UPDATE node SET state = 'down' WHERE id = {CHIP}", "node")
+    _down(lived, f"{D}/s2/c7", state="up")
+    assert _faults(lived) == [
+        f"state_event: changed 1 row: event 9 says that {D}/s2/c7 was down, which no event before it made it"
+    ]
+
+
+def test_nothing_is_lost_sight_of_where_a_start_says_that_something_was_down(lived: Engine) -> None:
+    """A chip that was down when its cluster's history began anew comes up, with an event and without."""
+    with writing(lived) as connection:
+        cluster = (
+            connection.execute(select(TABLES["cluster"]).where(TABLES["cluster"].c.slug == "u-trn2x64"))
+            .mappings()
+            .one()
+        )
+        state = next(fold(connection, span) for span in spans(connection) if span.slug == "u-trn2x64")
+        record(connection, cluster, "grow", 8, state)
+        connection.execute(text("UPDATE cluster SET known_from = 8 WHERE slug = 'u-trn2x64'"))
+    assert _faults(lived) == []
+    _down(lived, f"{D}/s3/c0", state="up")
+    assert _faults(lived) == []
+    tamper(lived, "UPDATE node SET state = 'up'", "node")
+    assert _faults(lived) == [
+        "node: changed 3 rows: " + "; ".join(f"{D}/s3/c{chip} is up, by its events down" for chip in (1, 2, 3))
+    ]
+    _down(lived, f"{D}/s3/c1")
+    assert any("event 10 says that" in fault and "c1 was up" in fault for fault in _faults(lived))
+
+
+def test_events_of_a_cluster_that_is_gone_are_of_no_other(tables: str) -> None:
+    """Its ids follow those of the cluster before it, and are between those of the others or after all."""
+    with connect(tables) as engine:
+        for name in ("one", "two", "three"):
+            with writing(engine) as connection:
+                stamp.seed(connection, catalog(), systems().get("trn2-16.48xlarge"), name)
+        for name in ("two", "three"):
+            _down(engine, f"{name}/d0/s0", f"{name}/d0/s0/c0--{name}/d0/s0/c1")
+            with writing(engine) as connection:
+                stamp.unseed(connection, resolve(connection, name).id)
+            assert _faults(engine) == []
+        with writing(engine) as connection:
+            stamp.seed(connection, catalog(), systems().get("trn2-16.48xlarge"), "three")
+        assert _faults(engine) == []

@@ -1,0 +1,111 @@
+"""Times in the database: to the microsecond, of one width, and right where rows of older revisions lie beside."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Engine, select, text
+
+from trninv.history.events import events
+from trninv.incidents.reading import faults
+from trninv.inventory import migrate
+from trninv.inventory.binding import put, take_out
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.past import past
+from trninv.inventory.schema import TABLES
+from trninv.live.pins import pin
+from trninv.routing.fleet import Fleet
+from trninv.timestamps import current_timestamp, format_lower_bound, format_timestamp
+
+MICROSECOND = timedelta(microseconds=1)
+SLOT = "u-trn2x64/d0/s0"
+SECOND = datetime(2026, 3, 1, 4, 5, 6, tzinfo=UTC)
+
+
+def test_texts_compare_as_times() -> None:
+    times = [SECOND, SECOND + MICROSECOND, SECOND + timedelta(seconds=1)]
+    texts = [format_timestamp(time) for time in times]
+    assert sorted(texts) == texts
+    assert texts[0] == "2026-03-01T04:05:06.000000+00:00"
+    assert format_timestamp(datetime.fromisoformat("2026-03-01T05:05:06+01:00")) == texts[0]
+    assert len(current_timestamp()) == len(texts[0])
+
+
+def test_a_lower_bound_includes_an_event_without_a_fraction() -> None:
+    old = "2026-03-01T04:05:06+00:00"
+    assert format_lower_bound(SECOND - MICROSECOND) < format_lower_bound(SECOND) <= old < format_timestamp(SECOND)
+    assert old < format_lower_bound(SECOND + MICROSECOND)
+
+
+@pytest.mark.parametrize(("offset", "shown"), [(-MICROSECOND, 0), (timedelta(), 1), (MICROSECOND, 1)])
+def test_a_binding_begins_at_its_microsecond(engine: Engine, offset: timedelta, shown: int) -> None:
+    with writing(engine) as connection:
+        (binding,) = put(connection, [pin(connection, SLOT, "i-0a")], who="anna").made
+    time = datetime.fromisoformat(binding.since) + offset
+    assert len(Fleet(engine).at(time).bindings()) == shown
+
+
+@pytest.mark.parametrize(("offset", "shown"), [(-MICROSECOND, 1), (timedelta(), 0), (MICROSECOND, 0)])
+def test_a_binding_ends_at_its_microsecond(engine: Engine, offset: timedelta, shown: int) -> None:
+    with writing(engine) as connection:
+        put(connection, [pin(connection, SLOT, "i-0a")], who="anna")
+    with writing(engine) as connection:
+        until = take_out(connection, SLOT, who="anna").until
+    assert until
+    with reading(past(engine, 0, datetime.fromisoformat(until) + offset)) as connection:
+        query = select(TABLES["binding"]).where(TABLES["binding"].c.until.is_(None))
+        assert len(connection.execute(query).all()) == shown
+
+
+OLD = "2026-03-01T04:05:06+00:00"
+ROWS = {
+    "observation": f"1, '{OLD}', 'kubernetes', 'n', '{'0' * 64}', '{OLD}', '{OLD}', true, 0, 0",
+    "binding": f"1, 1, '{SLOT}', 'i-0', NULL, '{OLD}', '{OLD}', 'pin', 'certain', NULL, 'anna', 'undone', 'anna'",
+    "finding": f"1, 'stale', 'info', '{SLOT}', NULL, NULL, NULL, NULL, '{OLD}', '{OLD}', '{OLD}'",
+    "comparison": f"1, '{OLD}'",
+    "job": f"1, 1, 'j', 'slurm', '1', '{OLD}', '{OLD}', '{OLD}', 0, 0, 'anna', '{OLD}', NULL, NULL",
+    "allocation": f"1, 1, (SELECT min(id) FROM chip), 'work', '{OLD}', '{OLD}'",
+    "closing": f"1, (SELECT min(id) FROM server), '{OLD}', '{OLD}', 'anna', 'why'",
+    "token": f"1, 'agent', 'read', '{OLD}', '{OLD}', NULL",
+}
+
+
+def _rows(engine: Engine) -> dict[str, tuple[object, ...]]:
+    with engine.connect() as connection:
+        return {table: tuple(connection.execute(text(f"SELECT * FROM {table}")).one()) for table in ROWS}
+
+
+def test_rows_of_whole_seconds_keep_their_meaning(seeded: str) -> None:
+    """Both ways; rows that are over, and those that are append only, too."""
+    with connect(seeded) as engine:
+        migrate.migrate(engine, "0024")
+        with engine.begin() as connection:
+            for table, values in ROWS.items():
+                connection.execute(text(f"INSERT INTO {table} VALUES ({values})".replace(":", r"\:")))
+        before = _rows(engine)
+        migrate.migrate(engine, "0025")
+        new = format_timestamp(SECOND)
+        assert _rows(engine) == {
+            table: tuple(new if value == OLD else value for value in row) for table, row in before.items()
+        }
+        migrate.migrate(engine, "0024")
+        assert _rows(engine) == before
+
+
+def test_an_event_of_a_whole_second_is_within_bounds_at_that_second(seeded: str) -> None:
+    with connect(seeded) as engine:
+        migrate.migrate(engine, "0024")
+        with engine.begin() as connection:
+            connection.execute(
+                text(
+                    "INSERT INTO state_event (id, at, who, why, address, before, state, kind, part_id) VALUES "
+                    f"(1, '{OLD}', 'anna', 'why', '{SLOT}/c0', 'up', 'down', 'chip', 1)".replace(":", r"\:")
+                )
+            )
+        migrate.migrate(engine)
+        at, before, after = map(format_timestamp, (SECOND, SECOND - MICROSECOND, SECOND + MICROSECOND))
+        with reading(engine) as connection:
+            for bounds, count in (((at, at), 1), ((before, at), 1), ((after, None), 0), ((None, before), 0)):
+                since, until = bounds
+                assert len(list(events(connection, since=since, until=until))) == count
+            assert len(list(faults(connection, [(SECOND, SECOND)]))) == 1
+            assert not list(faults(connection, [(SECOND + MICROSECOND, SECOND + 2 * MICROSECOND)]))

@@ -1,0 +1,258 @@
+"""Health that Kubernetes reports of nodes and of devices: found, taken down where asked, and over with it."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from typing import Any
+
+import pytest
+from printed import EFAS, listed, node, resource_slice, taint, taint_rule, tainted, text, ultraserver
+from sqlalchemy import Engine
+from sqlalchemy import text as sql
+
+from conftest import Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import FileError
+from trninv.importers.observation import File, observe
+from trninv.inventory import migrate, stamp
+from trninv.inventory.address import resolve
+from trninv.inventory.binding import Standing, put
+from trninv.inventory.database import connect, reading, writing
+from trninv.live.drift import Drift, drift
+
+SLOT = "lab/d0/s0"
+START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
+POOL = "n0"
+
+
+def _bound(url: str) -> None:
+    with connect(url) as engine:
+        migrate.migrate(engine)
+        with writing(engine) as connection:
+            stamp.seed(connection, catalog(), systems().get("trn2-16.48xlarge").resized(1), "lab")
+            standing = Standing(resolve(connection, SLOT).id, SLOT, "i-0a", "n0", "pin", "certain")
+            put(connection, [standing], who="tests")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    with connect(databases.copied(request.param, _bound)) as engine:
+        yield engine
+
+
+def plain(**more: Any) -> dict[str, Any]:
+    """A node of a plain trn2.48xlarge."""
+    found = node(**more)
+    found["metadata"]["labels"] = {"node.kubernetes.io/instance-type": "trn2.48xlarge"} | more.get("labels", {})
+    return found
+
+
+def sliced() -> dict[str, Any]:
+    """The devices of that node, with its EFA devices."""
+    found = resource_slice()
+    for device, efa in zip(found["spec"]["devices"], EFAS["trn2"], strict=True):
+        device["attributes"]["resource.aws.com/devicegroup1_id"] = {"string": efa}
+    return found
+
+
+def compared(engine: Engine, minutes: int, *objects: dict[str, Any], apply: bool = False) -> Drift:
+    """What drift finds once Kubernetes has listed these, some minutes after the start."""
+    at = START + timedelta(minutes=minutes)
+    with writing(engine) as connection:
+        observe(connection, "kubernetes", [File("objects.json", BytesIO(text(listed(*objects))))], taken_at=at)
+        return drift(connection, now=at, apply=apply)
+
+
+def told(of: Drift) -> list[tuple[str, str | None, str | None]]:
+    return [(each.rule, each.address, each.found) for each in of.findings]
+
+
+def not_up(engine: Engine) -> dict[str, str]:
+    """States of the chips that are not up."""
+    with reading(engine) as connection:
+        rows = connection.execute(sql("SELECT address, state FROM v_chip WHERE state <> 'up'"))
+        return {row.address: row.state for row in rows}
+
+
+READY = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+_SILENT = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+_NOT_READY = {"type": "Ready", "status": "False", "reason": "KubeletNotReady"}
+_UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+_CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+_RESERVED = {"key": "aws.amazon.com/neuron", "value": "true", "effect": "NoSchedule"}
+_NPD = {"type": "NeuronHealth", "status": "True", "reason": "NeuronHasError_DMA_ERROR"}
+_EKS = {"type": "AcceleratedHardwareReady", "status": "False", "reason": "NeuronDMAError"}
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"conditions": [_NOT_READY]}, "Ready: KubeletNotReady"),
+        ({"conditions": [_SILENT]}, "Ready: NodeStatusUnknown"),
+        ({"spec": {"taints": [_UNREACHABLE | {"effect": "NoSchedule"}, _UNREACHABLE]}}, "unreachable"),
+        ({"spec": {"taints": [_UNREACHABLE | {"key": "node.kubernetes.io/not-ready"}]}}, "not-ready"),
+        ({"conditions": [READY, _NPD]}, "NeuronHealth: NeuronHasError_DMA_ERROR"),
+        ({"conditions": [_EKS]}, "AcceleratedHardwareReady: NeuronDMAError"),
+        (
+            {"conditions": [_SILENT, _EKS], "spec": {"taints": [_UNREACHABLE, _CORDON], "unschedulable": True}},
+            "Ready: NodeStatusUnknown; AcceleratedHardwareReady: NeuronDMAError; unreachable; unschedulable",
+        ),
+    ],
+)
+def test_a_node_that_is_not_healthy_is_found_taken_down_and_over_with_its_report(
+    engine: Engine, more: dict[str, Any], reason: str
+) -> None:
+    found = compared(engine, 1, plain(**more))
+    assert told(found) == [("health-condition", SLOT, f"{reason} by kubernetes")]
+    assert not_up(engine) == {}
+    applied = compared(engine, 2, plain(**more), apply=True)
+    assert [(change.address, str(change.after)) for change in applied.applied] == [(SLOT, "down")]
+    assert not_up(engine) == {f"{SLOT}/c{chip}": "down" for chip in range(16)}
+    assert told(compared(engine, 3, plain(conditions=[READY]))) == [("state-differs", SLOT, "up by kubernetes")]
+
+
+@pytest.mark.parametrize("spec", [{"unschedulable": True}, {"taints": [_CORDON]}])
+def test_a_cordon_is_no_failed_check(engine: Engine, spec: dict[str, Any]) -> None:
+    found = compared(engine, 1, plain(spec=spec), apply=True)
+    assert told(found) == [("state-differs", SLOT, "maintenance by kubernetes (unschedulable)")]
+    assert found.applied == ()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"conditions": [READY, {"type": "NeuronHealth", "status": "False"}]},
+        {"conditions": [{"type": "NeuronHealth", "status": "Unknown"}]},
+        {"conditions": [{"type": "MemoryPressure", "status": "False"}]},
+        {"spec": {"taints": [_RESERVED]}},
+    ],
+)
+def test_what_says_nothing_bad_of_a_node_is_no_finding(engine: Engine, more: dict[str, Any]) -> None:
+    assert told(compared(engine, 1, plain(**more))) == []
+
+
+def _slices(version: str) -> dict[str, Any]:
+    """A slice as a version of the API has it."""
+    found = sliced() | {"apiVersion": f"resource.k8s.io/{version}"}
+    if version == "v1beta1":
+        for device in found["spec"]["devices"]:
+            device["basic"] = {"attributes": device.pop("attributes")}
+    return found
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2", "v1"])
+@pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
+def test_a_tainted_device_is_its_chip_and_nothing_else(engine: Engine, version: str, effect: str) -> None:
+    words = ("health-condition", f"{SLOT}/c3", f"neuron.aws.com/unhealthy=hbm:{effect} by kubernetes")
+    for at, apply in ((1, False), (2, True)):
+        found = compared(engine, at, plain(), tainted(_slices(version), taint(effect)), apply=apply)
+        assert told(found) == [words]
+    assert [(change.address, str(change.after)) for change in found.applied] == [(f"{SLOT}/c3", "down")]
+    assert not_up(engine) == {f"{SLOT}/c3": "down"}
+    over = compared(engine, 3, plain(), _slices(version))
+    assert (told(over), over.cleared) == ([], 1)
+
+
+@pytest.mark.parametrize("effect", ["None", "SomethingNew"])
+def test_a_taint_that_only_informs_is_no_finding_but_is_kept(engine: Engine, effect: str) -> None:
+    assert told(compared(engine, 1, plain(), tainted(sliced(), taint(effect)))) == []
+    with reading(engine) as connection:
+        kept = connection.scalars(sql("SELECT taints FROM observed_chip WHERE taints IS NOT NULL")).all()
+    assert kept == [f"neuron.aws.com/unhealthy=hbm:{effect}"]
+
+
+def test_all_taints_of_a_device_are_told(engine: Engine) -> None:
+    taints = taint(), taint("NoSchedule", "example.com/test", ""), taint("None", "example.com/info", "x")
+    ((_, _, found),) = told(compared(engine, 1, plain(), tainted(sliced(), *taints)))
+    assert found == "example.com/test:NoSchedule neuron.aws.com/unhealthy=hbm:NoExecute by kubernetes"
+
+
+@pytest.mark.parametrize(
+    ("selector", "chips"),
+    [
+        ({"driver": "neuron.aws.com", "pool": POOL, "device": "neuron-device-3"}, [3]),
+        ({"pool": POOL, "device": "neuron-device-3"}, [3]),
+        ({"device": "neuron-device-3"}, [3]),
+        ({"pool": POOL}, range(16)),
+        ({"driver": "neuron.aws.com"}, range(16)),
+        ({}, range(16)),
+        ({"pool": "n1", "device": "neuron-device-3"}, []),
+        ({"pool": POOL, "device": "neuron-device-99"}, []),
+        ({"driver": "gpu.example.com"}, []),
+        ({"driver": "gpu.example.com", "selectors": [{"cel": {"expression": "true"}}]}, []),
+        (None, []),
+    ],
+)
+def test_a_rule_taints_the_devices_that_it_selects(
+    engine: Engine, selector: dict[str, Any] | None, chips: Sequence[int]
+) -> None:
+    found = compared(engine, 1, taint_rule(selector), plain(), sliced(), apply=True)
+    words = "example.com/repair=rma:NoExecute by kubernetes"
+    assert told(found) == [("health-condition", f"{SLOT}/c{chip}", words) for chip in chips]
+    assert not_up(engine) == {f"{SLOT}/c{chip}": "down" for chip in chips}
+    assert told(compared(engine, 2, plain(), sliced())) == []
+
+
+_UNEVALUATED = "is not evaluated: select devices by driver, pool and device"
+_CEL = {"selectors": [{"cel": {"expression": "true"}}]}
+
+
+@pytest.mark.parametrize(
+    ("objects", "at", "fault"),
+    [
+        (
+            [taint_rule({"pool": POOL})],
+            "",
+            "taints devices of no ResourceSlice here: kubectl get nodes,resourceslices,",
+        ),
+        ([taint_rule(_CEL), sliced()], ".spec.deviceSelector.selectors", _UNEVALUATED),
+        ([taint_rule({"deviceClassName": "neuron"}), sliced()], ".spec.deviceSelector.deviceClassName", _UNEVALUATED),
+        ([taint_rule({}) | {"spec": {"deviceSelector": {}}}, sliced()], ".spec.taint", "has no key and effect"),
+        ([tainted(sliced(), {"key": "a"})], ".spec.devices[3].taints[0]", "has no key and effect"),
+        ([tainted(sliced(), taint(key="a b"))], ".spec.devices[3].taints[0].key", "is 'a b', not a name"),
+    ],
+)
+def test_what_cannot_be_told_of_taints_is_a_fault(
+    engine: Engine, objects: list[dict[str, Any]], at: str, fault: str
+) -> None:
+    with pytest.raises(FileError) as refused:
+        compared(engine, 1, *objects, plain())
+    assert refused.value.faults[0].startswith(f"objects.json:1.items[0]{at}: {fault}")
+
+
+def _with_node(*taints: dict[str, str]) -> dict[str, Any]:
+    """A slice with a device that stands for the whole node, which has these taints."""
+    found = sliced()
+    whole = {"name": "neuron-node", "attributes": {"resourceType": {"string": "neuron_node"}}, "taints": list(taints)}
+    found["spec"]["devices"].append(whole)
+    return found
+
+
+def test_a_taint_of_the_whole_node_is_of_all_chips_unless_it_follows_from_one(engine: Engine) -> None:
+    found = compared(engine, 1, plain(), _with_node(taint()))
+    assert [each.address for each in found.findings] == [f"{SLOT}/c{chip}" for chip in range(16)]
+    found = compared(engine, 2, plain(), tainted(_with_node(taint()), taint("NoSchedule")), apply=True)
+    assert [each.address for each in found.findings] == [f"{SLOT}/c3"]
+    assert not_up(engine) == {f"{SLOT}/c3": "down"}
+
+
+def test_a_device_without_its_number_has_it_in_its_name(engine: Engine) -> None:
+    """As kubectl's jsonpath printed the slices of an EKS cluster, with few of their attributes."""
+    found = sliced()
+    for device in found["spec"]["devices"]:
+        del device["attributes"]["deviceId"]
+    assert told(compared(engine, 1, plain(), tainted(found, taint())))[0][1] == f"{SLOT}/c3"
+
+
+def test_taints_of_stale_slices_give_way_to_nothing_newer(engine: Engine) -> None:
+    """What is stale is still compared where nothing is fresh: the taint lasts until a listing is without it."""
+    compared(engine, 1, plain(), tainted(sliced(), taint()))
+    with writing(engine) as connection:
+        found = drift(connection, now=START + timedelta(minutes=119))
+    assert {rule for rule, _, _ in told(found)} == {"stale", "health-condition"}
+
+
+def test_an_older_listing_with_a_taint_overrides_none_without(engine: Engine) -> None:
+    compared(engine, 5, plain(), sliced(), ultraserver())
+    assert told(compared(engine, 1, plain(), tainted(sliced(), taint()))) == []

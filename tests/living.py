@@ -1,0 +1,183 @@
+"""All that legitimately changes a fleet, by chance: each step is one of them, and what is refused changes nothing."""
+
+import random
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from adopting import adopted, keep
+from listings import HOSTS, slurm, told
+from lived import change
+from seen import below, instance
+from sqlalchemy import select, text
+from sqlalchemy.exc import DBAPIError
+
+from conftest import Databases
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
+from trninv.errors import TrninvError
+from trninv.history.archive import writing as archiving
+from trninv.history.archive.removing import remove
+from trninv.history.archive.store import opened
+from trninv.inventory import stamp
+from trninv.inventory.binding import put, take_out
+from trninv.inventory.database import connect, engine_of, writing
+from trninv.inventory.migrate import migrate
+from trninv.inventory.schema import TABLES
+from trninv.inventory.transfer import transfer
+from trninv.jobs import closings, holding
+from trninv.jobs.questions.make_room import JobMove
+from trninv.jobs.relocation import relocate
+from trninv.jobs.revision import revision
+from trninv.jobs.taking import chips_at
+from trninv.live.drift import drift
+from trninv.live.pins import pin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+D = "u-trn2x64/d0"
+_INSTANCES = [
+    *(
+        below(instance(number, "trn2u.48xlarge", f"cb-{number // 4}"), "a", "b", f"c{number // 4}")
+        for number in range(1, 9)
+    ),
+    *(below(instance(number, "trn2.48xlarge"), "a", "b", "c9") for number in range(20, 26)),
+]
+
+
+class Life:
+    """A database that lives, on one kind of database and, copied, on the other.
+
+    Attributes
+    ----------
+    done
+        Names of the steps, for whoever reads a failure.
+
+    """
+
+    def __init__(
+        self, databases: Databases, url: str, seed: int, directory: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self._databases, self._directory = databases, directory
+        self.engine, self.dice, self.done = engine_of(url), random.Random(seed), list[str]()
+        tomorrow = datetime.now(UTC) + timedelta(days=1)
+        monkeypatch.setattr(archiving, "instant", lambda _: tomorrow)  # today's events go into the archive as well
+
+    def step(self) -> None:
+        """Do one of all, as often as each is given."""
+        steps: list[Callable[[], None]] = [self._change] * 4 + [self._job] * 6 + [self._import] * 3 + [self._close] * 2
+        steps += [self._bind] * 2 + [self._adopt, self._apply, self._seed, self._copy, self._archive, self._plain_job]
+        chosen = self.dice.choice([*steps, self._migrate])
+        self.done.append(chosen.__name__)
+        with suppress(TrninvError, DBAPIError):
+            chosen()
+
+    def end(self) -> None:
+        self.engine.dispose()
+
+    def _change(self) -> None:
+        change(self.engine, self.dice)
+
+    def _job(self) -> None:
+        name, server = self.dice.choice("abcd"), f"{D}/s{self.dice.randrange(4)}"
+        chips = self.dice.choice([f"{server}/c0-3", f"{server}/c8-15", server, f"{server}/c4"])
+        with writing(self.engine) as connection:
+            match self.dice.randrange(4):
+                case 0:
+                    holding.release(connection, name, who="ann")
+                case 1:
+                    key = connection.scalar(
+                        select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == "u-trn2x64")
+                    )
+                    size = len(chips_at(connection, [chips], []))
+                    move = JobMove(name, size, (), (chips,), stops=False)
+                    relocate(connection, "u-trn2x64", [move], revision(connection, key or 0), who="mover")
+                case _:
+                    spares = [f"{D}/s3/c{self.dice.randrange(16)}"] if self.dice.random() < 0.3 else []
+                    holding.hold(connection, name, [chips], who="ann", spares=spares, pinned=self.dice.random() < 0.2)
+
+    def _import(self) -> None:
+        jobs = [slurm(7 + at, HOSTS[at], f"gpu:16(IDX:{self.dice.choice(['0-3', '4-7', '0-15'])})") for at in range(3)]
+        with writing(self.engine) as connection:
+            chosen = self.dice.sample(jobs, self.dice.randrange(1, 4))
+            told(connection, {"jobs": chosen}, partial=self.dice.random() < 0.5, keep_going=True)
+
+    def _close(self) -> None:
+        places = [f"{D}/s{self.dice.randrange(4)}"] if self.dice.random() < 0.7 else [D]
+        with writing(self.engine) as connection:
+            if self.dice.random() < 0.6:
+                closings.close(connection, places, who="ann", why="firmware")
+            else:
+                closings.open_(connection, places, who="ann")
+
+    def _bind(self) -> None:
+        slot, name = f"{D}/s{self.dice.randrange(4)}", self.dice.choice(["i-0aa", "i-0bb", "host-c", "host-d"])
+        with writing(self.engine) as connection:
+            if self.dice.random() < 0.7:
+                put(connection, [pin(connection, slot, name)], who="ann")
+            else:
+                take_out(connection, slot, who="ann")
+
+    def _adopt(self) -> None:
+        """Adopt some, and later more: the cluster grows."""
+        adopted(self.engine, *self.dice.sample(_INSTANCES, self.dice.randrange(2, len(_INSTANCES))))
+
+    def _apply(self) -> None:
+        """An instance stopped, which drift finds and sets down."""
+        stopped = instance(self.dice.randrange(1, 9), "trn2u.48xlarge") | {"State": {"Name": "stopped"}}
+        with writing(self.engine) as connection:
+            keep(connection, "ec2", {"Reservations": [{"Instances": [stopped]}]})
+            drift(connection, apply=True)
+
+    def _seed(self) -> None:
+        """Unseed a cluster, or seed it again."""
+        slug = self.dice.choice(["u-trn2x64", "trn1.32xlarge", "lab"])
+        with writing(self.engine) as connection:
+            key = connection.scalar(select(TABLES["cluster"].c.id).where(TABLES["cluster"].c.slug == slug))
+            if key is not None:
+                stamp.unseed(connection, key)
+            if slug != "lab" and (key is None or self.dice.random() < 0.8):
+                stamp.seed(connection, catalog(), systems().get(slug))
+
+    def _copy(self) -> None:
+        """Go on as a copy, on the other kind of database."""
+        other = {"sqlite": "postgresql", "postgresql": "sqlite"}[self.engine.dialect.name]
+        url = self._databases.migrated(other)
+        with connect(url) as target, self.engine.connect() as source, writing(target) as connection:
+            transfer(source, connection, replace=True)
+        self.engine.dispose()
+        self.engine = engine_of(url)
+
+    def _archive(self) -> None:
+        with opened(self._directory / str(len(self.done))) as store:
+            archiving.archive(self.engine, store)
+            remove(self.engine, store, "ann")
+
+    def _migrate(self) -> None:
+        """Go back to a revision, and on again."""
+        migrate(self.engine, self.dice.choice(["0024", "0023"]))
+        migrate(self.engine)
+
+    def _plain_job(self) -> None:
+        """A job in plain SQL begins, or ends with what it holds."""
+        with self.engine.begin() as connection:
+            for statement in _BEGINNING if self.dice.random() < 0.5 else _ENDING:
+                connection.execute(text(statement))
+
+
+_BEGINNING = (
+    """INSERT INTO job (id, cluster_id, name, system, external_id, began, who)
+    SELECT (SELECT coalesce(max(id), 0) + 1 FROM job), id, 'p', 'x', 'p', '2026', 'me' FROM cluster
+    WHERE slug = 'u-trn2x64'""",
+    """INSERT INTO allocation (id, job_id, chip_id, role, began)
+    SELECT (SELECT coalesce(max(id), 0) + 1 FROM allocation), (SELECT max(id) FROM job), max(chip.id), 'work', '2026'
+    FROM chip JOIN node ON node.id = chip.id JOIN cluster ON cluster.id = cluster_id WHERE slug = 'u-trn2x64'""",
+)
+_FIRST = "SELECT min(id) FROM job WHERE ended IS NULL"
+_ENDING = (
+    f"UPDATE allocation SET ended = '2027' WHERE ended IS NULL AND job_id = ({_FIRST})",
+    f"UPDATE job SET ended = '2027' WHERE id = ({_FIRST})",
+)

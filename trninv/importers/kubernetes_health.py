@@ -1,0 +1,102 @@
+"""The health that Kubernetes reports: conditions and taints of nodes, and taints of single devices.
+
+A device is tainted by its driver in a ResourceSlice, or by a DeviceTaintRule that selects it; both mean the same.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from trninv.importers.value import Value
+
+DRIVER: Final = "neuron.aws.com"
+CORDONED: Final = "unschedulable"
+"""The reason of a node that somebody cordoned."""
+_PROBLEMS: Final = {
+    "Ready": ("False", "Unknown"),
+    "NeuronHealth": ("True",),
+    "AcceleratedHardwareReady": ("False",),
+}
+"""Conditions of a node, and the statuses that mean a problem: opposite for the agents that set them."""
+_TAINTS: Final = {
+    "node.kubernetes.io/not-ready": "down",
+    "node.kubernetes.io/unreachable": "down",
+    "node.kubernetes.io/out-of-service": "down",
+    f"node.kubernetes.io/{CORDONED}": "maintenance",
+}
+"""Taints of a node that speak of its health, and the state that they mean; others reserve nodes for some jobs."""
+_HYPERPOD: Final = "sagemaker.amazonaws.com/node-health-status"
+
+
+def node_state(spec: Value, status: Value, labels: Value) -> tuple[str, str | None]:
+    """Return the state of a node, and everything that is wrong with it."""
+    problems = list(_problems(spec, status, labels))
+    if not problems:
+        return "up", None
+    state = "down" if any(state == "down" for state, _ in problems) else "maintenance"
+    return state, "; ".join(dict.fromkeys(reason for _, reason in problems))
+
+
+def _problems(spec: Value, status: Value, labels: Value) -> Iterator[tuple[str, str]]:
+    for condition in status.get("conditions").objects():
+        kind = condition.get("type").as_text() or ""
+        if condition.get("status").as_text() in _PROBLEMS.get(kind, ()):
+            yield "down", f"{kind}: {condition.get('reason').as_text() or 'no reason given'}"
+    for taint in spec.get("taints").objects():
+        key = taint.get("key").as_text() or ""
+        if key in _TAINTS:
+            yield _TAINTS[key], key.rpartition("/")[2]
+    health = labels.get(_HYPERPOD).as_text()
+    if health and health != "Schedulable":
+        yield "maintenance", health
+    if spec.get("unschedulable").of is True:
+        yield "maintenance", CORDONED
+
+
+class TaintRule(NamedTuple):
+    """A DeviceTaintRule: the devices that it selects, where None selects all, and its taint."""
+
+    driver: str | None
+    pool: str | None
+    device: str | None
+    taint: str
+
+    def selects(self, pool: str | None, device: str | None) -> bool:
+        """Whether it taints a device of Neuron's driver."""
+        wanted = (self.driver, DRIVER), (self.pool, pool), (self.device, device)
+        return all(name in (None, actual) for name, actual in wanted)
+
+
+def taint_rule(rule: Value) -> TaintRule | None:
+    """Read a DeviceTaintRule; None of one that selects no device of Neuron's driver."""
+    selector = rule.get("spec").get("deviceSelector")
+    if selector.of is None or not selector.is_a(dict, "an object"):
+        return None
+    driver, pool, device = (selector.get(name).as_name() for name in ("driver", "pool", "device"))
+    if driver not in (None, DRIVER):
+        return None
+    for name in sorted(selector.of.keys() - {"driver", "pool", "device"}):
+        if selector.get(name).of is not None:
+            selector.get(name).fault("is not evaluated: select devices by driver, pool and device")
+    taint = _taint(rule.get("spec").get("taint"))
+    return TaintRule(driver, pool, device, taint) if taint else None
+
+
+def device_taints(device: Value, pool: str | None, rules: Iterable[TaintRule]) -> tuple[str, ...]:
+    """Return the taints of a device as kubectl writes them, KEY=VALUE:EFFECT; v1beta1 has them below ``basic``."""
+    name, of = device.get("name").as_name(), device.get("basic") if "basic" in device.of else device
+    own = (_taint(taint) for taint in of.get("taints").objects())
+    by_rule = (rule.taint for rule in rules if rule.selects(pool, name))
+    return tuple(sorted({taint for taint in (*own, *by_rule) if taint}))
+
+
+def _taint(taint: Value) -> str | None:
+    key, value, effect = (taint.get(name).as_name() for name in ("key", "value", "effect"))
+    if key is None or effect is None:
+        taint.fault("has no key and effect")
+        return None
+    return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
+
+
+def is_active(taint: str) -> bool:
+    """Whether a taint keeps work off a device: None, and effects that are not known, only inform."""
+    return taint.endswith((":NoSchedule", ":NoExecute"))

@@ -1,0 +1,58 @@
+"""What a chip is to the next job: allocated, free or unusable. Every chip is one of these, whatever its state."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, and_, case, func, literal_column, select, union
+
+from trninv.inventory.schema import CARRYING, TABLES, is_not_up
+
+CHIP_USE_MEANINGS: Final[Mapping[str, str]] = {
+    "allocated": "A job holds it, even if it is down.",
+    "free": "The next job may have it: it is up or degraded, no job holds it, and its server takes jobs.",
+    "unusable": "No job holds it and none may have it: it is down or in maintenance, or its server is closed.",
+}
+Sql = ColumnElement[Any]
+_ALLOCATED, _FREE, _UNUSABLE = CHIP_USE_MEANINGS
+_node, _chip, _cluster = TABLES["node"], TABLES["chip"], TABLES["cluster"]
+_allocation, _closing = TABLES["allocation"].alias("held_now"), TABLES["closing"].alias("closed_now")
+
+
+def is_allocated(chip: Sql = _chip.c.id) -> ColumnElement[bool]:
+    """Whether a job holds a chip, by its id."""
+    ours = _allocation.c.chip_id == chip, _allocation.c.ended.is_(None)
+    return select(literal_column("1")).where(*ours).correlate_except(_allocation).exists()
+
+
+def takes_jobs(state: Sql = _node.c.state, server: Sql = _chip.c.server_id) -> ColumnElement[bool]:
+    """Whether a chip of a state works, and its server, by its id, takes jobs."""
+    ours = _closing.c.server_id == server, _closing.c.until.is_(None)
+    closed = select(literal_column("1")).where(*ours).correlate_except(_closing).exists()
+    return and_(state.in_([literal_column(f"'{carrying}'") for carrying in CARRYING]), ~closed)
+
+
+def chip_use() -> ColumnElement[str]:
+    """Which of the three the chip of a row of ``chip`` and ``node`` is."""
+    uses: list[ColumnElement[str]] = [literal_column(f"'{use}'") for use in CHIP_USE_MEANINGS]
+    allocated, free, unusable = uses
+    return case((is_allocated(), allocated), (takes_jobs(), free), else_=unusable)
+
+
+def chip_uses(connection: Connection, chips: Mapping[str, int]) -> dict[tuple[str, str], int]:
+    """How many chips of each cluster are of each use, by its slug, of clusters with so many chips.
+
+    Only rows that are not free are read.
+    """
+    not_up = select(_node.c.id).where(is_not_up(_node))
+    closed = select(_chip.c.id).join(_closing, _closing.c.server_id == _chip.c.server_id)
+    ids = union(not_up, closed.where(_closing.c.until.is_(None)))
+    lost = and_(_chip.c.id.in_(ids), chip_use() == literal_column(f"'{_UNUSABLE}'"))
+    held = _chip.c.id.in_(select(_allocation.c.chip_id).where(_allocation.c.ended.is_(None)))
+    found: dict[tuple[str, str], int] = {}
+    for use, condition in ((_ALLOCATED, held), (_UNUSABLE, lost)):
+        query = select(_cluster.c.slug, func.count()).select_from(_chip).join(_node, _node.c.id == _chip.c.id)
+        query = query.join(_cluster, _cluster.c.id == _node.c.cluster_id).where(condition).group_by(_cluster.c.slug)
+        counts: dict[str, Any] = {row[0]: row[1] for row in connection.execute(query)}
+        found |= {(slug, use): counts.get(slug, 0) for slug in chips}
+    free = {slug: count - found[slug, _ALLOCATED] - found[slug, _UNUSABLE] for slug, count in chips.items()}
+    return found | {(slug, _FREE): count for slug, count in free.items()}

@@ -1,0 +1,94 @@
+"""From which state the events lead to the present one: recorded for each cluster where its history begins.
+
+A cluster that is seeded or adopted starts with all up and nothing held. One that grows, or whose events are removed
+since an archive has them, starts again from what its events led to until then. Seals cover what is recorded.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from trninv.inventory.ids import next_id
+from trninv.inventory.schema import TABLES
+from trninv.timestamps import current_timestamp
+
+_START, _SEAL, _ARCHIVE = (TABLES[name] for name in ("history_start", "event_seal", "history_archive"))
+
+Part = tuple[str, int]
+"""Kind and id."""
+Condition = tuple[str, int | None, str | None, int | None]
+"""State and factor, and the own ones of a node."""
+UP: Final[Condition] = ("up", None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a cluster is at an event.
+
+    Attributes
+    ----------
+    parts
+        Those that are not up as they were built.
+    jobs
+        Those that hold chips, by key: name, place, and chips (`trninv.inventory.chip_ids`; empty: not known).
+    closed
+        Servers that take no new jobs.
+    last_job
+        Key of the newest job that there was: newer ones have events.
+
+    """
+
+    parts: dict[Part, Condition] = field(default_factory=dict)
+    jobs: dict[int, tuple[str, str, str]] = field(default_factory=dict)
+    closed: frozenset[int] = frozenset()
+    last_job: int = 0
+
+    @classmethod
+    def read(cls, text: str) -> "State":
+        """Return the state of a text that `text` wrote."""
+        values = json.loads(text)
+        parts = {(kind, key): (state, *more) for kind, key, state, *more in values["parts"]}
+        jobs = {key: (name, place, chips) for key, name, place, chips in values["jobs"]}
+        return cls(parts, jobs, frozenset(values["closed"]), values["last_job"])
+
+    @property
+    def text(self) -> str:
+        """Write it as JSON."""
+        values = {
+            "parts": [[*part, *condition] for part, condition in sorted(self.parts.items())],
+            "jobs": [[key, *job] for key, job in sorted(self.jobs.items())],
+            "closed": sorted(self.closed),
+            "last_job": self.last_job,
+        }
+        return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def record(connection: Connection, cluster: Any, cause: str, event: int, state: State | None = None) -> None:
+    """Record that the history of a cluster, a row with id and slug, starts after an event; no state: all up."""
+    row = {
+        "id": next_id(connection, _START),
+        "at": current_timestamp(),
+        "event": event,
+        "cluster_id": cluster["id"],
+        "cluster": cluster["slug"],
+        "cause": cause,
+        "state": (state or State()).text,
+    }
+    connection.execute(insert(_START).values(row))
+
+
+def starts(connection: Connection) -> dict[str, Any]:
+    """Return the newest row of each name that a cluster has had."""
+    newest = select(func.max(_START.c.id)).group_by(_START.c.cluster)
+    rows = connection.execute(select(_START).where(_START.c.id.in_(newest)).order_by(_START.c.id))
+    return {row.cluster: row for row in rows}
+
+
+def prune(connection: Connection) -> None:
+    """Remove starts that a newer one of their cluster follows and the seal covers with which the history begins."""
+    begins = select(func.max(_ARCHIVE.c.id)).scalar_subquery()
+    covered = connection.scalar(select(_SEAL.c.starts).where(_SEAL.c.id == begins)) or 0
+    newest = [row.id for row in starts(connection).values()]
+    connection.execute(delete(_START).where(_START.c.id <= covered, _START.c.id.not_in(newest)))
