@@ -34,8 +34,9 @@ SEALED: Final = tuple(
     )
 )
 """Columns in the order in which they are hashed; those that older revisions lack only where they are filled."""
-_LATER: Final = (2, 1)
-"""How many columns at the end revisions 0024 and 0028 added, the newest last."""
+_LATER: Final = (1, 2)
+"""How many columns at the end revisions 0028 and 0024 added."""
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _BATCH: Final = 10_000
 
 
@@ -205,15 +206,15 @@ def _lines(connection: Connection, after: int) -> Iterator[tuple[int, bytes]]:
 def line(values: Sequence[Any]) -> bytes:
     """What is hashed of an event, given its `SEALED` columns."""
     told = tuple(values)
-    for added in reversed(_LATER):
-        if any(value is not None for value in told[-added:]):
+    for added in _LATER:
+        if told[-added:].count(None) < added:
             break
         told = told[:-added]
     return _json(told)
 
 
 def _json(values: Sequence[Any]) -> bytes:
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+    return _encode(values).encode()
 
 
 def following(digest: str, line: bytes) -> str:
