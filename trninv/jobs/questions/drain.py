@@ -45,7 +45,10 @@ class DrainedJob:
     way: Annotated[Way, "What can become of it."]
     to: Annotated[tuple[At, ...], "Where it is then: domains, servers or chips; empty if nowhere."]
     degraded_then: Annotated[bool, "Whether a part of where it goes is degraded; limits are of what is there."]
-    all_gather: Annotated[Bandwidth, "Limit of an all-gather where it is; of several domains the least; one direction."]
+    all_gather: Annotated[
+        Bandwidth,
+        "Limit of an all-gather where it is, 0 with a chip down; of several domains the least; one direction.",
+    ]
     all_gather_then: Annotated[Bandwidth | None, "Limit of an all-gather where it goes."]
     bisection: Annotated[
         Bandwidth, "Between two halves of it where it is; of several domains the least; one direction."
