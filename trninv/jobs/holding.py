@@ -17,6 +17,7 @@ from trninv.errors import ConflictError, LimitError, UnknownJobError, nearest
 from trninv.inventory.address import chips_of, resolve
 from trninv.inventory.chain import change
 from trninv.inventory.schema import CARRYING, TABLES
+from trninv.inventory.state import MAX_WHY
 from trninv.jobs.revision import require
 from trninv.jobs.taking import (
     TakenError,
@@ -270,8 +271,9 @@ def check(**texts: str) -> None:
 
     """
     for what, text in texts.items():
-        if not text.strip() or len(text) > MAX_TEXT or refused([text]) or not text.isprintable():
-            raise LimitError(f"{what}: write 1 to {MAX_TEXT} characters that can be printed")
+        most = MAX_TEXT if what == "name" else MAX_WHY  # who and why are as long as of a state
+        if not text.strip() or len(text) > most or refused([text]) or not text.isprintable():
+            raise LimitError(f"{what}: write 1 to {most:,} characters that can be printed")
     if ":" in texts.get("name", ""):
         raise LimitError("name: ':' stands between a system and its job's id: leave it out")
 
