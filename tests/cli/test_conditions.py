@@ -70,7 +70,7 @@ def test_show_says_when_it_names_not_all_that_is_not_up(run: Run, own: str) -> N
         (["set", f"{U}/s0/c0", "up", "--factor", "0.5", "--why", "x"], 2, "has a factor"),
         (["set", U, "down", "--why", "x"], 2, "is a domain"),
         (["set", f"{U}/s0/c0", f"{U}/s0/c77", "down", "--why", "x"], 1, "c77"),
-        (["set", f"{U}/s0/c0", "down", "--why", " "], 2, "who and why"),
+        (["set", f"{U}/s0/c0", "down", "--why", " "], 2, "why: write 1 to 1,000 characters"),
         (["events", "--last", "0"], 2, "ask for 1 to"),
         (["events", "--last", "9" * 30], 2, "ask for 1 to"),
         (["events", "?"], 2, "is not an address"),

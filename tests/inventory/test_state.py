@@ -156,7 +156,7 @@ def test_nothing_is_set_if_anything_is_wrong(engine: Engine) -> None:
     ):
         with pytest.raises(error):
             _set(engine, addresses, "down")
-    with pytest.raises(LimitError, match="who and why"), writing(engine) as connection:
+    with pytest.raises(LimitError, match="why: write 1 to 1,000 characters"), writing(engine) as connection:
         set_state(connection, [f"{U}/s0/c0"], Condition("down"), why=" ", who="tester")
     assert _state(engine, f"{U}/s0/c0") == "up"
 

@@ -22,7 +22,7 @@ from trninv.inventory import stamp
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.held import held_mask, held_row
 from trninv.inventory.schema import HELD, TABLES
-from trninv.inventory.state import MAX_WHY, Condition, set_state
+from trninv.inventory.state import Condition, set_state
 from trninv.inventory.transfer import transfer
 from trninv.inventory.verify import verify
 from trninv.jobs import closings, holding
@@ -97,14 +97,6 @@ def test_servers_close_and_open(engine: Engine) -> None:
         assert connection.scalar(text(f"SELECT count(*) FROM v_free_chip WHERE domain = '{ULTRA}'")) == 32
         with pytest.raises(WrongLevelError, match="name servers"):
             closings.close(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
-
-
-@pytest.mark.parametrize("what", ["who", "why"])
-def test_who_and_why_may_be_as_long_as_of_a_state(lite_connection: Connection, what: str) -> None:
-    words = {"who": "me", "why": "a test"}
-    holding.hold(lite_connection, "a", [f"{ULTRA}/s0"], **words | {what: "x" * MAX_WHY})
-    with pytest.raises(LimitError, match=f"{what}: write 1 to 1,000 characters"):
-        holding.hold(lite_connection, "b", [f"{ULTRA}/s1"], **words | {what: "x" * (MAX_WHY + 1)})
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201, "a:b", "\x00", "a\u202e"])

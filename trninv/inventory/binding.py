@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, select, update
 
-from trninv.characters import SAYS, refused
-from trninv.errors import LimitError, UnknownAddressError, UsageError, WrongLevelError
+from trninv.errors import UnknownAddressError, UsageError, WrongLevelError
 from trninv.inventory.address import Place, address_of, resolve
+from trninv.inventory.author import check_author
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.named import is_host, is_instance
@@ -23,7 +23,6 @@ _BINDING, _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("binding", "se
 _IS_OPEN = _BINDING.c.until.is_(None)
 _MAX_SHOWN: Final = 60
 _AT_ONCE: Final = 500
-MAX_WHO: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ def take_out(connection: Connection, address: str, *, who: str) -> Binding:
 
     """
     place = server_at(connection, address)
-    _check_who(who)
+    check_author(who)
     row = connection.execute(select(_BINDING).where(_IS_OPEN, _BINDING.c.server_id == place.id)).first()
     if row is None:
         raise UnknownAddressError(f"no instance is bound to {place.address}: trninv bindings lists those that are")
@@ -247,7 +246,7 @@ def _end(connection: Connection, ended: dict[int, Binding]) -> None:
 
 
 def _check(standings: Sequence[Standing], who: str) -> None:
-    _check_who(who)
+    check_author(who)
     for each in standings:
         if each.instance is not None and not is_instance(each.instance):
             raise UsageError(f"{each.instance[:_MAX_SHOWN]!r} is no instance's id: write it as i-0abc")
@@ -258,10 +257,3 @@ def _check(standings: Sequence[Standing], who: str) -> None:
     for names in ([each.server_id for each in standings], [each.instance or each.host for each in standings]):
         if len(set(names)) < len(names):
             raise UsageError("a slot or an instance comes twice: each has one place")
-
-
-def _check_who(who: str) -> None:
-    if not who.strip() or len(who) > MAX_WHO:
-        raise LimitError(f"say who in 1 to {MAX_WHO:,} characters")
-    if refused(who):
-        raise LimitError(f"who {SAYS}")

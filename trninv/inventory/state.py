@@ -29,9 +29,9 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from trninv.characters import SAYS, refused
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, locate, nodes_of
+from trninv.inventory.author import check_author
 from trninv.inventory.chain import change
 from trninv.inventory.ranges import each_of
 from trninv.inventory.schema import CARRYING, NODE_KINDS, STATES, TABLES, is_not_up
@@ -39,7 +39,6 @@ from trninv.inventory.since import refuse_changed
 
 PPM = 1_000_000
 _PPM: ColumnElement[int] = literal_column(str(PPM), Integer)
-MAX_WHY = 1_000
 
 _WORST_LAST = ("up", "degraded", "maintenance", "down")
 
@@ -207,10 +206,7 @@ def set_state(
         One of them was changed after that event.
 
     """
-    if not (why.strip() and who.strip()) or max(len(why), len(who)) > MAX_WHY:
-        raise LimitError(f"say who and why in 1 to {MAX_WHY:,} characters")
-    if refused([why, who]):
-        raise LimitError(f"who or why {SAYS}")
+    check_author(who, why)
     places = [locate(connection, each) for each in each_of(addresses)]
     for place in places:
         if place.level not in ("server", "link", *NODE_KINDS):

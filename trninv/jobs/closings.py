@@ -8,9 +8,10 @@ from sqlalchemy import Connection, Select, and_, insert, select, update
 
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, address_of, resolve
+from trninv.inventory.author import check_author
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import MAX_TEXT, NOBODY, changing, check
+from trninv.jobs.holding import MAX_TEXT, NOBODY, changing
 from trninv.jobs.taking import MOST_PLACES, batches
 from trninv.routing.answer import At
 
@@ -50,7 +51,7 @@ def close(
         A place is no server, rack or domain.
 
     """
-    check(why=why)
+    check_author(who, why)
     closing = _T["closing"]
     with changing(connection, who=who, why=why, source=source) as time:
         first = next_id(connection, closing)

@@ -15,9 +15,9 @@ from sqlalchemy.exc import IntegrityError
 from trninv.characters import SAYS, refused
 from trninv.errors import ConflictError, LimitError, UnknownJobError, nearest
 from trninv.inventory.address import chips_of, resolve
+from trninv.inventory.author import check_author
 from trninv.inventory.chain import change
 from trninv.inventory.schema import CARRYING, TABLES
-from trninv.inventory.state import MAX_WHY
 from trninv.jobs.revision import require
 from trninv.jobs.taking import (
     TakenError,
@@ -97,7 +97,7 @@ def hold(
         A chip is held, down, or closed to new jobs, or the job holds other chips; the message says which.
 
     """
-    check(name=name)
+    check_name(name)
     with changing(connection, who=who, why=why, source=source) as time:
         chips = chips_at(connection, places, spares)
         cluster = connection.scalars(select(_T["node"].c.cluster_id).where(_T["node"].c.id == min(chips))).one()
@@ -129,7 +129,9 @@ def changing(connection: Connection, *, who: str, why: str = "", source: str) ->
         Who or why can't be kept, or there is no such source.
 
     """
-    check(who=who, **({"why": why} if why else {}))
+    check_author(who, why or None)
+    if not (who + why).isprintable():
+        raise LimitError("who or why: write characters that can be printed")
     with change(connection, who=who, why=why, source=source) as now:
         yield format_timestamp(now)
 
@@ -262,19 +264,17 @@ def _one(connection: Connection, key: int) -> Job:
     return found
 
 
-def check(**texts: str) -> None:
-    """Refuse words that can't be kept.
+def check_name(name: str) -> None:
+    """Refuse a name that no job can have.
 
     Raises
     ------
     LimitError
 
     """
-    for what, text in texts.items():
-        most = MAX_TEXT if what == "name" else MAX_WHY  # who and why are as long as of a state
-        if not text.strip() or len(text) > most or refused([text]) or not text.isprintable():
-            raise LimitError(f"{what}: write 1 to {most:,} characters that can be printed")
-    if ":" in texts.get("name", ""):
+    if not name.strip() or len(name) > MAX_TEXT or refused([name]) or not name.isprintable():
+        raise LimitError(f"name: write 1 to {MAX_TEXT} characters that can be printed")
+    if ":" in name:
         raise LimitError("name: ':' stands between a system and its job's id: leave it out")
 
 

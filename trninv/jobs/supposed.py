@@ -9,7 +9,7 @@ from trninv.errors import ConflictError
 from trninv.inventory.address import node_addresses
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
-from trninv.jobs.holding import OURS, check, live_job, system_and_id, unknown
+from trninv.jobs.holding import OURS, check_name, live_job, system_and_id, unknown
 from trninv.jobs.taking import chips_at, refuse_taken
 from trninv.routing.scenario import Changes
 
@@ -73,7 +73,7 @@ def _taken(
     held: Mapping[str, Collection[int]],
 ) -> Collection[int]:
     """The chips of a job that is held; refused where it could not be."""
-    check(name=name)
+    check_name(name)
     chips = chips_at(connection, places, ()).keys()
     if (key := live_job(connection, OURS, name)) is not None and key not in ended:
         raise ConflictError(f"job {name} holds chips already: suppose it ended as well (--without {name})")

@@ -7,12 +7,13 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
+from trninv.inventory.author import MAX_LENGTH
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.rules import RULES
 from trninv.inventory.schema import TABLES
 from trninv.inventory.stamp import Progress, quiet
-from trninv.inventory.state import MAX_WHY, Change, Condition, set_state
+from trninv.inventory.state import Change, Condition, set_state
 from trninv.live.chips import Counted, chips
 from trninv.live.design import domains
 from trninv.live.findings import Finding, findings
@@ -129,7 +130,7 @@ def _apply(connection: Connection, broken: Mapping[int, Difference], found: list
         if each.id in broken:
             parts, state, evidence = broken[each.id].broken, broken[each.id].state, broken[each.id].evidence
             who = ", ".join(sorted({sources[number] for number in evidence}))
-            why = f"finding {each.id}: {each.rule}: {each.found}"[:MAX_WHY]
+            why = f"finding {each.id}: {each.rule}: {each.found}"[:MAX_LENGTH]
             yield from set_state(
                 connection, parts, Condition(state), why=why, who=who, only_carrying=True, source="drift"
             )
