@@ -311,6 +311,11 @@ def _logical(of: Outputs) -> None:
         device.update(nc_count=8, logical_neuroncore_config=1)
 
 
+def _uncounted(of: Outputs) -> None:
+    counter = f"{_DEVICE}5/stats/hardware/mem_ecc_uncorrected/total"
+    of.sysfs[_PLAIN][counter.replace("hardware", "health")] = of.sysfs[_PLAIN].pop(counter)
+
+
 def _unhealthy(of: Outputs) -> None:
     problem = {"type": "NeuronHealth", "status": "True", "reason": "NeuronHasError_HBM_UNCORRECTABLE_ERROR"}
     of.nodes[_PLAIN]["status"]["conditions"] = [problem]
@@ -344,6 +349,7 @@ FAULTS: dict[str, Callable[[Outputs], object]] = {
     "ecc-uncorrected": lambda of: of.sysfs[_PLAIN].update(
         {f"{_DEVICE}5/stats/hardware/mem_ecc_uncorrected/total": "3"}
     ),
+    "field-missing": _uncounted,
     "health-condition": _unhealthy,
     "state-differs": lambda of: of.slurm[_PLAIN].update(state=["IDLE", "DRAIN"], reason="tested by hand"),
     "conflict-between-sources": lambda of: of.nodes[_PLAIN]["metadata"]["labels"].update({_ZONE: "usw2-az1"}),

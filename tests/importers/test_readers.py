@@ -349,6 +349,12 @@ def test_what_real_programs_print_has_every_expected_field(kind: str) -> None:
     assert all(each.expected for each in servers)
 
 
+def test_a_field_that_has_two_sources_is_called_by_both_or_by_the_one_that_is_read() -> None:
+    assert EXPECTED["neuron-ls"]["cores"] == "nc_count"
+    assert EXPECTED["ec2"]["zone"] == "Placement.AvailabilityZone or ZoneId"
+    assert EXPECTED["kubernetes"]["instance_type"].endswith(" or attribute instanceType")
+
+
 @pytest.mark.parametrize(
     ("server", "missing"),
     [

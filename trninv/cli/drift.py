@@ -77,4 +77,7 @@ def _tell(listed: list[Finding], made: Drift) -> None:
         click.echo()
     for change in made.applied:
         say(f"{change.address}: {change.before} → {change.after}")
+    if made.not_compared:
+        rules = ", ".join(f"{rule} of {count:,}" for rule, count in made.not_compared.items())
+        say(f"not compared: {rules} of {counted(made.servers, 'server')}, since no current source reports it")
     say(f"{counted(len(made.findings), 'finding')}; {made.new} new, {made.cleared} over")

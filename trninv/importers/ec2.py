@@ -18,7 +18,7 @@ _OF_INSTANCE = {
     "state": "State.Name",
 }
 _OF_TOPOLOGY = {"instance_type": "InstanceType", "zone": "ZoneId", "network_nodes": "NetworkNodes"}
-EXPECTED = _OF_TOPOLOGY | _OF_INSTANCE
+EXPECTED = _OF_TOPOLOGY | _OF_INSTANCE | {"zone": "Placement.AvailabilityZone or ZoneId"}
 _STATES = {"pending": "maintenance", "running": "up", "stopping": "down", "shutting-down": "down", "stopped": "down"}
 """Of DescribeInstances; a terminated instance is none any more."""
 

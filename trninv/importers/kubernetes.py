@@ -27,7 +27,8 @@ _OF_NODE = {
     "network_nodes": "labels topology.k8s.aws/network-node-layer-*",
     "chip_count": "status.allocatable aws.amazon.com/neuron",
 }
-EXPECTED = kubernetes_slices.EXPECTED | _OF_NODE
+_TYPE = {"instance_type": f"{_OF_NODE['instance_type']} or attribute {kubernetes_slices.EXPECTED['instance_type']}"}
+EXPECTED = kubernetes_slices.EXPECTED | _OF_NODE | _TYPE
 
 
 def read(source: Source) -> Iterator[Seen]:

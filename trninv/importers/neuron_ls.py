@@ -35,7 +35,7 @@ _PRINTED = {
     "cores": "nc_count",
     "neighbours": "connected_to",
 }
-EXPECTED = _PRINTED | neuron_sysfs.EXPECTED
+EXPECTED = neuron_sysfs.EXPECTED | _PRINTED
 """Those of sysfs of what ``trninv collect`` prints alone."""
 _MOST_BYTES = 512
 TYPES_OF_BUSES = ("trn2.48xlarge", "trn2u.48xlarge")

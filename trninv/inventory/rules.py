@@ -46,6 +46,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "network-node-moved": Rule("medium", "The network node above an instance is another than before."),
     "fabric-inconsistent": Rule("medium", "The instances' network nodes can't be those of the design."),
     "ecc-uncorrected": Rule("high", "A chip has counted more uncorrected errors of memory."),
+    "field-missing": Rule("medium", "A source does not report what it should, nor does another: it is not compared."),
     "health-condition": Rule("high", "Its manager calls a server or a chip unhealthy."),
     "state-differs": Rule("medium", "Its manager has it in another state than the inventory."),
     "stale": Rule("info", "What is known of an instance is old."),

@@ -7,6 +7,7 @@ of which something is to be told are read one by one.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import compress, product
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
@@ -15,13 +16,17 @@ from trninv.inventory.schema import TABLES
 from trninv.live.design import Model, Occupancy, View
 from trninv.live.newest import Said
 from trninv.live.picture import Picture
-from trninv.live.rules import CHIP, Difference, Shown
+from trninv.live.rules import CHIP, COMPARED_FIELDS, Difference, Shown
 
 Counted = dict[tuple[str, str, int], tuple[Occupancy, Said]]
 """Chips whose counter of errors is not 0, by machine, source and number."""
 _CHIP = TABLES["observed_chip"]
 _SERVER, _ORDINAL = _CHIP.c.observed_server_id, _CHIP.c.ordinal
 _AT_ONCE: Final = 500
+_FIELDS: Final[Mapping[tuple[bool, ...], frozenset[str]]] = {
+    flags: frozenset(compress(COMPARED_FIELDS, flags)) for flags in product((False, True), repeat=len(COMPARED_FIELDS))
+}
+"""Sets of fields by whether each of them is there: servers share these few."""
 
 
 class _Alike(NamedTuple):
@@ -44,9 +49,9 @@ def chips(connection: Connection, seen: Picture, counted: Counted) -> Iterator[t
         kind = (slot.machine and slot.machine.value("instance_type")) or ""
         alike[_Alike(slot.model, said.value.is_partial, kind)].append(key)
     for of, servers in _batches(alike):
-        for key, bits in _present(connection, servers):
+        for key, bits, fields in _present(connection, servers):
             slot, said = shown[key]
-            slot.views[said.source] = View(bits, said.value.is_partial, said)
+            slot.views[said.source] = View(bits, said.value.is_partial, said, fields)
         for row in _telling(connection, servers, of):
             slot, said = shown[row.server]
             if row.has_counted and slot.machine:
@@ -64,19 +69,21 @@ def _batches(alike: Mapping[_Alike, list[int]]) -> Iterator[tuple[_Alike, list[i
             yield of, servers[first : first + _AT_ONCE]
 
 
-def _present(connection: Connection, servers: list[int]) -> Iterator[tuple[int, int]]:
-    """The numbers of each server's chips, as bits."""
-    query = select(_SERVER, func.count(), func.max(_ORDINAL)).where(_SERVER.in_(servers)).group_by(_SERVER)
-    with_gaps = list[int]()
-    for key, count, last in connection.execute(query):
+def _present(connection: Connection, servers: list[int]) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """The numbers of each server's chips, as bits, and the fields that all of these chips have."""
+    counts = (func.count(_CHIP.c[name]) for name in COMPARED_FIELDS)
+    query = select(_SERVER, func.count(), func.max(_ORDINAL), *counts).where(_SERVER.in_(servers)).group_by(_SERVER)
+    with_gaps = dict[int, frozenset[str]]()
+    for key, count, last, *reported in connection.execute(query):
+        fields = _FIELDS[tuple(each == count for each in reported)]
         if count == last + 1:
-            yield key, (1 << count) - 1
+            yield key, (1 << count) - 1, fields
         else:
-            with_gaps.append(key)
+            with_gaps[key] = fields
     numbers = defaultdict[int, int](int)
-    for key, ordinal in connection.execute(select(_SERVER, _ORDINAL).where(_SERVER.in_(with_gaps))):
+    for key, ordinal in connection.execute(select(_SERVER, _ORDINAL).where(_SERVER.in_(list(with_gaps)))):
         numbers[key] |= 1 << ordinal
-    yield from numbers.items()
+    yield from ((key, bits, with_gaps[key]) for key, bits in numbers.items())
 
 
 def _query(*columns: Any) -> Select[Any]:

@@ -45,11 +45,12 @@ class Model(NamedTuple):
 
 
 class View(NamedTuple):
-    """The chips that a source shows of a machine, as bits."""
+    """The chips that a source shows of a machine, as bits, and the fields that it reports of each of them."""
 
     seen: int
     is_partial: bool
     said: Said
+    fields: frozenset[str]
 
 
 @dataclass(slots=True, eq=False)

@@ -17,8 +17,8 @@ from trninv.inventory.state import Change, Condition, set_state
 from trninv.live.chips import Counted, chips
 from trninv.live.design import domains
 from trninv.live.findings import Finding, findings
-from trninv.live.picture import STALE_AFTER, grown, picture
-from trninv.live.rules import DOMAIN, FLEET, SERVER, Difference
+from trninv.live.picture import STALE_AFTER, Picture, grown, picture
+from trninv.live.rules import DOMAIN, FLEET, SERVER, Difference, count_not_compared
 from trninv.timestamps import format_timestamp
 
 _FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
@@ -42,6 +42,10 @@ class Drift:
         How many findings were not there before, and how many no longer are, of all.
     applied
         States that were set.
+    not_compared
+        Of how many of all bound servers each rule had nothing to compare, since no source reports it.
+    servers
+        How many bound servers there are.
 
     """
 
@@ -49,6 +53,8 @@ class Drift:
     new: int
     cleared: int
     applied: tuple[Change, ...]
+    not_compared: Mapping[str, int]
+    servers: int
 
 
 def drift(
@@ -77,12 +83,15 @@ def drift(
 
     """
     at = (now or datetime.now(UTC)).astimezone(UTC)
-    found = _by_key(compare(connection, at, stale_after, progress))
+    seen = picture(connection, at, stale_after)
+    found = _by_key(compare(connection, seen, progress))
     ids, new, cleared = _record(connection, found, format_timestamp(at))
     within = findings(connection, scope)
     here = {each.id for each in within}
     broken = {number: each for key, each in found.items() if each.broken and (number := ids[key]) in here}
-    return Drift(tuple(within), new, cleared, tuple(_apply(connection, broken, within)) if apply else ())
+    applied = tuple(_apply(connection, broken, within)) if apply else ()
+    servers = sum(slot.bound is not None for slot in seen.slots)
+    return Drift(tuple(within), new, cleared, applied, count_not_compared(seen.slots), servers)
 
 
 def _by_key(found: Iterable[Found]) -> dict[_Key, Difference]:
@@ -136,11 +145,8 @@ def _apply(connection: Connection, broken: Mapping[int, Difference], found: list
             )
 
 
-def compare(
-    connection: Connection, now: datetime, stale_after: timedelta = STALE_AFTER, progress: Progress = quiet
-) -> list[Found]:
+def compare(connection: Connection, seen: Picture, progress: Progress = quiet) -> list[Found]:
     """All that differs, by rule, in one state of the database."""
-    seen = picture(connection, now, stale_after)
     counted: Counted = {}
     found = list(chips(connection, seen, counted))
     for done, slot in enumerate(seen.slots):

@@ -43,6 +43,7 @@ class Sighting(NamedTuple):
     logical_cores: int | None
     chip_count: int | None
     is_partial: bool
+    missing_fields: str | None
     has_chips: bool
 
 
