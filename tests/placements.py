@@ -6,8 +6,9 @@ from itertools import combinations, product
 
 import numpy as np
 
+from trninv.jobs.damage import Damage
 from trninv.jobs.model import Legal, Model, legal_of
-from trninv.jobs.stock import Damage, Stock
+from trninv.jobs.stock import Stock
 from trninv.routing.fleet import Fleet
 from trninv.solvers.blocks import words
 

@@ -149,6 +149,7 @@ def test_drain_tells_what_links_carry_as_they_are(own: Fleet) -> None:
     whole, half = own.fits("trn2-16.48xlarge", chips=4).placements[0], job.all_gather_then
     assert job.all_gather == whole.all_gather
     assert (job.degraded_then, half) == (True, own.fits(f"{ULTRA}/s1", chips=4).placements[0].all_gather)
+    assert half is not None
     assert half < whole.all_gather
     put(own, HALF, f"{ULTRA}/s0/c1--{ULTRA}/s0/c2")
     (job, *_) = [each for each in own.drain(f"{ULTRA}/s0/c0").jobs if each.job == "a"]

@@ -33,8 +33,8 @@ def takes_jobs(state: Sql = _node.c.state, server: Sql = _chip.c.server_id) -> C
 
 def chip_use() -> ColumnElement[str]:
     """Which of the three the chip of a row of ``chip`` and ``node`` is."""
-    allocated, free, unusable = (literal_column(f"'{use}'") for use in CHIP_USE_MEANINGS)
-    return case((is_allocated(), allocated), (takes_jobs(), free), else_=unusable)
+    names: list[ColumnElement[str]] = [literal_column(f"'{use}'") for use in CHIP_USE_MEANINGS]
+    return case((is_allocated(), names[0]), (takes_jobs(), names[1]), else_=names[2])
 
 
 def chip_uses(connection: Connection, chips: Mapping[str, int]) -> dict[tuple[str, str], int]:

@@ -183,10 +183,10 @@ class Planner:
         np.add.at(chips, self._rows, met * np.bitwise_count(self._masks).sum(axis=1, dtype=np.int64)[:, None])
         rows, at = np.nonzero(fit)
         order = np.lexsort((at, rows, worn[rows, at], chips[rows, at], jobs[rows, at]))
-        counts = ((int(of[rows[i], at[i]]) for of in (jobs, chips)) for i in order)
+        listed = ((int(rows[i]), int(at[i])) for i in order)
         found = [
-            Room(int(rows[i]), wanted[at[i]], *count, bool(worn[rows[i], at[i]]))
-            for i, count in zip(order, counts, strict=True)
+            Room(row, wanted[which], int(jobs[row, which]), int(chips[row, which]), bool(worn[row, which]))
+            for row, which in listed
         ]
         return found, found[0].jobs if found else 0
 
