@@ -18,9 +18,10 @@ import trninv
 from bench.archived import availability_rows, written_rows
 from bench.measure import NAME, RAINIER, Row, pairs, seconds, seeded
 from trninv.history.events import last
-from trninv.inventory import triggers
+from trninv.inventory import chain, triggers
 from trninv.inventory.database import reading
 from trninv.inventory.schema import TABLES
+from trninv.inventory.verify import kept
 from trninv.reports.library import report
 from trninv.reports.reader import find
 from trninv.routing.fleet import Fleet
@@ -33,8 +34,8 @@ _FEWEST, _A_DOMAIN = 20_000, 160
 _ROUNDS, _PART = 125, 200
 """Rounds in which every 200th node goes down and comes up again: at Project Rainier, a million events."""
 _PATHS = 20
-_PATH, _ALL, _AVAILABILITY = 0.05, 1.0, 2.0
-"""Marks in seconds, of Project Rainier: of a path, of /chips or everything's state, and of availability."""
+_PATH, _ALL, _AVAILABILITY, _REPLAY = 0.05, 1.0, 2.0, 15.0
+"""Marks in seconds, of Project Rainier: of a path, of /chips or everything's state, of availability, and of verify."""
 
 
 def history_rows(directory: Path, domains: int) -> Iterator[Row]:
@@ -92,6 +93,10 @@ def _summed(name: str, fleet: Fleet, events: int, domains: int) -> Iterator[Row]
         took = _warm(partial(_available, by=by), fleet)
         row = Row(f"availability by {by} of {events:,} events, {name}", took, plain, "count and sum of its events")
         yield from _marked(row, _AVAILABILITY, domains)
+    with reading(fleet.engine) as connection:
+        took = seconds(lambda: list(kept(connection, chain.check(connection))), 1)
+    row = Row(f"verify of {events:,} events, {name}", took, plain, "count and sum of its events")
+    yield from _marked(row, _REPLAY, domains)
     took = _warm(lambda of: of.timeline(NAME), fleet)
     yield Row(f"timeline of {events:,} events, {name}", took, plain, "count and sum of its events")
     took = _warm(lambda of: of.diff(events // 2), fleet)
