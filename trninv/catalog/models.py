@@ -41,6 +41,10 @@ class ServerModel:
     ----------
     chip_sets
         Chips that a scheduler gives to a job together, besides a single one and all; fact ``chip_sets`` of its slug.
+    ec2_types
+        EC2's types of such an instance; with ``*``, ``?`` or ``[…]`` it is a pattern, and assumed: fact ``ec2_types``.
+    chip_addresses, efa_addresses, numa_nodes
+        Of each chip its PCI address, that of the EFA device beside it, and its NUMA node; empty if no document says.
 
     """
 
@@ -48,6 +52,10 @@ class ServerModel:
     chip: ChipModel
     trays: tuple[tuple[int, ...], ...] = ()
     chip_sets: tuple[tuple[int, ...], ...] = ()
+    ec2_types: tuple[str, ...] = ()
+    chip_addresses: tuple[str, ...] = ()
+    efa_addresses: tuple[str, ...] = ()
+    numa_nodes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,8 @@ class DomainModel:
     server_sets
         Servers that a job may hold together, besides a single one and all, as "0 1", or "any 3" where any three of a
         rack do; fact ``server_sets`` of its slug.
+    own_ec2_types
+        EC2's types of its servers where they are other than those of the server model elsewhere.
 
     """
 
@@ -96,6 +106,17 @@ class DomainModel:
     domains_per_rack: int = 1
     switch: SwitchModel | None = None
     server_sets: tuple[str, ...] = ()
+    own_ec2_types: tuple[str, ...] = ()
+
+    @property
+    def ec2_types(self) -> tuple[str, ...]:
+        """EC2's types, or patterns of them, of its servers."""
+        return self.own_ec2_types or self.server.ec2_types
+
+    @property
+    def chips_per_server(self) -> int:
+        """Chips of each of its servers."""
+        return self.blueprint.chips // self.blueprint.servers
 
     @property
     def nic(self) -> LinkModel:
@@ -111,6 +132,8 @@ class System:
     ----------
     large
         Left out by a plain ``seed``; ``--all`` includes it.
+    by_name
+        Left out too, as no seed document describes it: a plain ``seed`` keeps to what those describe.
 
     """
 
@@ -120,6 +143,7 @@ class System:
     domains: int = 1
     aliases: tuple[str, ...] = ()
     large: bool = False
+    by_name: bool = False
 
     @property
     def chips(self) -> int:
@@ -203,6 +227,11 @@ class Systems:
     def systems(self) -> tuple[System, ...]:
         """All of them."""
         return tuple(system for listed in self.declared.values() for system in listed)
+
+    @cached_property
+    def domains(self) -> Mapping[str, DomainModel]:
+        """The models of domain that they are made of, by slug."""
+        return {system.domain.slug: system.domain for system in self.systems}
 
     @cached_property
     def names(self) -> Mapping[str, System]:
@@ -301,8 +330,13 @@ class _Declared:
         chip: str,
         trays: tuple[tuple[int, ...], ...] = (),
         chip_sets: tuple[tuple[int, ...], ...] = (),
+        ec2_types: tuple[str, ...] = (),
+        chip_addresses: tuple[str, ...] = (),
+        efa_addresses: tuple[str, ...] = (),
+        numa_nodes: tuple[int, ...] = (),
     ) -> ServerModel:
-        return ServerModel(slug, _named(self.chips, "chip", chip), trays, chip_sets)
+        of = _named(self.chips, "chip", chip)
+        return ServerModel(slug, of, trays, chip_sets, ec2_types, chip_addresses, efa_addresses, numa_nodes)
 
     def _domain(
         self,
@@ -314,6 +348,7 @@ class _Declared:
         domains_per_rack: int = 1,
         switch: str = "",
         server_sets: tuple[str, ...] = (),
+        ec2_types: tuple[str, ...] = (),
     ) -> DomainModel:
         parameters = dict(wiring)
         pattern = register.pattern(str(parameters.pop("pattern", "")))
@@ -322,13 +357,11 @@ class _Declared:
         wires = {role: _named(self.links, "link", link) for role, link in links.items()}
         _check_roles(blueprint, wires)
         of = _named(self.servers, "server", server)
-        held = sorted(chip for tray in of.trays for chip in tray)
-        if of.trays and held != list(range(blueprint.chips // blueprint.servers)):
-            raise CatalogError(f"the trays of server {server!r} do not hold each of its chips once")
+        _check_server(of, blueprint.chips // blueprint.servers)
         joins = _named(self.switches, "switch", switch) if switch else None
         if joins and not any(node.kind == "switch" for node in blueprint.nodes):
             raise CatalogError(f"its wiring has no switches, so none is a {switch!r}")
-        made = DomainModel(slug, name, of, blueprint, wires, domains_per_rack, joins, server_sets)
+        made = DomainModel(slug, name, of, blueprint, wires, domains_per_rack, joins, server_sets, ec2_types)
         legal_sets(made)
         return made
 
@@ -340,8 +373,9 @@ class _Declared:
         domains: int = 1,
         aliases: tuple[str, ...] = (),
         large: bool = False,
+        by_name: bool = False,
     ) -> System:
-        return System(slug, name, _named(self.domains, "domain", domain), domains, aliases, large)
+        return System(slug, name, _named(self.domains, "domain", domain), domains, aliases, large, by_name)
 
 
 @contextmanager
@@ -420,6 +454,15 @@ def _named(models: Mapping[str, M], kind: str, slug: str) -> M:
     if slug in models:
         return models[slug]
     raise CatalogError(f"no {kind} {slug!r}: {nearest(slug, models)}")
+
+
+def _check_server(server: ServerModel, chips: int) -> None:
+    """Refuse what is said of a server's chips where it is not of each of them once."""
+    if server.trays and sorted(chip for tray in server.trays for chip in tray) != list(range(chips)):
+        raise CatalogError(f"the trays of server {server.slug!r} do not hold each of its chips once")
+    for name in ("chip_addresses", "efa_addresses", "numa_nodes"):
+        if len(getattr(server, name)) not in (0, chips):
+            raise CatalogError(f"server {server.slug!r}: {name} has {len(getattr(server, name))}, not {chips}")
 
 
 def _check_roles(blueprint: Blueprint, wires: Mapping[str, LinkModel]) -> None:

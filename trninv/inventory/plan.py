@@ -127,10 +127,9 @@ def _adopted(connection: Connection, systems: Systems, cluster: Mapping[Any, Any
     domain, model = _T["domain"], _T["domain_model"]
     query = select(model.c.slug).join(domain, domain.c.domain_model_id == model.c.id)
     slugs = connection.scalars(query.where(domain.c.cluster_id == cluster["id"]).order_by(domain.c.ordinal)).all()
-    models = {system.domain.slug: system.domain for system in systems.systems}
-    if not slugs or not models.keys() >= set(slugs):
+    if not slugs or not systems.domains.keys() >= set(slugs):
         return None
-    return Plan(ADOPTED, parts(models[slug] for slug in slugs), _tree(connection, cluster))
+    return Plan(ADOPTED, parts(systems.domains[slug] for slug in slugs), _tree(connection, cluster))
 
 
 def _tree(connection: Connection, cluster: Mapping[Any, Any]) -> Tree | None:

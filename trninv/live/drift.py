@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
+from trninv.catalog.instance_types import UnclaimedType, unclaimed
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
 from trninv.inventory.rules import RULES
@@ -16,7 +17,7 @@ from trninv.inventory.state import MAX_WHY, Change, Condition, set_state
 from trninv.live.chips import Counted, chips
 from trninv.live.design import domains
 from trninv.live.findings import Finding, findings
-from trninv.live.picture import STALE_AFTER, grown, picture
+from trninv.live.picture import STALE_AFTER, Picture, grown, picture
 from trninv.live.rules import DOMAIN, FLEET, SERVER, Difference
 
 _FINDING, _OBSERVATION = TABLES["finding"], TABLES["observation"]
@@ -40,6 +41,8 @@ class Drift:
         How many findings were not there before, and how many no longer are, of all.
     applied
         States that were set.
+    unclaimed
+        Types that no model in the catalog claims, of machines that were lately seen and stand in no slot.
 
     """
 
@@ -47,6 +50,7 @@ class Drift:
     new: int
     cleared: int
     applied: tuple[Change, ...]
+    unclaimed: tuple[UnclaimedType, ...] = ()
 
 
 def drift(
@@ -75,12 +79,14 @@ def drift(
 
     """
     at = (now or datetime.now(UTC)).astimezone(UTC)
-    found = _by_key(compare(connection, at, stale_after, progress))
+    seen = picture(connection, at, stale_after)
+    found = _by_key(compare(connection, seen, progress))
     ids, new, cleared = _record(connection, found, at.isoformat(timespec="seconds"))
     within = findings(connection, scope)
     here = {each.id for each in within}
     broken = {number: each for key, each in found.items() if each.broken and (number := ids[key]) in here}
-    return Drift(tuple(within), new, cleared, tuple(_apply(connection, broken, within)) if apply else ())
+    applied = tuple(_apply(connection, broken, within)) if apply else ()
+    return Drift(tuple(within), new, cleared, applied, unclaimed(said.value for _, said in seen.unplaced()))
 
 
 def _by_key(found: Iterable[Found]) -> dict[_Key, Difference]:
@@ -134,11 +140,8 @@ def _apply(connection: Connection, broken: Mapping[int, Difference], found: list
             )
 
 
-def compare(
-    connection: Connection, now: datetime, stale_after: timedelta = STALE_AFTER, progress: Progress = quiet
-) -> list[Found]:
+def compare(connection: Connection, seen: Picture, progress: Progress = quiet) -> list[Found]:
     """All that differs, by rule, in one state of the database."""
-    seen = picture(connection, now, stale_after)
     counted: Counted = {}
     found = list(chips(connection, seen, counted))
     for done, slot in enumerate(seen.slots):
