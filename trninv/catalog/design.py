@@ -62,7 +62,7 @@ class Design:
             memory_bandwidth=_total(catalog, chip, "device_memory_bandwidth", system.chips),
             host_memory=_total(catalog, server, "host_memory", system.servers),
             bf16=_total(catalog, chip, "bf16_compute", system.chips),
-            nics=_total(catalog, system.domain.nic.slug, "bandwidth", nics),
+            nics=_total(catalog, system.domain.nic.slug if system.domain.nic else "", "bandwidth", nics),
             wires=Total(
                 None,
                 system.domains * sum(count * catalog.value(link, "bandwidth") for link, count in made_of.items()),

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from trninv.catalog.facts import EFA_FABRIC, KINDS, Catalog, Source
 from trninv.catalog.files import Files, directory, read
 from trninv.errors import CatalogError, LimitError, UnknownSystemError, nearest
+from trninv.topology import blueprint as blueprints
 from trninv.topology import register
 from trninv.topology.arguments import arguments
 from trninv.topology.blueprint import NIC, Blueprint, Node
@@ -119,9 +120,9 @@ class DomainModel:
         return self.blueprint.chips // self.blueprint.servers
 
     @property
-    def nic(self) -> LinkModel:
-        """The wire of its EFA devices."""
-        return self.links[NIC]
+    def nic(self) -> LinkModel | None:
+        """The wire of its EFA devices; None where it has none."""
+        return self.links.get(NIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ class System:
         return self.domains * self.domain.blueprint.servers
 
     def fabric(self, catalog: Catalog) -> Fabric | None:
-        """The EFA fabric between its domains; None if there is only one."""
+        """The EFA fabric between its domains; None if there is only one, as where there are no EFA devices."""
         if self.domains == 1:
             return None
         sizes = (catalog.value(self.domain.slug, f"{what}_per_network_node") for what in ("domains", "nodes"))
@@ -168,11 +169,15 @@ class System:
         Raises
         ------
         LimitError
-            There are more than a million.
+            There are more than a million, or several that nothing joins.
 
         """
         if domains > _MOST_DOMAINS:
             raise LimitError(f"{domains:,} domains: ask for {_MOST_DOMAINS:,} at most")
+        if domains > 1 and self.domain.nic is None:
+            raise LimitError(
+                f"{self.slug} has no EFA device, so nothing joins {domains:,} domains: seed one at a time, with --name"
+            )
         return replace(self, domains=domains)
 
     def domains_for(self, chips: int) -> int:
@@ -349,11 +354,13 @@ class _Declared:
         switch: str = "",
         server_sets: tuple[str, ...] = (),
         ec2_types: tuple[str, ...] = (),
+        without_nics: bool = False,
     ) -> DomainModel:
         parameters = dict(wiring)
         pattern = register.pattern(str(parameters.pop("pattern", "")))
         with _told(f"wiring {pattern.name!r}"):
-            blueprint = pattern.blueprint(parameters)
+            built = pattern.blueprint(parameters)
+        blueprint = blueprints.without_nics(built) if without_nics else built
         wires = {role: _named(self.links, "link", link) for role, link in links.items()}
         _check_roles(blueprint, wires)
         of = _named(self.servers, "server", server)

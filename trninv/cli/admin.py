@@ -158,7 +158,7 @@ def systems(style: str) -> None:
     "--all",
     "everything",
     is_flag=True,
-    help="Every system: the largest too, and those that no seed document describes.",
+    help="Every system that trninv systems lists.",
 )
 @click.option("--name", metavar="CLUSTER", help="Name of the cluster, for one system.")
 @click.option("--domains", type=click.IntRange(1), metavar="N", help="Of another size: N scale-up domains.")

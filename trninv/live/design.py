@@ -175,13 +175,14 @@ def _model(row: Row[tuple[object, ...]]) -> Model:
     of = systems().domains.get(row.slug)
     server = of and of.server
     is_torus = of is not None and of.blueprint.wiring == "torus"
+    is_direct = of is not None and bool(of.blueprint.wires) and all(n.kind != "switch" for n in of.blueprint.nodes)
     return Model(
         row.slug,
         row.servers,
         row.chips,
         row.device_memory_bytes,
         row.cores,
-        _neighbours(of, row.chips) if of and is_torus else (),
+        _neighbours(of, row.chips) if of and is_direct else (),
         is_torus and row.servers > 1,
         of.ec2_types if of else (),
         server.chip_addresses if server else (),

@@ -122,12 +122,21 @@ def arranged(
             left_out += (LeftOut(member.name, twice) for member in group.members if member.name not in names)
     if beside or len(found) > 1:
         nowhere = [domain for domain in found if not domain.ways]
-        why = "no source says below which network nodes it is: import aws ec2 describe-instance-topology"
-        left_out += (LeftOut(machine.name, why) for domain in nowhere for machine in domain.machines.values())
+        left_out += (
+            LeftOut(machine.name, _unjoined(domain)) for domain in nowhere for machine in domain.machines.values()
+        )
         found = [domain for domain in found if domain.ways]
     order = {slug: number for number, slug in enumerate(models)}
     found.sort(key=lambda domain: (order[domain.model.slug], min(domain.ways.values(), default=()), _name(domain)))
     return found, sorted(left_out)
+
+
+def _unjoined(domain: Domain) -> str:
+    """Why a domain is not joined with others."""
+    if domain.model.nic is None:
+        slug = domain.model.slug
+        return f"{slug} has no EFA device, so nothing joins it with others: trninv seed {slug} --name NAME, then bind"
+    return "no source says below which network nodes it is: import aws ec2 describe-instance-topology"
 
 
 def _name(domain: Domain) -> str:
@@ -159,7 +168,7 @@ def _domain(group: Group, models: Mapping[str, DomainModel]) -> tuple[Domain | N
     if len(group.members) > servers:
         return None, f"{group.key} has {len(group.members)} machines, and one {model.name} {servers}"
     machines, ordered = _placed(group.members, model)
-    return Domain(model, machines, ordered, _ways(machines, servers)), ""
+    return Domain(model, machines, ordered, _ways(machines, servers) if model.nic else {}), ""
 
 
 def _placed(members: Sequence[Member], model: DomainModel) -> tuple[dict[int, Machine], frozenset[int]]:
