@@ -176,7 +176,7 @@ def seed(  # one parameter an option
 ) -> None:
     """Load systems, each in one transaction; what is there already is left alone.
 
-    Without SYSTEM these are the systems of one domain that the seed documents describe; trninv systems lists all.
+    Without SYSTEM these are those that the seed documents describe, but for the largest; trninv systems lists all.
 
     \b
     trninv seed

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, Select, case, select
 
-from trninv.catalog.instance_types import models_of
+from trninv.catalog.instance_types import models_of, type_names
 from trninv.catalog.models import DomainModel, systems
 from trninv.inventory.address import address_of
 from trninv.inventory.schema import TABLES
@@ -32,7 +32,7 @@ class Model(NamedTuple):
     is_ring
         Whether the servers of a domain are joined in a ring.
     types
-        EC2's types, or patterns of them, of its servers; empty of a model that the catalog does not know.
+        EC2's types of its servers, or patterns of them, for people; empty of a model that the catalog does not know.
     chip_addresses, efa_addresses, numa_nodes
         Of each chip of a server; empty where no document says.
 
@@ -184,7 +184,7 @@ def _model(row: Row[tuple[object, ...]]) -> Model:
         row.cores,
         _neighbours(of, row.chips) if of and is_direct else (),
         is_torus and row.servers > 1,
-        of.ec2_types if of else (),
+        tuple(name if name in type_names(of) else f"{name} (assumed)" for name in of.ec2_types) if of else (),
         server.chip_addresses if server else (),
         server.efa_addresses if server else (),
         server.numa_nodes if server else (),
