@@ -204,6 +204,21 @@ def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Flee
         yield opened
 
 
+def _seed_by_name(url: str) -> None:
+    with connect(url) as engine:
+        for system in systems().systems:
+            if system.by_name:
+                with writing(engine) as connection:
+                    stamp.seed(connection, catalog(), system)
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def named(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    """A fleet with every system that is seeded by name alone, which no test changes, on either backend."""
+    with trninv.open(databases.copied(request.param, _seed_by_name)) as opened:
+        yield opened
+
+
 @pytest.fixture(scope="session")
 def lite(databases: Databases) -> str:
     """URL of an SQLite database with every system, which no test changes."""

@@ -1,18 +1,15 @@
 """Systems that are seeded by name go through everything that the others do, on both databases."""
 
-from collections.abc import Iterator
-
 import pytest
+from graphql_sums import adds_up
 from sqlalchemy import text
 
-import trninv
-from conftest import BACKENDS, Databases, Run
+from conftest import Run, both_ways
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import LimitError
 from trninv.exporters import register
-from trninv.inventory import stamp
-from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.database import reading
 from trninv.inventory.totals import totals
 from trninv.inventory.verify import verify
 from trninv.reports.library import report
@@ -32,19 +29,6 @@ TOTALS = {  # chips, vCPUs, host memory, device memory, its bandwidth, EFA bandw
 LINKS = {"inf2.24xlarge": (5, 48), "inf2.48xlarge": (12, 48), "trn1n.32xlarge": (32, 96)}
 HALVES = {"inf2.24xlarge": 48, "inf2.48xlarge": 96, "trn1n.32xlarge": 768}  # 1, 2 and 8 links
 FARTHEST = {"inf2.24xlarge": 5, "inf2.48xlarge": 6, "trn1n.32xlarge": 4}
-
-
-def _seed(url: str) -> None:
-    with connect(url) as engine:
-        for slug in SLUGS:
-            with writing(engine) as connection:
-                stamp.seed(connection, catalog(), systems().get(slug))
-
-
-@pytest.fixture(scope="module", params=BACKENDS)
-def named(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
-    with trninv.open(databases.copied(request.param, _seed)) as fleet:
-        yield fleet
 
 
 def test_these_are_all_that_a_plain_seed_leaves_out_by_name() -> None:
@@ -77,9 +61,8 @@ def test_links_bisection_and_collectives_follow_from_the_documents_by_hand(named
 
 
 def test_a_chain_ends_where_a_ring_goes_on(named: Fleet) -> None:
-    ends = ("d0/s0/c0", "d0/s0/c5")
-    hops = [named.path(*(f"{slug}/{end}" for end in ends)).paths[0].hops for slug in ("inf2.24xlarge", "inf2.48xlarge")]
-    assert hops == [5, 5]
+    for slug in ("inf2.24xlarge", "inf2.48xlarge"):
+        assert named.path(f"{slug}/d0/s0/c0", f"{slug}/d0/s0/c5").paths[0].hops == 5
     assert named.path("inf2.48xlarge/d0/s0/c0", "inf2.48xlarge/d0/s0/c11").paths[0].hops == 1
     assert int(named.bandwidth("inf2.48xlarge/d0/s0/c0", "inf2.48xlarge/d0/s0/c6").maximum_flow) == 96 * GB
     assert int(named.bandwidth("inf2.24xlarge/d0/s0/c0", "inf2.24xlarge/d0/s0/c5").maximum_flow) == 48 * GB
@@ -95,6 +78,19 @@ def test_commands_answer(named: Fleet, run: Run, slug: str, words: tuple[str, ..
     status, out, error = run(command, slug, *options, database=url)
     assert (status, error) == (0, "")
     assert out
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_what_a_system_is_said_to_add_up_to_is_what_is_seeded(named: Fleet, slug: str) -> None:
+    adds_up(both_ways(named), slug)
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_explorer_has_a_place_for_every_chip(named: Fleet, slug: str) -> None:
+    for narrow in ("false", "true"):
+        document = f'{{ layout(of: "{slug}/d0", narrow: {narrow}) {{ places {{ address x y }} }} }}'
+        parts = both_ways(named)(document)["data"]["layout"]["places"]
+        assert len({(part["x"], part["y"]) for part in parts}) == len(parts) == TOTALS[slug][0]
 
 
 @pytest.mark.parametrize("name", register.names())
