@@ -16,6 +16,8 @@ from trninv.cli.main import main, trninv
 def run(systems: Sequence[System]) -> None:
     """Run ``trninv seed`` with this program's arguments, on the given systems unless the arguments name others.
 
+    Of these, systems that are seeded by name alone are left out, unless all are.
+
     Raises
     ------
     SystemExit
@@ -25,7 +27,7 @@ def run(systems: Sequence[System]) -> None:
     words = sys.argv[1:]
     program = trninv.make_context("trninv", ["seed"], resilient_parsing=True)
     given = seed.make_context("seed", words.copy(), program, resilient_parsing=True).params
-    slugs = [system.slug for system in systems]
+    slugs = [system.slug for system in systems if not system.by_name] or [system.slug for system in systems]
     if {"-h", "--help"}.intersection(words):
         click.echo(f"With no SYSTEM named, this script seeds {', '.join(slugs)}.\n")
     main(["seed", *words, *([] if given["system"] or given["everything"] else slugs)])

@@ -37,8 +37,8 @@ pytest_plugins = ["reruns"]
 
 BACKENDS = ["sqlite", "postgresql"]
 
-SYSTEMS = [system for system in systems().systems if system.domains == 1]
-"""What a seeded database holds in these tests: one domain of each kind."""
+SYSTEMS = [system for system in systems().systems if system.domains == 1 and not system.by_name]
+"""What a seeded database holds in these tests: one domain of each kind that a plain ``seed`` loads."""
 
 settings.register_profile("trninv", deadline=None)  # the machine is shared: only benchmarks measure time
 settings.register_profile("quick", settings.get_profile("trninv"), max_examples=20, derandomize=True)
@@ -201,6 +201,21 @@ def engine(seeded: str) -> Iterator[Engine]:
 def fleet(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
     """A fleet with every system, which no test changes, on either backend."""
     with trninv.open(databases.seeded(request.param)) as opened:
+        yield opened
+
+
+def _seed_by_name(url: str) -> None:
+    with connect(url) as engine:
+        for system in systems().systems:
+            if system.by_name:
+                with writing(engine) as connection:
+                    stamp.seed(connection, catalog(), system)
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def named(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Fleet]:
+    """A fleet with every system that is seeded by name alone, which no test changes, on either backend."""
+    with trninv.open(databases.copied(request.param, _seed_by_name)) as opened:
         yield opened
 
 

@@ -36,6 +36,9 @@ def test_the_default_pick(subject: str, attribute: str, source: str, value: int)
     ("link", "value"),
     [
         ("neuronlink-v2", 48 * GB),
+        ("neuronlink-v2-trn1n", 96 * GB),
+        ("neuronlink-v2-inf2", 48 * GB),
+        ("efa-trn2.3xlarge", 25 * GB),
         ("neuronlink-v3-plane", 128 * GB),
         ("neuronlink-v3-ring", 64 * GB),
         ("neuronlink-v4-server", 256 * GB),
@@ -92,6 +95,7 @@ CONFLICTS = {
 DIFFER_IN = {
     "unit": {
         ("neuronlink-v2", "bandwidth"),
+        ("neuronlink-v2-inf2", "bandwidth"),
         ("trainium1", "device_memory"),
         ("trn1.2xlarge", "device_memory_bandwidth"),
         ("trn1.32xlarge", "device_memory_bandwidth"),
@@ -103,6 +107,8 @@ DIFFER_IN = {
     "rounding": {
         ("trainium1", "device_memory_bandwidth"),  # 820 GB/sec, 0.8 TB/sec
         ("trainium2", "device_memory_bandwidth"),  # 2.9 TB/sec, 3 TB/s
+        ("trn2.3xlarge", "fp32_compute"),  # 2.9 PFLOPS / 16, 0.18 PFLOPS
+        ("trn2.3xlarge", "fp8_compute"),  # 20 PFLOPS / 16, 1.3 PFLOPS
         ("trainium2", "fp32_compute"),  # 2.9 PFLOPS / 16, 181 TFLOPS
         ("trn3-gen1", "device_memory_bandwidth"),
         ("trn3-gen1", "mxfp8_compute"),

@@ -148,5 +148,5 @@ def test_an_unknown_wiring_is_refused_by_name_everywhere(
         connection.execute(text("UPDATE domain_model SET wiring = 'moebius' WHERE slug = 'u-trn2x64'"))
     status, out, error = run(*command, database=url)
     assert status == 1
-    assert "no wiring 'moebius': known: single, switched, torus" in (out if command[0] == "query" else error)
+    assert "no wiring 'moebius': known: chain, single, switched, torus" in (out if command[0] == "query" else error)
     assert "<svg" not in out

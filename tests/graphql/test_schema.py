@@ -51,7 +51,7 @@ def test_the_checked_in_schema_is_this_one() -> None:
         ("TokenScope", TOKEN_SCOPES),
         ("ComputeType", tuple(each.removesuffix("_compute") for each in COMPUTE)),
         ("Wiring", wirings()),
-        ("Generation", ("trn1", "trn2", "trn3")),
+        ("Generation", ("inf2", "trn1", "trn2", "trn3")),
     ],
 )
 def test_an_enum_has_the_stored_values_in_upper_case(name: str, stored: tuple[str, ...]) -> None:
@@ -394,7 +394,7 @@ def test_facts_conflicts_sources_and_systems(ask: Ask) -> None:
             others { value } } } }""")
     assert result["errors"] == []
     data = result["data"]
-    assert len(data["systems"]) == 9
+    assert len(data["systems"]) == 15
     assert {source["kind"] for source in data["sources"]} == {"SEED", "VENDOR", "DRIVER", "THIRD_PARTY", "ASSUMED"}
     from trninv.catalog.facts import catalog  # noqa: PLC0415
 

@@ -125,7 +125,8 @@ def test_a_capacity_block_names_a_domain_of_ultraservers_alone(engine: Engine) -
 @pytest.mark.parametrize(
     ("instances", "why"),
     [
-        ([instance(9, "trn2.3xlarge")], "its type trn2.3xlarge is not that of one model in the catalog"),
+        ([instance(9, "trn3p.48xlarge")], "its type trn3p.48xlarge is not that of one model in the catalog"),
+        ([instance(9, "inf2.xlarge")], "inf2.xlarge has no EFA device, so nothing joins it with others"),
         ([instance(9, "g5.xlarge", "cb-2")], "its type g5.xlarge is not that of one model in the catalog"),
         ([instance(9, "trn3.48xlarge", "cb-2")], "how many chips it has would say"),
         ([instance(9, "trn2u.48xlarge")], "no source says which Trn2 UltraServer it is in"),

@@ -10,7 +10,7 @@ import pytest
 from irregular import MIXED, irregular, make
 
 import trninv
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, SYSTEMS, Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.drawing.fleet import picture
@@ -40,7 +40,7 @@ def expected_pools(fleet: Fleet, seen: Overview) -> bytes:
     return bytes(pools.values())
 
 
-@pytest.mark.parametrize("slug", [system.slug for system in systems().systems if system.domains == 1])
+@pytest.mark.parametrize("slug", [system.slug for system in SYSTEMS])
 def test_a_healthy_cluster_is_all_up(lite_fleet: Fleet, slug: str) -> None:
     seen = of(lite_fleet, slug)
     assert seen.states == bytes(seen.chips)

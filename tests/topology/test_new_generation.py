@@ -223,7 +223,7 @@ def test_two_files_are_a_new_generation(checkout: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("pattern", "generation", "says"),
     [
-        (None, GENERATION, "wh1.toml: domain 'wh1-domain': no wiring 'wheel': known: single, switched, torus"),
+        (None, GENERATION, "wh1.toml: domain 'wh1-domain': no wiring 'wheel': known: chain, single, switched, torus"),
         (PATTERN, GENERATION.replace("servers = 2", "spokes = 2"), "wiring 'wheel': 'spokes' is not known: it takes"),
         *(
             pytest.param(pattern, GENERATION, says, marks=pytest.mark.slow)

@@ -89,13 +89,13 @@ def orbits(images: Sequence[Permutation], sets: Sequence[frozenset[int]]) -> set
 
 
 def test_the_register_is_the_files_of_the_package() -> None:
-    assert wirings() == ("single", "switched", "torus")
+    assert wirings() == ("chain", "single", "switched", "torus")
     assert all(of.says for of in patterns().values())
 
 
 @pytest.mark.parametrize("name", ["moebius", "Torus", "", "__init__"])
 def test_an_unknown_wiring_is_refused_with_the_known_ones(name: str) -> None:
-    with pytest.raises(UnknownWiringError, match=f"no wiring '{name}': known: single, switched, torus"):
+    with pytest.raises(UnknownWiringError, match=f"no wiring '{name}': known: chain, single, switched, torus"):
         pattern(name)
 
 

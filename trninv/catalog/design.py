@@ -56,16 +56,19 @@ class Design:
         chip, server = system.domain.server.chip.slug, system.domain.server.slug
         nics = system.domains * sum(node.kind == "nic" for node in blueprint.nodes)
         made_of = Counter(links[wire.role].slug for wire in blueprint.wires)
+        carries = {link: catalog.find(link, "bandwidth") for link in made_of}
         fabric = system.fabric(catalog)
         return cls(
             memory=_total(catalog, chip, "device_memory", system.chips),
             memory_bandwidth=_total(catalog, chip, "device_memory_bandwidth", system.chips),
             host_memory=_total(catalog, server, "host_memory", system.servers),
             bf16=_total(catalog, chip, "bf16_compute", system.chips),
-            nics=_total(catalog, system.domain.nic.slug, "bandwidth", nics),
+            nics=_total(catalog, system.domain.nic.slug if system.domain.nic else "", "bandwidth", nics),
             wires=Total(
                 None,
-                system.domains * sum(count * catalog.value(link, "bandwidth") for link, count in made_of.items()),
+                system.domains * sum(made_of[link] * carried for link, carried in carries.items() if carried)
+                if all(carries.values())
+                else None,
                 system.domains * made_of.total(),
             ),
             network_nodes=sum(fabric.sizes) if fabric else 0,

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from trninv.catalog.facts import EFA_FABRIC, KINDS, Catalog, Source
 from trninv.catalog.files import Files, directory, read
 from trninv.errors import CatalogError, LimitError, UnknownSystemError, nearest
+from trninv.topology import blueprint as blueprints
 from trninv.topology import register
 from trninv.topology.arguments import arguments
 from trninv.topology.blueprint import NIC, Blueprint, Node
@@ -41,6 +42,10 @@ class ServerModel:
     ----------
     chip_sets
         Chips that a scheduler gives to a job together, besides a single one and all; fact ``chip_sets`` of its slug.
+    ec2_types
+        EC2's types of such an instance; with ``*``, ``?`` or ``[…]`` it is a pattern, and assumed: fact ``ec2_types``.
+    chip_addresses, efa_addresses, numa_nodes
+        Of each chip its PCI address, that of the EFA device beside it, and its NUMA node; empty if no document says.
 
     """
 
@@ -48,6 +53,10 @@ class ServerModel:
     chip: ChipModel
     trays: tuple[tuple[int, ...], ...] = ()
     chip_sets: tuple[tuple[int, ...], ...] = ()
+    ec2_types: tuple[str, ...] = ()
+    chip_addresses: tuple[str, ...] = ()
+    efa_addresses: tuple[str, ...] = ()
+    numa_nodes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,8 @@ class DomainModel:
     server_sets
         Servers that a job may hold together, besides a single one and all, as "0 1", or "any 3" where any three of a
         rack do; fact ``server_sets`` of its slug.
+    own_ec2_types
+        EC2's types of its servers where they are other than those of the server model elsewhere.
 
     """
 
@@ -96,11 +107,22 @@ class DomainModel:
     domains_per_rack: int = 1
     switch: SwitchModel | None = None
     server_sets: tuple[str, ...] = ()
+    own_ec2_types: tuple[str, ...] = ()
 
     @property
-    def nic(self) -> LinkModel:
-        """The wire of its EFA devices."""
-        return self.links[NIC]
+    def ec2_types(self) -> tuple[str, ...]:
+        """EC2's types, or patterns of them, of its servers."""
+        return self.own_ec2_types or self.server.ec2_types
+
+    @property
+    def chips_per_server(self) -> int:
+        """Chips of each of its servers."""
+        return self.blueprint.chips // self.blueprint.servers
+
+    @property
+    def nic(self) -> LinkModel | None:
+        """The wire of its EFA devices; None where it has none."""
+        return self.links.get(NIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +133,8 @@ class System:
     ----------
     large
         Left out by a plain ``seed``; ``--all`` includes it.
+    by_name
+        Left out too, as no seed document describes it: a plain ``seed`` keeps to what those describe.
 
     """
 
@@ -120,6 +144,7 @@ class System:
     domains: int = 1
     aliases: tuple[str, ...] = ()
     large: bool = False
+    by_name: bool = False
 
     @property
     def chips(self) -> int:
@@ -132,7 +157,7 @@ class System:
         return self.domains * self.domain.blueprint.servers
 
     def fabric(self, catalog: Catalog) -> Fabric | None:
-        """The EFA fabric between its domains; None if there is only one."""
+        """The EFA fabric between its domains; None if there is only one, as where there are no EFA devices."""
         if self.domains == 1:
             return None
         sizes = (catalog.value(self.domain.slug, f"{what}_per_network_node") for what in ("domains", "nodes"))
@@ -144,11 +169,15 @@ class System:
         Raises
         ------
         LimitError
-            There are more than a million.
+            There are more than a million, or several that nothing joins.
 
         """
         if domains > _MOST_DOMAINS:
             raise LimitError(f"{domains:,} domains: ask for {_MOST_DOMAINS:,} at most")
+        if domains > 1 and self.domain.nic is None:
+            raise LimitError(
+                f"{self.slug} has no EFA device, so nothing joins {domains:,} domains: seed one at a time, with --name"
+            )
         return replace(self, domains=domains)
 
     def domains_for(self, chips: int) -> int:
@@ -203,6 +232,11 @@ class Systems:
     def systems(self) -> tuple[System, ...]:
         """All of them."""
         return tuple(system for listed in self.declared.values() for system in listed)
+
+    @cached_property
+    def domains(self) -> Mapping[str, DomainModel]:
+        """The models of domain that they are made of, by slug."""
+        return {system.domain.slug: system.domain for system in self.systems}
 
     @cached_property
     def names(self) -> Mapping[str, System]:
@@ -301,8 +335,13 @@ class _Declared:
         chip: str,
         trays: tuple[tuple[int, ...], ...] = (),
         chip_sets: tuple[tuple[int, ...], ...] = (),
+        ec2_types: tuple[str, ...] = (),
+        chip_addresses: tuple[str, ...] = (),
+        efa_addresses: tuple[str, ...] = (),
+        numa_nodes: tuple[int, ...] = (),
     ) -> ServerModel:
-        return ServerModel(slug, _named(self.chips, "chip", chip), trays, chip_sets)
+        of = _named(self.chips, "chip", chip)
+        return ServerModel(slug, of, trays, chip_sets, ec2_types, chip_addresses, efa_addresses, numa_nodes)
 
     def _domain(
         self,
@@ -314,21 +353,22 @@ class _Declared:
         domains_per_rack: int = 1,
         switch: str = "",
         server_sets: tuple[str, ...] = (),
+        ec2_types: tuple[str, ...] = (),
+        without_nics: bool = False,
     ) -> DomainModel:
         parameters = dict(wiring)
         pattern = register.pattern(str(parameters.pop("pattern", "")))
         with _told(f"wiring {pattern.name!r}"):
-            blueprint = pattern.blueprint(parameters)
+            built = pattern.blueprint(parameters)
+        blueprint = blueprints.without_nics(built) if without_nics else built
         wires = {role: _named(self.links, "link", link) for role, link in links.items()}
         _check_roles(blueprint, wires)
         of = _named(self.servers, "server", server)
-        held = sorted(chip for tray in of.trays for chip in tray)
-        if of.trays and held != list(range(blueprint.chips // blueprint.servers)):
-            raise CatalogError(f"the trays of server {server!r} do not hold each of its chips once")
+        _check_server(of, blueprint.chips // blueprint.servers)
         joins = _named(self.switches, "switch", switch) if switch else None
         if joins and not any(node.kind == "switch" for node in blueprint.nodes):
             raise CatalogError(f"its wiring has no switches, so none is a {switch!r}")
-        made = DomainModel(slug, name, of, blueprint, wires, domains_per_rack, joins, server_sets)
+        made = DomainModel(slug, name, of, blueprint, wires, domains_per_rack, joins, server_sets, ec2_types)
         legal_sets(made)
         return made
 
@@ -340,8 +380,9 @@ class _Declared:
         domains: int = 1,
         aliases: tuple[str, ...] = (),
         large: bool = False,
+        by_name: bool = False,
     ) -> System:
-        return System(slug, name, _named(self.domains, "domain", domain), domains, aliases, large)
+        return System(slug, name, _named(self.domains, "domain", domain), domains, aliases, large, by_name)
 
 
 @contextmanager
@@ -420,6 +461,15 @@ def _named(models: Mapping[str, M], kind: str, slug: str) -> M:
     if slug in models:
         return models[slug]
     raise CatalogError(f"no {kind} {slug!r}: {nearest(slug, models)}")
+
+
+def _check_server(server: ServerModel, chips: int) -> None:
+    """Refuse what is said of a server's chips where it is not of each of them once."""
+    if server.trays and sorted(chip for tray in server.trays for chip in tray) != list(range(chips)):
+        raise CatalogError(f"the trays of server {server.slug!r} do not hold each of its chips once")
+    for name in ("chip_addresses", "efa_addresses", "numa_nodes"):
+        if len(getattr(server, name)) not in (0, chips):
+            raise CatalogError(f"server {server.slug!r}: {name} has {len(getattr(server, name))}, not {chips}")
 
 
 def _check_roles(blueprint: Blueprint, wires: Mapping[str, LinkModel]) -> None:

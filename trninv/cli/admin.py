@@ -156,7 +156,12 @@ def systems(style: str) -> None:
 
 @click.command()
 @click.argument("system", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="The largest systems too.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Every system that trninv systems lists.",
+)
 @click.option("--name", metavar="CLUSTER", help="Name of the cluster, for one system.")
 @click.option("--domains", type=click.IntRange(1), metavar="N", help="Of another size: N scale-up domains.")
 @click.option("--chips", type=click.IntRange(1), metavar="N", help="Of another size: N chips, in whole domains.")
@@ -172,6 +177,8 @@ def seed(  # one parameter an option
     dry_run: bool,
 ) -> None:
     """Load systems, each in one transaction; what is there already is left alone.
+
+    Without SYSTEM these are those that the seed documents describe, but for the largest; trninv systems lists all.
 
     \b
     trninv seed
@@ -294,7 +301,7 @@ def _cluster(connection: Connection, address: str, done: str) -> Place:
 
 
 def _default_systems() -> list[System]:
-    return [system for system in known_systems().systems if not system.large]
+    return [system for system in known_systems().systems if not (system.large or system.by_name)]
 
 
 def _carried(design: Design) -> tuple[str, str]:

@@ -5,12 +5,14 @@ from datetime import timedelta
 
 import click
 
+from trninv.catalog.instance_types import UNCLAIMED
 from trninv.cli.moment import at_option, changing, looking
 from trninv.cli.output import format_option, rows, show
 from trninv.cli.places import PLACE
 from trninv.cli.progress import Progress
 from trninv.cli.prose import say
 from trninv.cli.state import you
+from trninv.cli.unclaimed import say_unclaimed
 from trninv.errors import UsageError, WrongLevelError
 from trninv.inventory.address import Place, resolve
 from trninv.inventory.binding import Binding, Bound, Standing, put, take_out
@@ -84,8 +86,8 @@ def bind(  # one parameter an option
             found = identify(connection, place, template=template, within=within, in_order=in_order)
         bound = Bound() if dry_run else put(connection, found.standings, who=who)
     made = found.standings if dry_run else bound.made
-    answer = {"bound": made, "ended": bound.ended, "unplaced": found.unplaced}
-    show(style, answer, lambda: _print(made, bound.ended, found.unplaced, dry_run=dry_run))
+    answer = {"bound": made, "ended": bound.ended, "unplaced": found.unplaced, "unclaimed": found.unclaimed}
+    show(style, answer, lambda: _print(made, bound.ended, found, dry_run=dry_run))
 
 
 @click.command()
@@ -145,9 +147,8 @@ def _name(of: Binding | Standing) -> str:
     return " ".join(filter(None, (of.instance, of.host)))
 
 
-def _print(
-    made: Sequence[Binding | Standing], ended: Sequence[Binding], left: Sequence[Unplaced], *, dry_run: bool
-) -> None:
+def _print(made: Sequence[Binding | Standing], ended: Sequence[Binding], found: Identified, *, dry_run: bool) -> None:
+    left = [each for each in found.unplaced if each.why != UNCLAIMED]
     if made:
         lines = ([each.address, each.instance, each.host, each.how, each.confidence, each.evidence] for each in made)
         rows(["would stand in" if dry_run else "slot", "instance", "host", "how", "confidence", "by"], lines)
@@ -158,6 +159,7 @@ def _print(
     if left:
         click.echo()
         rows(["in no slot", "why", "may be in"], ([each.name, each.why, _candidates(each)] for each in left))
+    say_unclaimed(found.unclaimed)
 
 
 def _candidates(of: Unplaced) -> str:

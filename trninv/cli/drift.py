@@ -9,6 +9,7 @@ from trninv.cli.places import PLACE
 from trninv.cli.progress import Progress
 from trninv.cli.prose import hint, say
 from trninv.cli.status import is_without
+from trninv.cli.unclaimed import say_unclaimed
 from trninv.inventory.database import connect, writing
 from trninv.inventory.rules import SEVERITIES
 from trninv.live.drift import Drift
@@ -81,3 +82,4 @@ def _tell(listed: list[Finding], made: Drift) -> None:
         rules = ", ".join(f"{rule} of {count:,}" for rule, count in made.not_compared.items())
         say(f"not compared: {rules} of {counted(made.servers, 'server')}, since no current source reports it")
     say(f"{counted(len(made.findings), 'finding')}; {made.new} new, {made.cleared} over")
+    say_unclaimed(made.unclaimed)

@@ -16,6 +16,7 @@ from trninv.characters import plain
 from trninv.cli.output import format_option, rows, show
 from trninv.cli.progress import Progress
 from trninv.cli.prose import say
+from trninv.cli.unclaimed import say_unclaimed
 from trninv.errors import FileError, UsageError
 from trninv.importers.collect import collect as collected
 from trninv.importers.collect import sent
@@ -216,6 +217,7 @@ def _table(found: Sequence[Imported], *, dry_run: bool) -> None:
     )
     for line in render_unseen(found):
         say(line)
+    say_unclaimed(of for each in found for of in each.unclaimed)
 
 
 def _tell(found: JobsImported, *, dry_run: bool) -> None:

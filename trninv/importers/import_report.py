@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from trninv.catalog.instance_types import UnclaimedType
 from trninv.importers.kinds import EXPECTED
 from trninv.importers.observed import unknown_keys
 from trninv.units import counted
@@ -39,6 +40,8 @@ class Imported:
         Expected fields that it does not report of some or all of its servers.
     unknown_keys
         Keys that the reader does not know, and so does not read; empty of a file that was known.
+    unclaimed
+        Types that no model in the catalog claims, with how many servers are of them.
 
     """
 
@@ -48,6 +51,7 @@ class Imported:
     is_known: bool
     missing_fields: tuple[MissingField, ...] = ()
     unknown_keys: tuple[str, ...] = ()
+    unclaimed: tuple[UnclaimedType, ...] = ()
 
 
 def missing_fields(kind: str, servers: Counter[str]) -> tuple[MissingField, ...]:

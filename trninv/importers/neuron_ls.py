@@ -12,14 +12,13 @@ from typing import Any
 
 import orjson
 
+from trninv.catalog.instance_types import chips_at
 from trninv.importers import neuron_sysfs
 from trninv.importers.observed import Chip, Seen, Server, unknown_keys
 from trninv.importers.reading import Source
 from trninv.importers.value import Faults, Value, shown
 
 MAX_CHIPS = 128
-_BUSES = "cc b5 b6 cb 6f 58 59 6e 9b 84 85 9a f8 e1 e2 f7"
-CHIP_AT = {f"0000:{bus}:00.0": ordinal for ordinal, bus in enumerate(_BUSES.split())}
 _READ = ("neuron_device", "bdf", "memory_size", "nc_count", "logical_neuroncore_config", "numa_node", "connected_to")
 """All that is read of a device as a chip."""
 OF_MACHINE = frozenset({"instance_id", "instance_type", "logical_neuroncore_config"})
@@ -38,8 +37,6 @@ _PRINTED = {
 EXPECTED = neuron_sysfs.EXPECTED | _PRINTED
 """Those of sysfs of what ``trninv collect`` prints alone."""
 _MOST_BYTES = 512
-TYPES_OF_BUSES = ("trn2.48xlarge", "trn2u.48xlarge")
-"""The chip at a PCI address of these types, as Neuron's documentation of neuron-ls shows it."""
 
 
 def read(source: Source) -> Iterator[Seen]:
@@ -199,5 +196,5 @@ def _may_be_some(chips: list[Chip]) -> bool:
 
 def _on_host(chip: Chip, kind: str | None) -> Chip:
     """The chip with the number that it has on the machine; a container counts its own from 0."""
-    ordinal = CHIP_AT.get(chip.bdf or "") if kind in TYPES_OF_BUSES else None
+    ordinal = chips_at(kind or "").get(chip.bdf or "")
     return chip if ordinal in (None, chip.ordinal) else chip._replace(ordinal=ordinal)

@@ -5,8 +5,8 @@ Files are read, checked and made into rows first, while others may write; the tr
 
 import hashlib
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
+from trninv.catalog.instance_types import unclaimed
 from trninv.errors import DatabaseError, ForbiddenError, LimitError
 from trninv.importers.file_names import machine_name
 from trninv.importers.import_report import Imported, missing_fields
@@ -32,6 +33,8 @@ _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
 _PIECE = 1 << 20
 _BATCH = 2_000
 """Servers that are written at once."""
+_AT_ONCE = 500
+"""Observations whose servers' types are read at once."""
 
 Progress = Callable[[str, int], None]
 """Called with a file's name and the servers read so far."""
@@ -144,7 +147,21 @@ def keep(connection: Connection, found: Gathered) -> list[Imported]:
 
     """
     now, batches = current_timestamp(), found.spool.batches()
-    return [_keep(connection, found, file, now, islice(batches, file.batches)) for file in found.files]
+    kept = [_keep(connection, found, file, now, islice(batches, file.batches)) for file in found.files]
+    types = _types(connection, [key for key, _ in kept])
+    return [replace(file, unclaimed=unclaimed(types[key].values())) for key, file in kept]
+
+
+def _types(connection: Connection, observations: Sequence[int]) -> Mapping[int, Mapping[str, str]]:
+    """The types of the servers of each observation, by the servers' names."""
+    found = defaultdict[int, dict[str, str]](dict)
+    of = _SERVER.c.observation_id
+    query = select(of, func.coalesce(_SERVER.c.instance, _SERVER.c.host), _SERVER.c.instance_type)
+    for first in range(0, len(observations), _AT_ONCE):
+        ours = of.in_(observations[first : first + _AT_ONCE]) & _SERVER.c.instance_type.is_not(None)
+        for key, name, kind in connection.execute(query.where(ours)):
+            found[key][name] = kind
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +192,17 @@ def _file(connection: Connection, given: _Given, file: File, rows: "_Rows") -> _
     return _Read(file.name, digests, is_known=True)
 
 
-def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batches: Iterator[Batch]) -> Imported:
+def _keep(
+    connection: Connection, found: Gathered, file: _Read, now: str, batches: Iterator[Batch]
+) -> tuple[int, Imported]:
+    """Write a file's rows; the id of its observation, and what became of it."""
     same = _same(found.kind, file.digests)
     if known := connection.execute(select(_OBSERVATION).where(same)).first():
         connection.execute(update(_OBSERVATION).where(same).values(seen_at=max(known.seen_at, found.taken_at)))
         for _ in batches:  # it came twice
             pass
         missing = missing_fields(found.kind, _stored(connection, known.id))
-        return Imported(file.name, known.servers, known.chips, is_known=True, missing_fields=missing)
+        return known.id, Imported(file.name, known.servers, known.chips, is_known=True, missing_fields=missing)
     if file.is_known:
         raise DatabaseError(f"what was known of {file.name} is gone, so this is another database: import it again")
     key = next_id(connection, _OBSERVATION)
@@ -203,7 +223,7 @@ def _keep(connection: Connection, found: Gathered, file: _Read, now: str, batche
     for batch in batches:
         batch.load(connection, key)
     missing = missing_fields(found.kind, file.missing)
-    return Imported(file.name, file.servers, file.chips, False, missing, file.unknown_keys)
+    return key, Imported(file.name, file.servers, file.chips, False, missing, file.unknown_keys)
 
 
 def _stored(connection: Connection, observation: int) -> Counter[str]:

@@ -52,7 +52,7 @@ def _compute_types() -> Mapping[str, str]:
 STATE: Final = Enumeration("State", "The condition of something, which says what it carries.", lambda: STATE_MEANINGS)
 CHIP_USE: Final = Enumeration("ChipUse", "What a chip is to the next job.", lambda: CHIP_USE_MEANINGS)
 WIRING: Final = Enumeration("Wiring", "A pattern in which the chips of a domain are wired.", _wirings)
-GENERATION: Final = Enumeration("Generation", "A generation of Trainium chips.", _generations)
+GENERATION: Final = Enumeration("Generation", "A generation of chips.", _generations)
 LINK_SCOPE: Final = Enumeration("LinkScope", "How far a link reaches.", lambda: LINK_SCOPE_MEANINGS)
 TRAY_KIND: Final = Enumeration("TrayKind", "What a tray of a server holds.", lambda: TRAY_KIND_MEANINGS)
 SOURCE_KIND: Final = Enumeration("SourceKind", "What kind of source a number comes from.", lambda: KIND_MEANINGS)

@@ -29,7 +29,12 @@ def next_id(connection: Connection, table: Table) -> int:
 
 
 def next_block(connection: Connection, block: str, growing: str) -> int:
-    """Where a new cluster's ids start: after all there are, and after the room of those of a system that may grow."""
-    cluster = TABLES["cluster"]
-    last = connection.scalar(select(func.max(cluster.c[f"first_{block}_id"])).where(cluster.c.system == growing))
-    return max(next_id(connection, TABLES[block]), 0 if last is None else last + ROOM[block] + _FABRIC.get(block, 0))
+    """Where a new cluster's ids start: after all there are, and after the room of those of a system that may grow.
+
+    Also after where others start, of which one without such rows has none: a block ends where the next one starts.
+    """
+    first, system = (TABLES["cluster"].c[name] for name in (f"first_{block}_id", "system"))
+    last = connection.scalar(select(func.max(first))) or 0
+    may_grow = connection.scalar(select(func.max(first)).where(system == growing))
+    room = 0 if may_grow is None else may_grow + ROOM[block] + _FABRIC.get(block, 0)
+    return max(next_id(connection, TABLES[block]), last + 1, room)

@@ -18,6 +18,7 @@ from trninv.catalog.facts import Catalog
 from trninv.catalog.models import DomainModel, System, Systems
 from trninv.inventory.ids import ROOM
 from trninv.inventory.schema import TABLES
+from trninv.topology.blueprint import NIC
 from trninv.topology.clos import Fabric
 from trninv.topology.tree import NetworkNode, Tree
 
@@ -38,6 +39,11 @@ class Part:
     def nics(self) -> Counter[int]:
         """How many NICs each server of a domain has."""
         return Counter(node.server or 0 for node in self.model.blueprint.nodes if node.kind == "nic")
+
+    @property
+    def wire(self) -> str:
+        """Slug of the wire of its NICs: below a fabric every domain has some."""
+        return self.model.links[NIC].slug
 
 
 def parts(models: Iterable[DomainModel]) -> tuple[Part, ...]:
@@ -95,7 +101,7 @@ class Plan:
         if isinstance(self.fabric, Fabric):
             (part,) = self.parts
             for local, link in enumerate(self.fabric.uplinks()):
-                yield Uplink(local, link.a, link.b, {part.model.nic.slug: link.domains * part.nics.total()})
+                yield Uplink(local, link.a, link.b, {part.wire: link.domains * part.nics.total()})
         elif self.fabric:
             below, numbers = self._cables(self.fabric), count()
             for node in self.fabric.nodes():  # from the lowest tier up
@@ -107,7 +113,7 @@ class Plan:
     def _cables(self, fabric: Tree) -> dict[int, Counter[str]]:
         """Cables of servers to each network node."""
         found = {node.local: Counter[str]() for node in fabric.nodes()}
-        parts = [each for part in self.parts for each in [(part.model.nic.slug, part.nics)] * part.domains]
+        parts = [each for part in self.parts for each in [(part.wire, part.nics)] * part.domains]
         for (domain, server), node in fabric.servers.items():
             wire, nics = parts[domain]
             found[node][wire] += nics[server]
@@ -127,10 +133,9 @@ def _adopted(connection: Connection, systems: Systems, cluster: Mapping[Any, Any
     domain, model = _T["domain"], _T["domain_model"]
     query = select(model.c.slug).join(domain, domain.c.domain_model_id == model.c.id)
     slugs = connection.scalars(query.where(domain.c.cluster_id == cluster["id"]).order_by(domain.c.ordinal)).all()
-    models = {system.domain.slug: system.domain for system in systems.systems}
-    if not slugs or not models.keys() >= set(slugs):
+    if not slugs or not systems.domains.keys() >= set(slugs):
         return None
-    return Plan(ADOPTED, parts(models[slug] for slug in slugs), _tree(connection, cluster))
+    return Plan(ADOPTED, parts(systems.domains[slug] for slug in slugs), _tree(connection, cluster))
 
 
 def _tree(connection: Connection, cluster: Mapping[Any, Any]) -> Tree | None:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Table, delete, insert, select, update
 
 from trninv.catalog.facts import Catalog, difference, render
 from trninv.catalog.models import COMPUTE, ChipModel, DomainModel, LinkModel, ServerModel, legal_sets
+from trninv.catalog.needs import check_facts
 from trninv.errors import DatabaseError
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
@@ -34,10 +35,13 @@ def record_models(connection: Connection, catalog: Catalog, domains: Sequence[Do
 
     Raises
     ------
+    UnknownFactError
+        No document gives numbers that models need.
     DatabaseError
         Clusters were seeded when the catalog had different numbers for a model.
 
     """
+    check_facts(catalog, domains)
     clusters = connection.scalars(select(TABLES["cluster"].c.slug).limit(1)).all()
     for name, rows in model_rows(catalog, domains).items():
         table = TABLES[name]

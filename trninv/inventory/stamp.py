@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Select, Subquery, delete, func, insert, or_, 
 
 from trninv.catalog.facts import Catalog
 from trninv.catalog.models import System
+from trninv.catalog.needs import check_facts
 from trninv.errors import AdoptionError, ClusterExistsError
 from trninv.inventory.address import cluster_name
 from trninv.inventory.binding import end_all
@@ -61,6 +62,7 @@ def seed(
         made = "an adopted cluster" if present.system == ADOPTED else f"a {present.system}"
         shape = f"{made} of {counted(present.domains, 'domain')}"
         raise ClusterExistsError(f"{slug} is there already, as {shape}: choose another --name, or unseed it first")
+    check_facts(catalog, [system.domain], fabric=system.domains > 1)
     make(connection, catalog, Plan.of(catalog, system), slug, progress)
     return True
 

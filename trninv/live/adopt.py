@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Connection, func, select
 
 from trninv.catalog.facts import Catalog
-from trninv.catalog.models import DomainModel, Systems
+from trninv.catalog.models import Systems
 from trninv.errors import AdoptionError, ClusterExistsError
 from trninv.inventory import stamp
 from trninv.inventory.address import address_of, cluster_name, resolve
@@ -20,7 +20,7 @@ from trninv.inventory.plan import ADOPTED, Plan, plan_of
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import UP, Condition, set_state
 from trninv.live.fleet import Domain, LeftOut, Planned, planned
-from trninv.live.groups import grouped, living
+from trninv.live.groups import chips_of, grouped, living
 from trninv.live.growth import Seen, growth
 from trninv.live.newest import Machine, Newest, newest
 from trninv.topology.tree import Ordinals
@@ -124,7 +124,7 @@ def _again(
     place, seen, empty = resolve(connection, slug), newest(connection), _empty(connection)
     came = _came(connection, seen)
     of = Seen.of(connection, place, seen, came, empty)
-    more = growth(connection, plan, _models(systems), of, _chips(connection, came))
+    more = growth(connection, plan, systems.domains, of, chips_of(connection, came))
     if not dry_run and more.plan:
         stamp.grow(connection, catalog, more.plan, cluster, progress)
     if not dry_run:
@@ -159,15 +159,11 @@ def _empty(connection: Connection) -> set[str]:
 
 def _plan(connection: Connection, systems: Systems) -> Planned:
     came = _came(connection, newest(connection))
-    models = _models(systems)
-    sizes = {slug: model.blueprint.servers for slug, model in models.items()}
+    sizes = {slug: model.blueprint.servers for slug, model in systems.domains.items()}
     if not came and any(True for _ in bindings(connection)):
         raise AdoptionError("every machine that was imported stands in a slot already: trninv bindings lists them")
-    return planned(grouped(((each, None) for each in came), sizes), models, _chips(connection, came))
-
-
-def _models(systems: Systems) -> dict[str, DomainModel]:
-    return {system.domain.slug: system.domain for system in systems.systems}
+    groups = grouped(((each, None) for each in came), sizes, chips_of(connection, came))
+    return planned(groups, systems.domains)
 
 
 def _came(connection: Connection, seen: Newest) -> list[Machine]:
@@ -175,17 +171,6 @@ def _came(connection: Connection, seen: Newest) -> list[Machine]:
     standing = {name for each in bindings(connection) for name in (each.instance, each.host) if name}
     machines = (each for each in living(seen, WITHIN) if not {each.name, each.host} & standing)
     return [each for each in machines if is_instance(each.name) or is_host(each.name)]
-
-
-def _chips(connection: Connection, machines: Sequence[Machine]) -> dict[str, int]:
-    """How many chips machines have, where that was seen of all of them."""
-    chip = TABLES["observed_chip"]
-    seen = {each.name: found for each in machines if (found := each.value("chips")) and not found.is_partial}
-    rows = {of.observed_server: name for name, of in seen.items()}
-    numbers = connection.execute(select(chip.c.observed_server_id, func.count()).group_by(chip.c.observed_server_id))
-    found = {rows[key]: number for key, number in numbers if key in rows}
-    said = {each.name: int(number) for each in machines if (number := each.value("chip_count"))}
-    return said | found
 
 
 def _slots(connection: Connection, slug: str) -> Mapping[Ordinals, tuple[int, str]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from trninv.catalog.instance_types import UNCLAIMED
 from trninv.inventory.hostnames import TEMPLATE, ServerAddress, called
 from trninv.live.groups import ULTRASERVER, Group, Member, Slot, superseded
 
@@ -140,15 +141,16 @@ class Anchors:
             if member.slot:
                 self.free[member.slot.domain] = sorted([*self.free[member.slot.domain], member.slot])
         most = max((self._sizes[kind] for kind in group.kinds), default=0)
+        is_unclaimed = any(each.is_unclaimed for each in group.members)
         places = Counter(each.position for each in group.members if each.position is not None)
         why = ""
         if not most:
-            why = "no slot is for instances of its type"
+            why = UNCLAIMED if is_unclaimed else "no slot is for instances of its type"
         elif len(group.members) > most:
             why = f"{group.key} has {len(group.members)} instances, and its domain has {most} servers"
         elif twice := [place for place, count in places.items() if count > 1]:
             why = f"{group.key} has several instances at place {twice[0]}"
-        if why and (most or self._is_all):
+        if why and (most or self._is_all or is_unclaimed):
             self._leave(group, why)
         return not why
 

@@ -1,17 +1,16 @@
 """The slots of the design, and what a machine that stands in one should be."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, Select, case, select
 
+from trninv.catalog.instance_types import models_of, type_names
 from trninv.catalog.models import DomainModel, systems
 from trninv.inventory.address import address_of
 from trninv.inventory.schema import TABLES
-from trninv.live.devices import TYPES
 from trninv.live.newest import Machine, Said
 
 _SERVER, _DOMAIN, _CLUSTER = TABLES["server"], TABLES["domain"], TABLES["cluster"]
@@ -32,6 +31,10 @@ class Model(NamedTuple):
         Of each chip within its server, ascending, with blanks between; empty where they are joined by switches.
     is_ring
         Whether the servers of a domain are joined in a ring.
+    types
+        EC2's types of its servers, or patterns of them, for people; empty of a model that the catalog does not know.
+    chip_addresses, efa_addresses, numa_nodes
+        Of each chip of a server; empty where no document says.
 
     """
 
@@ -42,6 +45,14 @@ class Model(NamedTuple):
     cores: int
     neighbours: tuple[str, ...]
     is_ring: bool
+    types: tuple[str, ...]
+    chip_addresses: tuple[str, ...]
+    efa_addresses: tuple[str, ...]
+    numa_nodes: tuple[int, ...]
+
+    def is_of(self, instance_type: str) -> bool:
+        """Whether its servers are of an EC2 type."""
+        return self.slug in models_of(instance_type)
 
 
 class View(NamedTuple):
@@ -171,28 +182,29 @@ def _models() -> Select[tuple[object, ...]]:
 
 
 def _model(row: Row[tuple[object, ...]]) -> Model:
-    of = _declared().get(row.slug)
+    of = systems().domains.get(row.slug)
+    server = of and of.server
     is_torus = of is not None and of.blueprint.wiring == "torus"
+    is_direct = of is not None and bool(of.blueprint.wires) and all(n.kind != "switch" for n in of.blueprint.nodes)
     return Model(
         row.slug,
         row.servers,
         row.chips,
         row.device_memory_bytes,
         row.cores,
-        _neighbours(of, row.chips) if of and is_torus else (),
+        _neighbours(of, row.chips) if of and is_direct else (),
         is_torus and row.servers > 1,
+        tuple(name if name in type_names(of) else f"{name} (assumed)" for name in of.ec2_types) if of else (),
+        server.chip_addresses if server else (),
+        server.efa_addresses if server else (),
+        server.numa_nodes if server else (),
     )
 
 
 def servers_of(instance_type: str) -> int:
-    """How many instances of a type make a domain; 0 of a type that is not known."""
-    of = (domain.blueprint.servers for slug, domain in _declared().items() if instance_type in TYPES.get(slug, ()))
-    return next(of, 0)
-
-
-@cache
-def _declared() -> Mapping[str, DomainModel]:
-    return {system.domain.slug: system.domain for system in systems().systems}
+    """How many instances of a type make a domain, the most of models that claim it; 0 of a type that none claims."""
+    claiming = (systems().domains[slug] for slug in models_of(instance_type))
+    return max((model.blueprint.servers for model in claiming), default=0)
 
 
 def _neighbours(domain: DomainModel, chips: int) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
+from trninv.catalog.instance_types import UnclaimedType, unclaimed
 from trninv.inventory.author import MAX_LENGTH
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
@@ -46,6 +47,8 @@ class Drift:
         Of how many of all bound servers each rule had nothing to compare, since no source reports it.
     servers
         How many bound servers there are.
+    unclaimed
+        Types that no model in the catalog claims, of machines that were lately seen and stand in no slot.
 
     """
 
@@ -55,6 +58,7 @@ class Drift:
     applied: tuple[Change, ...]
     not_compared: Mapping[str, int]
     servers: int
+    unclaimed: tuple[UnclaimedType, ...] = ()
 
 
 def drift(
@@ -91,7 +95,8 @@ def drift(
     broken = {number: each for key, each in found.items() if each.broken and (number := ids[key]) in here}
     applied = tuple(_apply(connection, broken, within)) if apply else ()
     servers = sum(slot.bound is not None for slot in seen.slots)
-    return Drift(tuple(within), new, cleared, applied, count_not_compared(seen.slots), servers)
+    types = unclaimed(said.value for _, said in seen.unplaced())
+    return Drift(tuple(within), new, cleared, applied, count_not_compared(seen.slots), servers, types)
 
 
 def _by_key(found: Iterable[Found]) -> dict[_Key, Difference]:

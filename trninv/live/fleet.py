@@ -1,19 +1,18 @@
 """The plan of a cluster that is made out of what was seen: which domains there are, and which machine stands where."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from trninv.catalog.models import DomainModel
 from trninv.errors import AdoptionError
 from trninv.inventory.plan import ADOPTED, Plan, parts
-from trninv.live.groups import Group, Member
+from trninv.live.groups import Group, Member, type_of
 from trninv.live.newest import Machine
 from trninv.live.ring import ring_of
 from trninv.topology.tree import Ordinals, Tree
 
-_TRN3: Final = "trn3"
 Way = tuple[str, ...]
 
 
@@ -80,15 +79,13 @@ class Planned:
         return ((ordinal, server) for ordinal, domain in enumerate(self.domains) for server in domain.empty)
 
 
-def planned(groups: Iterable[Group], models: Mapping[str, DomainModel], chips: Mapping[str, int]) -> Planned:
+def planned(groups: Iterable[Group], models: Mapping[str, DomainModel]) -> Planned:
     """What groups of machines make up.
 
     Parameters
     ----------
     models
         Models of domains by their slugs; those of one cluster follow each other in this order.
-    chips
-        How many chips machines have, by name, where that was seen.
 
     Raises
     ------
@@ -96,14 +93,14 @@ def planned(groups: Iterable[Group], models: Mapping[str, DomainModel], chips: M
         Nothing can be adopted, or what was seen of the network nodes contradicts itself.
 
     """
-    found, left_out = arranged(groups, models, chips)
+    found, left_out = arranged(groups, models)
     if not found:
         raise AdoptionError(_nothing(left_out))
     return Planned(Plan(ADOPTED, parts(each.model for each in found), _fabric(found)), tuple(found), tuple(left_out))
 
 
 def arranged(
-    groups: Iterable[Group], models: Mapping[str, DomainModel], chips: Mapping[str, int], *, beside: bool = False
+    groups: Iterable[Group], models: Mapping[str, DomainModel], *, beside: bool = False
 ) -> tuple[list[Domain], list[LeftOut]]:
     """The domains that groups of machines make up, in order, and the machines that are in none.
 
@@ -115,7 +112,7 @@ def arranged(
     """
     left_out, found = list[LeftOut](), list[Domain]()
     for group in groups:
-        made, why = _domain(group, models, chips)
+        made, why = _domain(group, models)
         if made is None:
             left_out += (LeftOut(member.name, why) for member in group.members)
         else:
@@ -125,12 +122,21 @@ def arranged(
             left_out += (LeftOut(member.name, twice) for member in group.members if member.name not in names)
     if beside or len(found) > 1:
         nowhere = [domain for domain in found if not domain.ways]
-        why = "no source says below which network nodes it is: import aws ec2 describe-instance-topology"
-        left_out += (LeftOut(machine.name, why) for domain in nowhere for machine in domain.machines.values())
+        left_out += (
+            LeftOut(machine.name, _unjoined(domain)) for domain in nowhere for machine in domain.machines.values()
+        )
         found = [domain for domain in found if domain.ways]
     order = {slug: number for number, slug in enumerate(models)}
     found.sort(key=lambda domain: (order[domain.model.slug], min(domain.ways.values(), default=()), _name(domain)))
     return found, sorted(left_out)
+
+
+def _unjoined(domain: Domain) -> str:
+    """Why a domain is not joined with others."""
+    if domain.model.nic is None:
+        slug = domain.model.slug
+        return f"{slug} has no EFA device, so nothing joins it with others: trninv seed {slug} --name NAME, then bind"
+    return "no source says below which network nodes it is: import aws ec2 describe-instance-topology"
 
 
 def _name(domain: Domain) -> str:
@@ -146,14 +152,12 @@ def _nothing(left_out: Sequence[LeftOut]) -> str:
     return f"none of {len(left_out):,} machines can be adopted; of {count:,} of them {why}"
 
 
-def _domain(group: Group, models: Mapping[str, DomainModel], chips: Mapping[str, int]) -> tuple[Domain | None, str]:
+def _domain(group: Group, models: Mapping[str, DomainModel]) -> tuple[Domain | None, str]:
     """A group as a domain, or why it is none."""
-    types = sorted({str(kind) for member in group.members if (kind := member.machine.value("instance_type"))})
+    types = sorted({kind for member in group.members if (kind := type_of(member.machine))})
     if not types:
         return None, "no source says its type"
     kinds = [models[kind] for kind in group.kinds]
-    if any(kind.slug.startswith(_TRN3) for kind in kinds):
-        kinds = list(_trn3(types, kinds, {chips[each.name] for each in group.members if each.name in chips}))
     if len(kinds) != 1:
         told = "; how many chips it has would say" if kinds else ""
         return None, f"its type {' and '.join(types)} is not that of one model in the catalog{told}"
@@ -164,15 +168,7 @@ def _domain(group: Group, models: Mapping[str, DomainModel], chips: Mapping[str,
     if len(group.members) > servers:
         return None, f"{group.key} has {len(group.members)} machines, and one {model.name} {servers}"
     machines, ordered = _placed(group.members, model)
-    return Domain(model, machines, ordered, _ways(machines, servers)), ""
-
-
-def _trn3(types: Sequence[str], kinds: Iterable[DomainModel], chips: Collection[int]) -> Iterator[DomainModel]:
-    """Of machines whose type no document names, the models that their names and numbers of chips leave."""
-    for kind in kinds:
-        each = kind.blueprint.chips // kind.blueprint.servers
-        if all(name.removeprefix("ml.").startswith(_TRN3) for name in types) and not set(chips) - {each}:
-            yield kind
+    return Domain(model, machines, ordered, _ways(machines, servers) if model.nic else {}), ""
 
 
 def _placed(members: Sequence[Member], model: DomainModel) -> tuple[dict[int, Machine], frozenset[int]]:

@@ -8,20 +8,20 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, case, func, select
 
+from trninv.catalog.instance_types import models_of
 from trninv.inventory.address import Place, address_of
 from trninv.inventory.schema import TABLES
-from trninv.live.devices import TYPES
 from trninv.live.newest import MANAGERS, Machine, Newest
 from trninv.live.newest import Place as Ring
 from trninv.timestamps import format_timestamp
 
 _SERVER, _DOMAIN, _CLUSTER = (TABLES[name] for name in ("server", "domain", "cluster"))
 _BATCH: Final = 5_000
+_AT_ONCE: Final = 500
 ULTRASERVER: Final = "UltraServer"
 """How the key of a group begins that shares one."""
 _HYPERPOD: Final = "hyperpod"
 """It calls UltraServers by ids of its own, and their instances by the type of plain ones."""
-_TYPED: Final = frozenset(kind for kinds in TYPES.values() for kind in kinds)
 
 
 class Slot(NamedTuple):
@@ -51,6 +51,12 @@ class Member:
     def name(self) -> str:
         """Its name."""
         return self.machine.name
+
+    @property
+    def is_unclaimed(self) -> bool:
+        """Whether its type is known, and no model in the catalog claims it."""
+        kind = type_of(self.machine)
+        return kind is not None and not models_of(kind)
 
     @property
     def position(self) -> int | None:
@@ -140,18 +146,34 @@ def living(newest: Newest, within: timedelta) -> list[Machine]:
     return [newest.machines[name] for name, at in last.items() if at >= from_]
 
 
-def kinds_of(machine: Machine, models: Iterable[str]) -> frozenset[str]:
-    """The models of domain whose servers are of its type; none where no source says the type."""
+def type_of(machine: Machine) -> str | None:
+    """Return its EC2 type, by HyperPod where no other source says one; None where none does."""
     said = machine.by_source("instance_type")
     own = [each.value for source, each in said.items() if source != _HYPERPOD] or [each.value for each in said.values()]
-    if not own:
-        return frozenset()
-    if own[0] in _TYPED:
-        return frozenset(model for model in models if own[0] in TYPES.get(model, ()))
-    return frozenset(model for model in models if model not in TYPES)  # no document names the types of Trn3
+    return str(own[0]) if own else None
 
 
-def grouped(machines: Iterable[tuple[Machine, Slot | None]], sizes: Mapping[str, int]) -> list[Group]:
+def chips_of(connection: Connection, machines: Iterable[Machine]) -> dict[str, int]:
+    """Return how many chips machines have whose type several models claim, by name, where that was seen of all."""
+    claimed = (each for each in machines if (kind := type_of(each)) and len(models_of(kind)) > 1)
+    said, rows = dict[str, int](), dict[int, str]()
+    for machine in claimed:
+        if number := machine.value("chip_count"):
+            said[machine.name] = int(number)
+        if (shown := machine.value("chips")) and not shown.is_partial:
+            rows[shown.observed_server] = machine.name
+    key = TABLES["observed_chip"].c.observed_server_id
+    servers = list(rows)
+    for first in range(0, len(servers), _AT_ONCE):
+        some = servers[first : first + _AT_ONCE]
+        numbers = connection.execute(select(key, func.count()).where(key.in_(some)).group_by(key))
+        said |= {rows[server]: number for server, number in numbers}
+    return said
+
+
+def grouped(
+    machines: Iterable[tuple[Machine, Slot | None]], sizes: Mapping[str, int], chips: Mapping[str, int]
+) -> list[Group]:
     """Machines in groups.
 
     A capacity block is one group if it is not larger than a domain, and its instances are not of several UltraServers;
@@ -161,13 +183,16 @@ def grouped(machines: Iterable[tuple[Machine, Slot | None]], sizes: Mapping[str,
     ----------
     sizes
         Servers of a domain, by model.
+    chips
+        How many chips machines have, by name, where that was seen.
 
     """
     found, alone = defaultdict[str, list[Member]](list), list[Group]()
     for machine, slot in machines:
-        kinds = frozenset([slot.model]) if slot else kinds_of(machine, sizes)
-        member = Member(machine, slot, _place(machine), kinds)
-        if key := _key(member, max((sizes[kind] for kind in kinds), default=0)):
+        kind = type_of(machine)
+        claiming = models_of(kind, chips.get(machine.name)).intersection(sizes) if kind else frozenset[str]()
+        member = Member(machine, slot, _place(machine), frozenset([slot.model]) if slot else claiming)
+        if key := _key(member, max((sizes[model] for model in member.kinds), default=0)):
             found[key].append(member)
         else:
             alone.append(Group("", [member]))

@@ -99,10 +99,10 @@ def growth(
 
     """
     sizes = {slug: model.blueprint.servers for slug, model in models.items()}
-    groups = grouped(standing_in(seen.machines, seen.slots, seen.held, seen.newest), sizes)
+    groups = grouped(standing_in(seen.machines, seen.slots, seen.held, seen.newest), sizes, chips)
     new = [group for group in groups if group.unplaced and not group.standing]
     filled = without_undone(connection, _filled([group for group in groups if group.unplaced and group.standing], seen))
-    domains, left_out = arranged(new, models, chips, beside=True)
+    domains, left_out = arranged(new, models, beside=True)
     if why := _closed(of):
         left_out += (LeftOut(machine.name, why) for domain in domains for machine in domain.machines.values())
         domains = []

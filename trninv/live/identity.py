@@ -5,19 +5,21 @@ already, host names that are those of slots, the network node above them, and th
 their places in the ring do.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Final
 
 from sqlalchemy import Connection, select
 
+from trninv.catalog.instance_types import UnclaimedType, unclaimed
 from trninv.inventory.address import Place
 from trninv.inventory.binding import Binding, Standing, bindings
 from trninv.inventory.hostnames import TEMPLATE
 from trninv.inventory.schema import TABLES
 from trninv.live.anchors import Anchors, Unplaced
-from trninv.live.groups import Slot, grouped, living, slots
+from trninv.live.groups import Slot, chips_of, grouped, living, slots, type_of
 from trninv.live.newest import Machine, Newest, newest
 from trninv.live.pins import host_of, is_named
 from trninv.live.positions import placed
@@ -25,14 +27,23 @@ from trninv.live.positions import placed
 _BINDING = TABLES["binding"]
 WITHIN: Final = timedelta(hours=24)
 """A machine that was seen last so long before the others is taken for gone."""
+_NO_CHIPS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """What can be told: bindings to make or to write anew, and the machines that stay without a slot."""
+    """What can be told: bindings to make or to write anew, and the machines that stay without a slot.
+
+    Attributes
+    ----------
+    unclaimed
+        Types that no model in the catalog claims; their machines are unplaced.
+
+    """
 
     standings: tuple[Standing, ...]
     unplaced: tuple[Unplaced, ...]
+    unclaimed: tuple[UnclaimedType, ...] = ()
 
 
 def identify(
@@ -61,8 +72,16 @@ def identify(
 
     """
     of, held = slots(connection, place), list(bindings(connection))
+    seen = newest(connection)
     found = matched(
-        of, held, newest(connection), template=template, within=within, in_order=in_order, is_all=place is None
+        of,
+        held,
+        seen,
+        chips_of(connection, living(seen, within)),
+        template=template,
+        within=within,
+        in_order=in_order,
+        is_all=place is None,
     )
     return without_undone(connection, found)
 
@@ -78,6 +97,7 @@ def without_undone(connection: Connection, found: Identified) -> Identified:
     return Identified(
         tuple(each for each in found.standings if each not in again),
         tuple(sorted([*found.unplaced, *left], key=lambda each: each.name)),
+        found.unclaimed,
     )
 
 
@@ -85,6 +105,7 @@ def matched(
     of: Sequence[Slot],
     held: Sequence[Binding],
     seen: Newest,
+    chips: Mapping[str, int] = _NO_CHIPS,
     *,
     template: str = TEMPLATE,
     within: timedelta = WITHIN,
@@ -95,12 +116,15 @@ def matched(
 
     Parameters
     ----------
+    chips
+        How many chips machines have whose type several models claim, by name, where that was seen.
     is_all
         Whether there are no other slots, so that every machine should have one of these.
 
     """
     machines = [each for each in living(seen, within) if is_named(each)]
-    groups = grouped(standing_in(machines, of, held, seen), {slot.model: slot.servers for slot in of})
+    groups = grouped(standing_in(machines, of, held, seen), {slot.model: slot.servers for slot in of}, chips)
+    left_alone = [each.machine for group in groups for each in group.unplaced if each.is_unclaimed]
     anchors = Anchors(of, {each.server_id for each in held}, template, is_all=is_all)
     made, unplaced = list[Standing](), list[Unplaced]()
     for group, anchor in anchors.of(groups, in_order=in_order):
@@ -109,7 +133,8 @@ def matched(
         unplaced += left
     taken = {each.server_id for each in made}
     learnt = [each for each in _learnt(held, of, seen) if each.server_id not in taken]
-    return Identified((*learnt, *made), (*anchors.unplaced, *unplaced))
+    types = unclaimed(kind for each in left_alone if (kind := type_of(each)))
+    return Identified((*learnt, *made), (*anchors.unplaced, *unplaced), types)
 
 
 def standing_in(

@@ -84,6 +84,15 @@ class Picture:
         said = list(self.current(machine, fact).values())
         return said[0] if said and all(each.value == said[0].value for each in said) else None
 
+    def unplaced(self) -> Iterator[tuple[Machine, Said]]:
+        """Machines that were lately seen and stand in no slot, with their types."""
+        bound = {slot.machine for slot in self.slots}
+        for machine in self.newest.machines.values():
+            if machine not in bound and machine.name not in self.gone:
+                said = self.sure(machine, "instance_type")
+                if said and self.is_fresh(said):
+                    yield machine, said
+
     def _fresh(self, said: dict[str, Said]) -> dict[str, Said]:
         from_ = self.fresh_from
         return {source: each for source, each in said.items() if each.at >= from_}

@@ -7,11 +7,12 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from trninv.catalog.instance_types import type_names
+from trninv.catalog.models import systems
 from trninv.errors import NotExpressibleError
 from trninv.exporters.format import Format, Record
 from trninv.exporters.json_lines import listed, text
 from trninv.exporters.source import SEEN_NODE, Server, Source
-from trninv.live.devices import TYPES
 
 
 def _write(source: Source) -> Iterator[str]:
@@ -22,8 +23,9 @@ def _write(source: Source) -> Iterator[str]:
 
 
 def _instance(server: Server) -> dict[str, Any]:
-    types = TYPES.get(server.model.domain)
-    if types is None:
+    model = systems().domains.get(server.model.domain)
+    types = type_names(model) if model else ()
+    if not types:
         raise NotExpressibleError(f"EC2 has no instance type for {server.model.domain}: use topograph or kubernetes")
     if not server.network:
         raise NotExpressibleError(

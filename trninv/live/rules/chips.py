@@ -1,8 +1,6 @@
 """Rules of a chip that a machine shows, in a slot whose model says what it should be."""
 
-from trninv.importers.neuron_ls import CHIP_AT, TYPES_OF_BUSES
 from trninv.live.design import Model
-from trninv.live.devices import EFAS, NUMA_NODES
 from trninv.live.rules.register import CHIP, Shown
 from trninv.units import Capacity
 
@@ -29,31 +27,31 @@ def cores(chip: Shown, model: Model) -> tuple[str, str] | None:
 def neighbours(chip: Shown, model: Model) -> tuple[str, str] | None:
     """As sets: tools list them in different orders."""
     expected = model.neighbours[chip.ordinal] if model.neighbours else None
-    if expected is None or chip.neighbours in (None, expected) or not _is_placed(chip):
+    if expected is None or chip.neighbours in (None, expected) or not _is_placed(chip, model):
         return None
     return f"joined with {expected}", chip.neighbours
 
 
 @CHIP("numa-wrong", "NUMA node of a device, by neuron-ls, with that of its number in the type's documentation")
-def numa(chip: Shown, _: Model) -> tuple[str, str] | None:
+def numa(chip: Shown, model: Model) -> tuple[str, str] | None:
     """Of types whose documentation says."""
-    table = NUMA_NODES.get(chip.type, ())
-    if chip.numa_node is None or chip.ordinal >= len(table) or not _is_placed(chip):
+    table = model.numa_nodes if model.is_of(chip.type) else ()
+    if chip.numa_node is None or chip.ordinal >= len(table) or not _is_placed(chip, model):
         return None
     expected = table[chip.ordinal]
     return None if chip.numa_node == expected else (f"NUMA node {expected}", str(chip.numa_node))
 
 
 @CHIP("efa-map-wrong", "EFA device beside a chip, by ResourceSlices, with the map of its type")
-def efa(chip: Shown, _: Model) -> tuple[str, str] | None:
+def efa(chip: Shown, model: Model) -> tuple[str, str] | None:
     """Of types that Neuron's map of EFA devices has."""
-    table = EFAS.get(chip.type, ())
+    table = model.efa_addresses if model.is_of(chip.type) else ()
     if chip.efa_bdf is None or chip.ordinal >= len(table):
         return None
     expected = table[chip.ordinal]
     return None if chip.efa_bdf == expected else (f"EFA device {expected}", chip.efa_bdf)
 
 
-def _is_placed(chip: Shown) -> bool:
+def _is_placed(chip: Shown, model: Model) -> bool:
     """Whether its number is the machine's: a container counts its own, unless PCI addresses tell."""
-    return not chip.is_partial or (chip.type in TYPES_OF_BUSES and chip.bdf in CHIP_AT)
+    return not chip.is_partial or (model.is_of(chip.type) and chip.bdf in model.chip_addresses)

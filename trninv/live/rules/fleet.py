@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
+from trninv.catalog.instance_types import models_of
 from trninv.live.design import Occupancy, servers_of
 from trninv.live.newest import Machine, Said
 from trninv.live.picture import Grown, Picture, lowest
@@ -13,16 +14,10 @@ from trninv.units import counted
 _Members = list[tuple[Machine, Said]]
 
 
-@FLEET("instance-unplaced", "instances of Trainium types that any source lately saw with bindings")
+@FLEET("instance-unplaced", "instances of types that the catalog knows, and any source lately saw, with bindings")
 def unplaced(picture: Picture, _: list[Grown]) -> Differences:
     """What domain-overfull speaks of is not told again."""
-    bound = {slot.machine for slot in picture.slots}
-    found = []
-    for machine in picture.newest.machines.values():
-        if machine not in bound and machine.name not in picture.gone:
-            said = picture.sure(machine, "instance_type")
-            if said and picture.is_fresh(said) and said.value.startswith("trn"):
-                found.append((machine, said))
+    found = [(machine, said) for machine, said in picture.unplaced() if models_of(said.value)]
     crowded = {machine for _, _, members in _overfull(picture) for machine, _ in members} if found else set()
     for machine, said in found:
         if machine not in crowded:

@@ -7,7 +7,6 @@ from operator import or_
 from trninv.importers.kubernetes_health import CORDONED, is_active
 from trninv.inventory.schema import CARRYING
 from trninv.live.design import Occupancy
-from trninv.live.devices import TYPES
 from trninv.live.newest import Machine, Said, Sighting
 from trninv.live.picture import Picture
 from trninv.live.rules.register import SERVER, Difference, Differences
@@ -27,10 +26,10 @@ _DISPUTED = {
 
 @SERVER("instance-type-unexpected", "instance type, by any source, with the type of the slot's server model")
 def instance_type(slot: Occupancy, picture: Picture) -> Differences:
-    """Of models whose type is documented."""
-    said, types = picture.sure(slot.machine, "instance_type"), TYPES.get(slot.model.slug, ())
-    if said and types and said.value not in types:
-        yield _of(slot, " or ".join(types), said.value, said)
+    """Of models whose types the catalog has."""
+    said = picture.sure(slot.machine, "instance_type")
+    if said and slot.model.types and not slot.model.is_of(said.value):
+        yield _of(slot, " or ".join(slot.model.types), said.value, said)
 
 
 @SERVER("server-unbound", "slots that should be in service with bindings, in clusters that have any")

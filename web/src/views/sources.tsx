@@ -21,11 +21,15 @@ const FACTS = asking(NUMBERS, {});
 
 /** Subjects side by side, generation by generation. */
 const TABLES: [string, string[]][] = [
-  ["Chips", ["trainium1", "trainium2", "trainium3"]],
+  ["Chips", ["inferentia2", "trainium1", "trainium2", "trainium3"]],
   ["Cores", ["neuroncore-v2", "neuroncore-v3", "neuroncore-v4"]],
   [
     "Servers",
     [
+      "inf2.xlarge",
+      "inf2.8xlarge",
+      "inf2.24xlarge",
+      "inf2.48xlarge",
       "trn1.2xlarge",
       "trn1.32xlarge",
       "trn1n.32xlarge",
@@ -40,12 +44,15 @@ const TABLES: [string, string[]][] = [
   [
     "Links",
     [
+      "neuronlink-v2-inf2",
       "neuronlink-v2",
+      "neuronlink-v2-trn1n",
       "neuronlink-v3-plane",
       "neuronlink-v3-ring",
       "neuronlink-v4-server",
       "neuronlink-v4-rack",
       "neuronlink-v4-twin",
+      "efa-trn2.3xlarge",
       "efa-100",
       "efa-200",
       "efa-trn3",

@@ -1,0 +1,181 @@
+"""Machines of a type that no model claims are never bound and never adopted; they are listed, on both databases."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from adopting import keep, standing
+from seen import instance
+from sqlalchemy import Engine
+
+from conftest import BACKENDS, Databases, Run
+from trninv.catalog.facts import catalog
+from trninv.catalog.instance_types import UNCLAIMED, UnclaimedType
+from trninv.catalog.models import systems
+from trninv.inventory import stamp
+from trninv.inventory.address import resolve
+from trninv.inventory.binding import put
+from trninv.inventory.database import connect, reading, writing
+from trninv.inventory.verify import verify
+from trninv.live.adopt import adopt
+from trninv.live.drift import drift
+from trninv.live.identity import identify
+from trninv.live.pins import pin
+
+
+@pytest.fixture(params=BACKENDS)
+def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
+    with connect(databases.migrated(request.param)) as made:
+        yield made
+
+
+def node(name: str, kind: str, chips: int = 0) -> dict[str, Any]:
+    """A node as kubectl lists it."""
+    return {
+        "kind": "Node",
+        "metadata": {"name": f"n-{name}", "labels": {"node.kubernetes.io/instance-type": kind}},
+        "spec": {"providerID": f"aws:///us-west-2d/{name}"},
+        "status": {"allocatable": {"aws.amazon.com/neuron": str(chips)} if chips else {}},
+    }
+
+
+def devices(name: str, kind: str, neighbours: list[list[int] | None]) -> list[dict[str, Any]]:
+    """What neuron-ls prints of chips with 32 GiB and two cores."""
+    return [
+        {
+            "instance_id": name,
+            "instance_type": kind,
+            "neuron_device": at,
+            "bdf": f"0000:{at:02x}:1c.0",
+            "connected_to": near,
+            "nc_count": 2,
+            "memory_size": 32 << 30,
+            "numa_node": "0",
+        }
+        for at, near in enumerate(neighbours)
+    ]
+
+
+TORUS: list[list[int] | None] = [
+    [(at - 4) % 16, (at + 4) % 16, at // 4 * 4 + (at - 1) % 4, at // 4 * 4 + (at + 1) % 4] for at in range(16)
+]
+CHAIN: list[list[int] | None] = [[near for near in (at - 1, at + 1) if 0 <= near < 6] for at in range(6)]
+RING: list[list[int] | None] = [[(at - 1) % 12, (at + 1) % 12] for at in range(12)]
+
+
+@pytest.mark.parametrize("scope", [None, "trn3-gen1"])
+def test_a_type_that_no_model_claims_takes_no_slot(engine: Engine, scope: str | None) -> None:
+    with writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
+        listed = [node("i-0a", "m5.large"), node("i-0b", "m5.large"), node("i-0c", "trn3p.48xlarge", 16)]
+        keep(connection, "kubernetes", {"kind": "List", "items": listed})
+        found = identify(connection, scope and resolve(connection, scope), in_order=True)  # type: ignore[arg-type]
+    assert found.standings == ()
+    assert {(each.name, each.why) for each in found.unplaced} == {(f"i-0{at}", UNCLAIMED) for at in "abc"}
+    assert found.unclaimed == (UnclaimedType("m5.large", 2), UnclaimedType("trn3p.48xlarge", 1))
+
+
+def test_a_server_of_trn3_still_takes_its_slot(engine: Engine) -> None:
+    with writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
+        keep(connection, "kubernetes", {"kind": "List", "items": [node("i-0a", "trn3.48xlarge", 16)]})
+        (found,) = identify(connection, in_order=True).standings
+        assert (found.address, found.instance) == ("trn3-gen1/d0/s0", "i-0a")
+
+
+def test_four_chips_take_no_slot_of_sixteen(engine: Engine) -> None:
+    with writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
+        keep(connection, "kubernetes", {"kind": "List", "items": [node("i-0a", "trn3.48xlarge", 4)]})
+        found = identify(connection, in_order=True)
+    assert (found.standings, found.unclaimed) == ((), ())
+
+
+def test_drift_finds_an_instance_that_was_bound_where_its_type_is_not(engine: Engine) -> None:
+    with writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
+        keep(connection, "kubernetes", {"kind": "List", "items": [node("i-0a", "m5.large"), node("i-0b", "m5.large")]})
+        put(connection, [pin(connection, "trn3-gen1/d0/s3", "i-0a")], who="tests")
+        made = drift(connection)
+    of_type = [each for each in made.findings if each.rule == "instance-type-unexpected"]
+    assert [(each.address, each.found) for each in of_type] == [("trn3-gen1/d0/s3", "m5.large")]
+    assert "(assumed)" in str(of_type[0].expected)
+    assert made.unclaimed == (UnclaimedType("m5.large", 1),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "neighbours", "model"),
+    [
+        ("trn1n.32xlarge", TORUS, "Trn1n.32xlarge"),
+        ("inf2.24xlarge", CHAIN, "Inf2.24xlarge"),
+        ("inf2.48xlarge", RING, "Inf2.48xlarge"),
+        ("inf2.xlarge", [None], "Inf2.xlarge"),
+    ],
+)
+@pytest.mark.parametrize("source", ["ec2", "kubernetes", "neuron-ls"])
+def test_an_instance_becomes_the_model_of_its_own_type(
+    engine: Engine, kind: str, neighbours: list[list[int] | None], model: str, source: str
+) -> None:
+    name = f"i-{9:017x}"
+    documents: dict[str, Any] = {
+        "ec2": {"Reservations": [{"Instances": [instance(9, kind)]}]},
+        "kubernetes": {"kind": "List", "items": [node(name, kind, len(neighbours))]},
+        "neuron-ls": devices(name, kind, neighbours),
+    }
+    with writing(engine) as connection:
+        keep(connection, source, documents[source])
+        found = adopt(connection, catalog(), systems(), "lab")
+        assert [(each.model, each.machines, each.empty) for each in found.models] == [(model, 1, 0)]
+        keep(connection, "neuron-ls", devices(name, kind, neighbours))
+        assert drift(connection).findings == ()
+    assert standing(engine) == {"lab/d0/s0": name}
+    with reading(engine) as connection:
+        assert list(verify(connection, catalog(), systems())) == []
+
+
+def test_a_cut_that_the_driver_would_show_in_a_chain_is_found(engine: Engine) -> None:
+    changed = [*CHAIN[:5], [3]]
+    with writing(engine) as connection:
+        keep(connection, "neuron-ls", devices("i-09", "inf2.24xlarge", changed))
+        adopt(connection, catalog(), systems(), "lab")
+        made = drift(connection)
+    assert [(each.rule, each.address) for each in made.findings] == [("neighbour-wrong", "lab/d0/s0/c5")]
+
+
+def test_one_chip_of_trn2_is_adopted_as_neuron_ls_prints_it(engine: Engine) -> None:
+    (device,) = devices("i-09", "trn2.3xlarge", [None])
+    printed = device | {"nc_count": 4, "logical_neuroncore_config": 2, "memory_size": 96 << 30}
+    with writing(engine) as connection:
+        keep(connection, "neuron-ls", [printed])
+        assert adopt(connection, catalog(), systems(), "lab").models[0].model == "Trn2.3xlarge"
+        assert drift(connection).findings == ()
+
+
+def test_the_family_that_sysfs_has_is_no_type(engine: Engine) -> None:
+    driver = "/sys/devices/virtual/neuron_device/neuron0/info/architecture/instance_type"
+    of = {"host": "h0", "neuron_ls": devices("i-09", "trn1.2xlarge", [None]), "sysfs": {driver: "Trn1"}}
+    with writing(engine) as connection:
+        keep(connection, "neuron-ls", of)
+        adopt(connection, catalog(), systems(), "lab")
+        assert drift(connection).findings == ()
+
+
+def test_commands_list_types_with_their_count_and_the_reason(run: Run, databases: Databases, tmp_path: Path) -> None:
+    url, file = databases.migrated("sqlite"), tmp_path / "nodes.json"
+    listed = [node("i-0a", "m5.large"), node("i-0b", "m5.large"), node("i-0c", "trn1.32xlarge", 16)]
+    file.write_text(json.dumps({"kind": "List", "items": listed}))
+    says = f"2 machines of type m5.large: {UNCLAIMED}"
+    for words in (
+        ("import", "kubernetes", str(file)),
+        ("import", "kubernetes", str(file)),
+        ("bind", "--infer"),
+        ("drift",),
+    ):
+        assert says in run(*words, database=url)[1].splitlines(), words
+    assert (
+        "left out: 2 machines (i-0a, i-0b): its type m5.large is not that of one" in run("adopt", "x", database=url)[1]
+    )
+    found = json.loads(run("bind", "--infer", "--format", "json", database=url)[1])
+    assert [(each["type"], each["count"]) for each in found["unclaimed"]] == [("m5.large", 2)]

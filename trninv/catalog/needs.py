@@ -1,0 +1,43 @@
+"""Facts that a model cannot do without, so that all that are missing are reported at once."""
+
+from collections.abc import Iterable, Iterator
+
+from trninv.catalog.facts import Catalog
+from trninv.catalog.models import DomainModel
+from trninv.errors import UnknownFactError
+
+_CHIP = ("cores", "device_memory", "device_memory_bandwidth")
+_SERVER = ("vcpus", "host_memory")
+_LINK = ("bandwidth",)
+_FABRIC = ("domains_per_network_node", "nodes_per_network_node")
+
+
+def check_facts(catalog: Catalog, domains: Iterable[DomainModel], *, fabric: bool = False) -> None:
+    """Refuse models of domain of which a number is needed that no document gives.
+
+    Parameters
+    ----------
+    fabric
+        Whether there will be a fabric of the documented shape between domains.
+
+    Raises
+    ------
+    UnknownFactError
+        Naming every fact that is missing, or is no number.
+
+    """
+    needed = dict.fromkeys(fact for domain in domains for fact in _needed(domain, fabric=fabric))
+    missing = [f"{attribute} of {subject}" for subject, attribute in needed if catalog.find(subject, attribute) is None]
+    if missing:
+        raise UnknownFactError(
+            f"no document gives {', '.join(missing)}: add the facts, from a document or as assumed, to the catalog"
+        )
+
+
+def _needed(domain: DomainModel, *, fabric: bool) -> Iterator[tuple[str, str]]:
+    """Subjects and attributes."""
+    yield from ((domain.server.chip.slug, attribute) for attribute in _CHIP)
+    yield from ((domain.server.slug, attribute) for attribute in _SERVER)
+    yield from ((link.slug, attribute) for link in domain.links.values() for attribute in _LINK)
+    if fabric:
+        yield from ((domain.slug, attribute) for attribute in _FABRIC)
