@@ -20,7 +20,7 @@ SHEETS = {
     "": 2,
     "#/reports/bandwidth": 2,
     "#/rack/u-trn2x64/r0": 2,
-    "#/sources": 5,
+    "#/sources": 6,
 }
 """Addresses, and how many sheets they may take."""
 WIDTHS = {"A4": 718, "Letter": 740}

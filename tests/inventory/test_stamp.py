@@ -163,7 +163,9 @@ def test_a_cluster_of_many_domains_with_its_fabric(engine: Engine) -> None:
     with writing(engine) as connection:
         for slug in ("large", "three"):
             stamp.unseed(connection, resolve(connection, slug).id)
-    assert _everything(engine) == before
+    after = _everything(engine)
+    begun = after["history_start"][: len(SYSTEMS)]  # starts are only ever added
+    assert after | {"history_start": begun} == before
     assert migrate.check(engine) is None
     assert "CONSTRAINT fk_link_a_id" in str(CreateTable(TABLES["link"]))  # what is declared stays declared
 
