@@ -4,15 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import Engine, select, text
-from tampering import tamper
+from tampering import tamper, triggers_off
 
-from conftest import BACKENDS, Databases
+from conftest import BACKENDS, Databases, seed_everything
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.inventory import chain, stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.fold import fold, spans
+from trninv.inventory.replay import uncompared
 from trninv.inventory.schema import TABLES
 from trninv.inventory.start import record
 from trninv.inventory.state import Condition, set_state
@@ -49,8 +50,6 @@ def _live(url: str) -> None:
 
 
 def _seeded_and_lived(url: str) -> None:
-    from conftest import seed_everything  # noqa: PLC0415 # only where it is used
-
     seed_everything(url)
     _live(url)
 
@@ -61,6 +60,7 @@ def lived(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engi
         yield engine
 
 
+NO_PAIRS = '{"parts":[1],"jobs":[],"closed":[],"last_job":0}'
 NONE, ONE = """'"parts":[]'""", """'"parts":[["chip",1,"down",null,null,null]]'"""
 HISTORY = ("state_event", "event_seal", "history_start")
 REPRODUCTIONS = {
@@ -190,6 +190,40 @@ def test_what_was_done_by_hand_is_noticed(lived: Engine, what: str) -> None:
     for each in wanted:
         assert any(fault.startswith(each) for fault in faults), (each, faults)
     assert not any("triggers" in fault or "leave no events" in fault for fault in faults)
+
+
+@pytest.mark.parametrize("chips", ["1,1", "2,1", ";1"])
+def test_chips_that_a_job_never_held_are_a_difference_also_after_it(lived: Engine, chips: str) -> None:
+    with lived.begin() as connection:
+        connection.execute(text("UPDATE job SET chip_ids = :chips WHERE name = 'a'"), {"chips": chips})
+    with writing(lived) as connection:
+        holding.release(connection, "a")
+    (fault,) = _faults(lived)
+    assert fault.startswith("allocation: changed ")
+    assert "job a never held chip 1" in fault
+
+
+@pytest.mark.parametrize("chips", ["x", "1-9999999999999", f"1-{'9' * 30}", "5-1", "1;;2", "-", "1-2-3", "\u0661"])
+def test_chips_that_plain_sql_writes_anyhow_are_a_difference(lived: Engine, chips: str) -> None:
+    with lived.begin() as connection:
+        connection.execute(text("UPDATE job SET chip_ids = :chips WHERE name = 'a'"), {"chips": chips})
+    (fault,) = _faults(lived)
+    assert fault.startswith("allocation: changed 1 row: job a holds chips ")
+    assert fault.endswith(f"by its events {chips}")
+    with writing(lived) as connection:
+        holding.release(connection, "a")
+    assert _faults(lived) == []
+    with reading(lived) as connection:
+        assert list(uncompared(connection)) == ["u-trn2x64: chips of 1 job that no event tells"]
+
+
+@pytest.mark.parametrize("state", ["x", "[]", "{}", "[" * 100_000, NO_PAIRS])
+def test_a_start_that_cannot_be_read_is_a_difference(lived: Engine, state: str) -> None:
+    with lived.begin() as connection, triggers_off(connection, "history_start"):
+        connection.execute(text("UPDATE history_start SET state = :state"), {"state": state})
+    faults = _faults(lived)
+    assert "history_start: changed the start of trn1.2xlarge cannot be read" in faults
+    assert any(fault.startswith("state_event: changed events 1 to 4 are not as they were sealed") for fault in faults)
 
 
 def test_a_change_without_an_event_is_noticed_after_another_that_has_one(lived: Engine) -> None:

@@ -1,6 +1,13 @@
 """The chips of a job as text: ids of those to work on, then, after a semicolon, of those to spare: ``1-16,40;41``."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+_MOST: Final = 10_000_000
+"""Chips of a job: plain SQL may write a range that no memory holds."""
+_RUNS: Final = r"\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(?:-\d{1,18})?)*"
+_FORM: Final = re.compile(rf"(?:{_RUNS})?(?:;{_RUNS})?", re.ASCII)
 
 
 def written(roles: Mapping[int, str]) -> str:
@@ -9,10 +16,15 @@ def written(roles: Mapping[int, str]) -> str:
     return f"{work};{spare}" if spare else work
 
 
-def read(text: str) -> dict[int, str]:
-    """Return the chips of a text, by id with what each is for."""
-    work, _, spare = text.partition(";")
-    return dict.fromkeys(_ids(work), "work") | dict.fromkeys(_ids(spare), "spare")
+def read(text: str) -> dict[int, str] | None:
+    """Return the chips of a text, by id with what each is for; None of one that `written` does not write."""
+    if not _FORM.fullmatch(text):
+        return None
+    runs = {role: _runs_of(part) for role, part in zip(("work", "spare"), text.split(";"), strict=False)}
+    sizes = [last - first + 1 for each in runs.values() for first, last in each]
+    if min(sizes, default=1) < 1 or sum(sizes) > _MOST:
+        return None
+    return {key: role for role, each in runs.items() for first, last in each for key in range(first, last + 1)}
 
 
 def _ranges(ids: Iterable[int]) -> str:
@@ -25,7 +37,7 @@ def _ranges(ids: Iterable[int]) -> str:
     return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)
 
 
-def _ids(text: str) -> Iterator[int]:
-    for run in filter(None, text.split(",")):
-        first, _, last = run.partition("-")
-        yield from range(int(first), int(last or first) + 1)
+def _runs_of(text: str) -> list[tuple[int, int]]:
+    """Return the first and the last id of each range."""
+    ranges = (run.partition("-") for run in filter(None, text.split(",")))
+    return [(int(first), int(last or first)) for first, _, last in ranges]

@@ -58,13 +58,13 @@ class Span:
 
 
 def spans(connection: Connection, until: int | None = None) -> Iterator[Span]:
-    """Yield each cluster that has a recorded start, with its events up to one."""
+    """Yield each cluster that has a recorded start which can be read, with its events up to one."""
     known = starts(connection)
     for each in clusters(connection):
         row = known.get(each.slug)
-        if row and row.cause != "unseed" and row.cluster_id == each.id:
+        if row and row.cause != "unseed" and row.cluster_id == each.id and (state := State.read(row.state)):
             blocks = {name: _block(connection, name, first, last) for name, first, last in each.ids if name in KINDS}
-            yield Span(each.slug, each.id, row.event, blocks, State.read(row.state), until)
+            yield Span(each.slug, each.id, row.event, blocks, state, until)
 
 
 def _block(connection: Connection, table: str, first: int, last: int) -> tuple[int, int]:

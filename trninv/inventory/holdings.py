@@ -37,17 +37,25 @@ def never_held(connection: Connection, span: Span, jobs: Collection[int]) -> Ite
     texts = defaultdict[int, set[str | None]](set)
     for key, text in connection.execute(columns.where(span.of_jobs, _EVENT.c.action.in_(JOB_ACTIONS))):
         texts[key].add(text)
-    whole = {key: told for key, told in texts.items() if key in jobs and "" not in told}
+    whole = {key: chips for key, told in texts.items() if key in jobs and (chips := _chips(told)) is not None}
     if not whole:
         return
     rows = select(_ALLOCATION.c.job_id, _ALLOCATION.c.chip_id).order_by(_ALLOCATION.c.job_id)
     rows = rows.where(_ALLOCATION.c.job_id.between(min(whole), max(whole)))
     with connection.execute(rows, execution_options={"yield_per": _AT_ONCE}) as found:
         for key, group in groupby(found, itemgetter(0)):
-            if told := whole.pop(key, None):
-                yield from ((key, chip) for chip in sorted(_chips(told) ^ {chip for _, chip in group}))
-    yield from ((key, chip) for key, told in whole.items() for chip in sorted(_chips(told)))
+            if (told := whole.pop(key, None)) is not None:
+                yield from ((key, chip) for chip in sorted(told ^ {chip for _, chip in group}))
+    yield from ((key, chip) for key, told in whole.items() for chip in sorted(told))
 
 
-def _chips(texts: Collection[str | None]) -> set[int]:
-    return {chip for text in texts if text for chip in chip_ids.read(text)}
+def unknown_chips(connection: Connection, span: Span) -> int:
+    """Count the jobs of which an event does not say the chips, or says them in a text that nobody can read."""
+    columns = select(_EVENT.c.part_id, _EVENT.c.chip_ids).where(span.of_jobs, _EVENT.c.chip_ids.is_not(None))
+    return len({key for key, text in connection.execute(columns) if _chips([text]) is None})
+
+
+def _chips(texts: Collection[str | None]) -> set[int] | None:
+    """Return the chips of events of a job; None where one of them does not say which."""
+    read = [chip_ids.read(text) if text else None for text in texts if text is not None]
+    return None if None in read else {chip for chips in read if chips for chip in chips}

@@ -3,7 +3,7 @@
 Bindings have no events: their rows are compared with each other, `trninv.inventory.succession`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, or_, select
@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, or_, select
 from trninv.inventory import chip_ids
 from trninv.inventory.address import address_of, address_of_node, node_addresses, words
 from trninv.inventory.fold import KINDS, Span, breaks, fold, last_actions, spans
-from trninv.inventory.holdings import never_held, now_held
+from trninv.inventory.holdings import never_held, now_held, unknown_chips
 from trninv.inventory.schema import JOB_ACTIONS, TABLES
 from trninv.inventory.start import UP, Condition, Part, State, starts
 
@@ -19,6 +19,7 @@ _CLUSTER, _SERVER, _DOMAIN, _NODE, _LINK, _JOB, _CLOSING = (
     TABLES[name] for name in ("cluster", "server", "domain", "node", "link", "job", "closing")
 )
 SHOWN: Final = 3
+_LONGEST: Final = 200
 
 
 class Fault(NamedTuple):
@@ -33,6 +34,7 @@ class Fault(NamedTuple):
 def replay(connection: Connection) -> Iterator[Fault]:
     """Yield what differs, of every cluster."""
     yield from _starts(connection)
+    yield from _unreadable(connection)
     for span in spans(connection):
         must = fold(connection, span)
         for table in KINDS:
@@ -49,8 +51,8 @@ def uncompared(connection: Connection) -> Iterator[str]:
         told = {row.part_id for row in last_actions(connection, span, JOB_ACTIONS)} | span.state.jobs.keys()
         if number := len(set(connection.scalars(before)) - told):
             yield f"{span.slug}: {_counted(number, 'job')} that ended before event {span.start + 1}"
-        if number := sum(not chips for _, _, chips in fold(connection, span).jobs.values()):
-            yield f"{span.slug}: chips of {_counted(number, 'job')} that plain SQL began without chip_ids"
+        if number := unknown_chips(connection, span):
+            yield f"{span.slug}: chips of {_counted(number, 'job')} that no event tells"
 
 
 def _starts(connection: Connection) -> Iterator[Fault]:
@@ -67,6 +69,13 @@ def _starts(connection: Connection) -> Iterator[Fault]:
         elif start.event != cluster.known_from and not (start.cause == "migrate" and start.event > cluster.known_from):
             says = f"its history is known from event {cluster.known_from}, and its recorded start is {start.event}"
             yield Fault(slug, "cluster", "changed", says)
+
+
+def _unreadable(connection: Connection) -> Iterator[Fault]:
+    """Yield starts whose state is not what trninv writes: nothing of their clusters can be compared."""
+    for row in starts(connection).values():
+        if row.cause != "unseed" and State.read(row.state) is None:
+            yield Fault("", "history_start", "changed", f"the start of {row.cluster} cannot be read")
 
 
 def _parts(connection: Connection, span: Span, table: str, must: State) -> Iterator[Fault]:
@@ -121,7 +130,7 @@ def _jobs(connection: Connection, span: Span, must: State) -> Iterator[Fault]:
         yield _fault(span.slug, "job", wrong, str)
     held = now_held(connection, span.cluster_id)
     chips = {
-        key: (held.get(key, {}), chip_ids.read(must.jobs[key][2]) if key in must.jobs else {})
+        key: (chip_ids.written(held.get(key, {})), must.jobs[key][2] if key in must.jobs else "")
         for key in held.keys() | must.jobs.keys()
         if key not in must.jobs or must.jobs[key][2]
     }
@@ -151,8 +160,8 @@ def _job(row: Any, name: str | None, last: Any, live: tuple[str, str, str] | Non
     return next((says for says, holds in checks.items() if not holds), None)
 
 
-def _holds(name: str, has: Mapping[int, str], should: Mapping[int, str]) -> str:
-    one, other = (chip_ids.written(chips) or "none" for chips in (has, should))
+def _holds(name: str, has: str, should: str) -> str:
+    one, other = (f"{chips[:_LONGEST]}{'…' * (len(chips) > _LONGEST)}" or "none" for chips in (has, should))
     return f"job {name} holds chips {one}, by its events {other}"
 
 

@@ -46,12 +46,16 @@ class State:
     last_job: int = 0
 
     @classmethod
-    def read(cls, text: str) -> "State":
-        """Return the state of a text that `text` wrote."""
-        values = json.loads(text)
-        parts = {(kind, key): (state, *more) for kind, key, state, *more in values["parts"]}
-        jobs = {key: (name, place, chips) for key, name, place, chips in values["jobs"]}
-        return cls(parts, jobs, frozenset(values["closed"]), values["last_job"])
+    def read(cls, text: str) -> "State | None":
+        """Return the state of a text that `text` wrote; None of any other."""
+        try:
+            values = json.loads(text)
+            parts = {(kind, key): (state, *more) for kind, key, state, *more in values["parts"]}
+            jobs = {key: (name, place, chips) for key, name, place, chips in values["jobs"]}
+            state = cls(parts, jobs, frozenset(values["closed"]), values["last_job"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None
+        return state
 
     @property
     def text(self) -> str:
