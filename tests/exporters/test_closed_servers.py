@@ -14,6 +14,7 @@ from exporting import exported
 from slurms import slurm
 from trninv.exporters.register import format_of
 from trninv.exporters.slurm import settings
+from trninv.inventory.closed_servers import LEFT_OUT
 from trninv.inventory.database import connect, writing
 from trninv.inventory.schema import TABLES
 from trninv.jobs import closings
@@ -46,6 +47,20 @@ def test_slurm_drains_it_and_keeps_the_reason(run: Run, databases: Databases) ->
     assert "DRAIN" not in exported(run, url, "lab", "slurm-nodes", "--at", "0")
     run("open", "lab/d0/s0", database=url)
     assert "DRAIN" not in exported(run, url, "lab", "slurm-nodes")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_an_import_closed_is_not_drained_in_the_scheduler_that_runs_there(
+    run: Run, databases: Databases, backend: str
+) -> None:
+    url = exporting.lab(databases, backend)
+    with connect(url) as engine, writing(engine) as connection:
+        closings.close(connection, ["lab/d0/s0"], who="slurm", why=f"{LEFT_OUT}train (7)")
+        closings.close(connection, ["lab/d0/s1"], who="me", why="an import of fans")
+    lines = exported(run, url, "lab", "slurm-nodes")
+    assert _node(lines, "lab-d0-s1")["State"] == "DRAIN"
+    assert lines.count("State=DRAIN") == 1
+    assert exported(run, url, "lab", "kubernetes").count("unschedulable: true") == 1
 
 
 @pytest.mark.parametrize(("state", "wanted"), [("down", "DOWN"), ("maintenance", "DRAIN"), ("up", "DRAIN")])

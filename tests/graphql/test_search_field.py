@@ -9,10 +9,10 @@ from sqlalchemy import Engine, text
 
 import trninv
 from conftest import BACKENDS, Ask, Databases, both_ways
-from trninv.inventory.binding import Standing, put, server_at
+from trninv.inventory.binding import Standing, put, server_at, take_out
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.search import LONGEST, found
-from trninv.jobs.holding import hold
+from trninv.jobs.holding import hold, release
 
 DOCUMENT = """query ($t: String!, $h: Address, $n: Int! = 20) {
   search(text: $t, here: $h, first: $n) { kind name address thing { address __typename } } }"""
@@ -127,3 +127,26 @@ def test_how_many(search: Search, named: str) -> None:
         for first in (-1, 21, 10**6):
             (error,) = both_ways(fleet)(DOCUMENT, t="u", n=first)["errors"]
             assert error["extensions"]["code"] == "BAD_LIMIT", error
+
+
+def test_the_longest_text_is_looked_for_and_no_longer_one(seeded: str) -> None:
+    name = "j" * LONGEST
+    with connect(seeded) as engine, writing(engine) as connection:
+        hold(connection, name, ["u-trn2x64/d0/s2"], who="tester")
+        assert [each.name for group in found(connection, name, None, 5) for each in group] == [name]
+        assert found(connection, f"{name}j", None, 5) == []
+
+
+def test_what_has_ended_is_not_found(seeded: str) -> None:
+    slot = "u-trn2x64/d0/s0"
+    with connect(seeded) as engine, writing(engine) as connection:
+        put(
+            connection, [Standing(server_at(connection, slot).id, slot, "i-0zz", "zz-host", "pin", "certain")], who="me"
+        )
+        hold(connection, "zz-job", ["u-trn2x64/d0/s2"], who="me")
+        kinds = {"i-0zz": "instance", "zz-host": "host", "zz-job": "job"}
+        for name, kind in kinds.items():
+            assert [each.kind for group in found(connection, name, None, 5) for each in group] == [kind]
+        take_out(connection, slot, who="me")
+        release(connection, "zz-job")
+        assert not any(group for name in kinds for group in found(connection, name, None, 5))

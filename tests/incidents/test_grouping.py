@@ -16,6 +16,7 @@ from sqlalchemy import text
 
 import trninv
 from conftest import Databases, examples
+from trninv.incidents import listing
 from trninv.incidents.model import Incident, Spot
 from trninv.incidents.reading import Fault
 from trninv.incidents.windows import first_changes
@@ -273,3 +274,13 @@ def test_a_window_is_of_the_first_and_not_of_the_one_before(opened: Fleet, step:
     for at in range(3):
         change(opened, NOON + at * step, "down", f"{U}/s0/c{at}")
     assert [len(each.causes) for each in opened.incidents()] == ([1, 2] if step == FIVE else [1, 1, 1])
+
+
+@pytest.mark.parametrize(("most", "is_truncated"), [(3, False), (2, True)])
+def test_a_list_that_has_just_all_is_not_truncated(
+    opened: Fleet, monkeypatch: pytest.MonkeyPatch, most: int, *, is_truncated: bool
+) -> None:
+    monkeypatch.setattr(listing, "MOST_LISTED", most)
+    change(opened, NOON, "down", *(f"{U}/s0/c{chip}" for chip in range(3)))
+    (one,) = opened.incidents()
+    assert (len(one.causes), one.cause_count, one.truncated) == (most, 3, is_truncated)

@@ -55,6 +55,15 @@ def test_a_token_is_worth_nothing_from_the_instant_on_at_which_it_expires(engine
                     access.holder(connection, made)
 
 
+def test_who_revokes_again_leaves_the_time_of_the_first(engine: Engine) -> None:
+    with writing(engine) as connection:
+        access.create(connection, "a", "read", None)
+        access.revoke(connection, "a")
+        first = access.listed(connection)
+        access.revoke(connection, "a")
+        assert access.listed(connection) == first
+
+
 @pytest.mark.parametrize(
     ("name", "expires"), [("", None), ("a b", None), ("a" * 65, None), ("a", "0d"), ("a", "soon"), ("a", "99999d")]
 )

@@ -99,6 +99,21 @@ def test_servers_close_and_open(engine: Engine) -> None:
             closings.close(connection, [f"{ULTRA}/s0/c0"], who="me", why="x")
 
 
+def test_a_server_that_is_open_again_takes_jobs(lite_connection: Connection) -> None:
+    closings.close(lite_connection, [f"{ULTRA}/s0"], who="me", why="firmware")
+    with pytest.raises(ConflictError, match=r"s0/c0 takes no new jobs \(firmware\)"):
+        holding.hold(lite_connection, "a", [f"{ULTRA}/s0"], who="me")
+    closings.open_(lite_connection, [f"{ULTRA}/s0"])
+    assert holding.hold(lite_connection, "a", [f"{ULTRA}/s0"], who="me").name == "a"
+
+
+def test_of_several_chips_that_are_taken_the_first_is_named(lite_connection: Connection) -> None:
+    for job, chip in (("late", 9), ("early", 3)):
+        holding.hold(lite_connection, job, [f"{ULTRA}/s0/c{chip}"], who="me")
+    with pytest.raises(ConflictError, match="s0/c3 is held by job early"):
+        holding.hold(lite_connection, "b", [f"{ULTRA}/s0"], who="me")
+
+
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201, "a:b", "\x00", "a\u202e"])
 def test_names_that_nobody_can_read_are_refused(lite_connection: Connection, name: str) -> None:
     with pytest.raises(LimitError):

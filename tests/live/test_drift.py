@@ -19,6 +19,7 @@ from trninv.importers.observation import File, observe
 from trninv.inventory import binding, migrate, stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.binding import Standing, put, take_out
+from trninv.inventory.closed_servers import LEFT_OUT
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.rules import RULES
 from trninv.inventory.schema import TABLES
@@ -221,6 +222,9 @@ def test_a_closed_server_is_drained_by_its_scheduler(alive: Engine) -> None:
     with writing(alive) as connection:
         closings.open_(connection, [finding.address])
     assert rules(found(alive, START + 13 * MINUTES)) == ["state-differs"]
+    with writing(alive) as connection:
+        closings.close(connection, [finding.address], who="slurm", why=f"{LEFT_OUT}train (7)")
+    assert rules(found(alive, START + 14 * MINUTES)) == ["state-differs"], "an import's closing is nobody's will"
 
 
 def test_what_is_out_of_service_already_is_left_alone(alive: Engine) -> None:

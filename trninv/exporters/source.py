@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from trninv.errors import NotExpressibleError, WrongLevelError
 from trninv.inventory.address import Place
+from trninv.inventory.closed_servers import is_wanted
 from trninv.inventory.hostnames import TEMPLATE, ServerAddress, hostnames
 from trninv.inventory.schema import CARRYING, TABLES, is_not_up
 
@@ -263,7 +264,7 @@ def _query(place: Place) -> Any:
         .join(of_server, of_server.c.id == server.c.server_model_id)
         .join(chip, chip.c.id == of_server.c.chip_model_id)
         .outerjoin(bound, (bound.c.server_id == server.c.id) & bound.c.until.is_(None))
-        .outerjoin(closing, (closing.c.server_id == server.c.id) & closing.c.until.is_(None))
+        .outerjoin(closing, (closing.c.server_id == server.c.id) & is_wanted(closing))
         .where(_inside(place))
         .order_by(domain.c.ordinal, server.c.ordinal)
     )

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, and_, insert, select, update
 from trninv.errors import LimitError, WrongLevelError
 from trninv.inventory.address import Place, address_of, resolve
 from trninv.inventory.author import check_author
+from trninv.inventory.closed_servers import LEFT_OUT
 from trninv.inventory.ids import next_id
 from trninv.inventory.schema import TABLES
 from trninv.jobs.holding import MAX_TEXT, NOBODY, changing
@@ -16,8 +17,6 @@ from trninv.jobs.taking import MOST_PLACES, batches
 from trninv.routing.answer import At
 
 _T: Final = TABLES
-_LEFT_OUT: Final = "an import left out a job that runs here: "
-"""Why a server is closed that an import closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +91,8 @@ def close_for_left_out(
 
     """
     closing = _T["closing"]
-    reasons = {server: f"{_LEFT_OUT}{job}"[:MAX_TEXT] for server, job in jobs.items()}
-    ours = closing.c.until.is_(None), closing.c.who == system, closing.c.why.startswith(_LEFT_OUT)
+    reasons = {server: f"{LEFT_OUT}{job}"[:MAX_TEXT] for server, job in jobs.items()}
+    ours = closing.c.until.is_(None), closing.c.who == system, closing.c.why.startswith(LEFT_OUT)
     query = select(closing.c.id, closing.c.server_id).where(*ours)
     gone = {} if partial else {row.id: row.server_id for row in connection.execute(query) if row.server_id not in jobs}
     for part in batches(sorted(gone)):

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, Select, case, select
 from trninv.catalog.instance_types import models_of, type_names
 from trninv.catalog.models import DomainModel, systems
 from trninv.inventory.address import address_of
+from trninv.inventory.closed_servers import is_wanted
 from trninv.inventory.schema import TABLES
 from trninv.live.newest import Machine, Said
 
@@ -75,7 +76,7 @@ class Occupancy:
     bound
         The instance or host that stands there by its binding; None where none does.
     is_closed
-        Whether it takes no new jobs.
+        Whether somebody closed it to new jobs.
     machine
         What was seen of it; None where nothing was.
     gone
@@ -142,7 +143,7 @@ def _slots() -> Select[tuple[object, ...]]:
         _SERVER.join(_DOMAIN, _DOMAIN.c.id == _SERVER.c.domain_id)
         .join(_CLUSTER, _CLUSTER.c.id == _DOMAIN.c.cluster_id)
         .outerjoin(_BINDING, (_BINDING.c.server_id == _SERVER.c.id) & open_)
-        .outerjoin(_CLOSING, (_CLOSING.c.server_id == _SERVER.c.id) & _CLOSING.c.until.is_(None))
+        .outerjoin(_CLOSING, (_CLOSING.c.server_id == _SERVER.c.id) & is_wanted(_CLOSING))
         .outerjoin(_NIC, (_NIC.c.server_id == _SERVER.c.id) & (_NIC.c.ordinal == 0))
         .outerjoin(_LINK, (_LINK.c.a_id == _NIC.c.id) & (_LINK.c.scope == "fabric"))
         .outerjoin(_ABOVE, _ABOVE.c.id == _LINK.c.b_id)

@@ -15,7 +15,7 @@ from trninv.routing.questions.collectives import all_gather
 from trninv.routing.questions.pool import memory_of
 from trninv.routing.scope import Scope
 from trninv.routing.wiring import Reader, Wiring
-from trninv.units import Bandwidth, Capacity
+from trninv.units import Bandwidth, Capacity, counted
 
 _LINK = TABLES["link"]
 _NODES: Final = 200
@@ -46,7 +46,8 @@ class CapabilityAnswer(Answer):
         )
 
     def told(self) -> Told:
-        yield f"{self.of}: {self.chips:,} chips carry, {self.idle_links:,} links carry nothing"
+        chips, links = counted(self.chips, "chip"), counted(self.idle_links, "link")
+        yield f"{self.of}: {chips} with traffic, {links} without"
         yield f"largest pool: {self.pool}"
         yield f"bisection: {self.halves} one direction"
         yield f"all-gather: {self.all_gather} at most"
@@ -67,7 +68,7 @@ def capability(
 def assess(reader: Reader, of: str) -> CapabilityAnswer:
     """Compute what a domain, or a server or rack in one, can do."""
     scope = Scope.of(reader, of)
-    inside = scope.inside(reader, "what a domain can do")
+    inside = scope.inside(reader, "a capability")
     split, gathered = solvers.bisection.bisect(inside.graph, inside.ends, nodes=_NODES), all_gather(inside)
     return CapabilityAnswer(
         of=scope.place.address,
