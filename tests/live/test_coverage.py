@@ -1,19 +1,17 @@
 """What drift could not compare is said: a machine whose counters nobody reports is not one that has no errors."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
+from drifting import MINUTES, START, alive_fleet, bound, found, keep, monitored, seeded
 from sqlalchemy import Engine
-from test_drift import _alive, _monitored, _seeded, bound, found, keep
 
 from conftest import Databases, Run
 from fleet_outputs import Outputs, machines, outputs
 from trninv.importers.observation import observe
 from trninv.inventory.database import connect, writing
 
-START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
-MINUTES = timedelta(minutes=1)
 PLAIN = machines()[13]
 DEVICES = [{"neuron_device_index": chip, "mem_ecc_uncorrected": 0} for chip in range(16)]
 COUNTERS = {"neuron_hw_counters": {"neuron_devices": DEVICES}}
@@ -21,13 +19,13 @@ COUNTERS = {"neuron_hw_counters": {"neuron_devices": DEVICES}}
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def alive(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, _alive)) as engine:
+    with connect(databases.copied(request.param, alive_fleet)) as engine:
         yield engine
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, _seeded)) as engine:
+    with connect(databases.copied(request.param, seeded)) as engine:
         yield engine
 
 
@@ -57,7 +55,7 @@ def test_counters_that_a_driver_does_not_report_are_a_finding_until_somebody_doe
     assert (finding.expected, finding.found) == ("ecc_uncorrected by neuron-sysfs", "not reported")
     assert made.not_compared == {"ecc-uncorrected": 1}
     with writing(alive) as connection:
-        line = _monitored(PLAIN.instance, system_data=COUNTERS)
+        line = monitored(PLAIN.instance, system_data=COUNTERS)
         observe(connection, "neuron-monitor", [line], taken_at=START + 12 * MINUTES)
     made = found(alive, START + 13 * MINUTES)
     assert (made.findings, made.cleared, made.not_compared) == ((), 1, {})

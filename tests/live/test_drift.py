@@ -1,22 +1,23 @@
 """Each rule of drift finds its own fault in a whole fleet, and nothing where all is well, on both databases."""
 
 import json
-from collections.abc import Collection, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from io import BytesIO
 
 import pytest
+from drifting import MINUTES, START, alive_fleet, bound, found, keep, monitored, seeded
 from printed import MONITOR, neuron_ls, slurm, slurm_node
 from sqlalchemy import Engine, func, select
 
 import trninv
 from conftest import Databases, Run, both_ways
-from fleet_outputs import FAULTS, NEW, Machine, Outputs, machines, outputs, placed, renumbered, stand
+from fleet_outputs import FAULTS, NEW, Machine, machines, outputs, placed, renumbered
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.history.events import events
 from trninv.importers.observation import File, observe
-from trninv.inventory import binding, migrate, stamp
+from trninv.inventory import binding, stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.binding import Standing, put, take_out
 from trninv.inventory.closed_servers import LEFT_OUT
@@ -33,61 +34,17 @@ from trninv.live.rules import CHIP, COMPARES, DOMAIN, FLEET, SERVER
 from trninv.reports.reader import find
 from trninv.timestamps import format_timestamp
 
-FLEET_OF = {"u-trn2x64": 3, "trn2-16.48xlarge": 4, "trn1.32xlarge": 2}
-START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
-MINUTES = timedelta(minutes=1)
-
-
-def _seeded(url: str) -> None:
-    with connect(url) as engine:
-        migrate.migrate(engine)
-        with writing(engine) as connection:
-            for slug, domains in FLEET_OF.items():
-                stamp.seed(connection, catalog(), systems().get(slug).resized(domains), slug)
-
-
-def _alive(url: str) -> None:
-    """A fleet that is bound, and of which all is well."""
-    _seeded(url)
-    fleet = machines()
-    with connect(url) as engine:
-        keep(engine, outputs(fleet), START)
-        bound(engine, fleet)
-
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def alive(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, _alive)) as engine:
+    with connect(databases.copied(request.param, alive_fleet)) as engine:
         yield engine
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Engine]:
-    with connect(databases.copied(request.param, _seeded)) as engine:
+    with connect(databases.copied(request.param, seeded)) as engine:
         yield engine
-
-
-def keep(engine: Engine, of: Outputs, at: datetime, but: Collection[tuple[str, str]] = ()) -> None:
-    """Import everything that a fleet prints, or all but some of it."""
-    by_kind: dict[str, list[File]] = {}
-    for name, content in of.files():
-        if (name, content) in but:
-            continue
-        kind, _, file = name.partition("/")
-        by_kind.setdefault(kind, []).append(File(file, BytesIO(content.encode())))
-    with writing(engine) as connection:
-        for kind, files in by_kind.items():
-            observe(connection, kind, files, taken_at=at)
-
-
-def bound(engine: Engine, fleet: list[Machine]) -> None:
-    with writing(engine) as connection:
-        stand(connection, fleet)
-
-
-def found(engine: Engine, at: datetime, scope: str | None = None, *, apply: bool = False) -> Drift:
-    with writing(engine) as connection:
-        return drift(connection, scope, now=at, apply=apply)
 
 
 def rules(of: Drift) -> list[str]:
@@ -308,17 +265,10 @@ def test_a_count_in_a_container_is_no_count(alive: Engine) -> None:
     assert found(alive, START + 6 * MINUTES).findings == ()
 
 
-def _monitored(instance: str, **groups: object) -> File:
-    """A line of neuron-monitor of a plain trn2.48xlarge."""
-    line = json.loads(json.dumps(MONITOR)) | groups
-    line["instance_info"] |= {"instance_id": instance, "instance_type": "trn2.48xlarge"}
-    return File("monitor.json", BytesIO(json.dumps(line).encode() + b"\n"))
-
-
 def test_a_driver_that_does_not_answer_its_monitor_is_found_until_it_does(alive: Engine) -> None:
     instance, error = machines()[13].instance, {"error": "neuron driver not responding"}
-    silent = _monitored(instance, neuron_hardware_info=error, system_data={})
-    given = [(10, silent), (20, _monitored(instance, system_data={}))]
+    silent = monitored(instance, neuron_hardware_info=error, system_data={})
+    given = [(10, silent), (20, monitored(instance, system_data={}))]
     shown = []
     for minute, file in given:
         with writing(alive) as connection:

@@ -71,7 +71,7 @@ def test_a_type_that_no_model_claims_takes_no_slot(engine: Engine, scope: str | 
         stamp.seed(connection, catalog(), systems().get("trn3-gen1"))
         listed = [node("i-0a", "m5.large"), node("i-0b", "m5.large"), node("i-0c", "trn3p.48xlarge", 16)]
         keep(connection, "kubernetes", {"kind": "List", "items": listed})
-        found = identify(connection, scope and resolve(connection, scope), in_order=True)  # type: ignore[arg-type]
+        found = identify(connection, resolve(connection, scope) if scope else None, in_order=True)
     assert found.standings == ()
     assert {(each.name, each.why) for each in found.unplaced} == {(f"i-0{at}", UNCLAIMED) for at in "abc"}
     assert found.unclaimed == (UnclaimedType("m5.large", 2), UnclaimedType("trn3p.48xlarge", 1))

@@ -306,8 +306,7 @@ def test_what_wear_leaves_of_a_domain_is_what_the_tables_say(databases: Database
             assert _as_read(kind) == _as_read(alone)
             up = uplinks(reader.connection, [domain]).get(domain, [])
             graph, above = alone.island.graph, alone.island.above
-            ends = [] if above is None else list(graph[above])
-            refs = (link_ref(graph.nodes, graph.adj, nic, above) for nic in ends)
+            refs = [] if above is None else [link_ref(graph.nodes, graph.adj, nic, above) for nic in graph[above]]
             assert up == sorted(refs, key=lambda link: link.id)
 
 
