@@ -141,5 +141,5 @@ def test_what_is_not_compared_is_told(run: Run, url: str, engine: Engine) -> Non
             "SELECT 1, id, 'p', 'x', 'p', '2026', 'me' FROM cluster WHERE slug = 'u-trn2x64'"
         )
     _, out, _ = run("verify", database=url)
-    assert "not compared: u-trn2x64: chips of 1 job that plain SQL began without chip_ids\n" in out
+    assert "not compared: u-trn2x64: chips of 1 job that no event tells\n" in out
     assert json.loads(run("verify", "--format", "json", database=url)[1])["notCompared"]
