@@ -15,7 +15,7 @@ from trninv.routing.questions.collectives import all_gather
 from trninv.routing.questions.pool import memory_of
 from trninv.routing.scope import Scope
 from trninv.routing.wiring import Reader, Wiring
-from trninv.units import Bandwidth, Capacity, counted
+from trninv.units import Bandwidth, Capacity
 
 _LINK = TABLES["link"]
 _NODES: Final = 200
@@ -46,8 +46,7 @@ class CapabilityAnswer(Answer):
         )
 
     def told(self) -> Told:
-        chips, links = counted(self.chips, "chip"), counted(self.idle_links, "link")
-        yield f"{self.of}: {chips} with traffic, {links} without"
+        yield f"{self.of}: chips that carry traffic {self.chips:,}, links that carry nothing {self.idle_links:,}"
         yield f"largest pool: {self.pool}"
         yield f"bisection: {self.halves} one direction"
         yield f"all-gather: {self.all_gather} at most"
