@@ -14,6 +14,7 @@ from conftest import Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import FileError
+from trninv.importers.import_report import render_unseen
 from trninv.importers.observation import File, observe
 from trninv.inventory import migrate, stamp
 from trninv.inventory.address import resolve
@@ -194,8 +195,33 @@ def test_a_rule_taints_the_devices_that_it_selects(
     assert told(compared(engine, 2, plain(), sliced())) == []
 
 
-_UNEVALUATED = "is not evaluated: select devices by driver, pool and device"
+_UNEVALUATED = "is not evaluated, so this rule taints nothing here: select devices by driver, pool and device"
 _CEL = {"selectors": [{"cel": {"expression": "true"}}]}
+
+
+@pytest.mark.parametrize(
+    ("selector", "key"), [(_CEL | {"pool": POOL}, "selectors"), ({"deviceClassName": "neuron"}, "deviceClassName")]
+)
+def test_a_rule_that_is_not_evaluated_is_named_and_the_rest_is_kept(
+    engine: Engine, selector: dict[str, Any], key: str
+) -> None:
+    objects = listed(
+        plain(), tainted(sliced(), taint()), taint_rule(selector), taint_rule({"device": "neuron-device-5"})
+    )
+    with writing(engine) as connection:
+        (kept,) = observe(connection, "kubernetes", [File("objects.json", BytesIO(text(objects)))], taken_at=START)
+        found = drift(connection, now=START)
+    assert kept.unread == (f"objects.json:1.items[2].spec.deviceSelector.{key} {_UNEVALUATED}",)
+    assert list(render_unseen([kept]))[-1] == f"not read: {kept.unread[0]}"
+    assert {each.address for each in found.findings} == {f"{SLOT}/c3", f"{SLOT}/c5"}
+
+
+def test_of_many_things_that_are_not_read_the_first_are_named(engine: Engine) -> None:
+    objects = listed(plain(), sliced(), *(taint_rule(_CEL) for _ in range(30)))
+    with writing(engine) as connection:
+        (kept,) = observe(connection, "kubernetes", [File("\x1b[31m.json", BytesIO(text(objects)))], taken_at=START)
+    assert len(kept.unread) == 20
+    assert not any("\x1b" in line for line in (*kept.unread, *render_unseen([kept])))
 
 
 @pytest.mark.parametrize(
@@ -206,8 +232,6 @@ _CEL = {"selectors": [{"cel": {"expression": "true"}}]}
             "",
             "taints devices of no ResourceSlice here: kubectl get nodes,resourceslices,",
         ),
-        ([taint_rule(_CEL), sliced()], ".spec.deviceSelector.selectors", _UNEVALUATED),
-        ([taint_rule({"deviceClassName": "neuron"}), sliced()], ".spec.deviceSelector.deviceClassName", _UNEVALUATED),
         ([taint_rule({}) | {"spec": {"deviceSelector": {}}}, sliced()], ".spec.taint", "has no key and effect"),
         ([tainted(sliced(), {"key": "a"})], ".spec.devices[3].taints[0]", "has no key and effect"),
         ([tainted(sliced(), taint(key="a b"))], ".spec.devices[3].taints[0].key", "is 'a b', not a name"),
