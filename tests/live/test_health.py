@@ -261,6 +261,46 @@ def test_a_taint_of_the_whole_node_is_of_all_chips_unless_it_follows_from_one(en
     assert not_up(engine) == {f"{SLOT}/c3": "down"}
 
 
+def _only_node(*taints: dict[str, str], kind: str | None = "trn2.48xlarge", **pool: Any) -> dict[str, Any]:
+    """A slice whose only device is the whole node."""
+    found = _with_node(*taints)
+    found["spec"]["devices"] = found["spec"]["devices"][-1:]
+    found["spec"]["pool"] |= pool
+    if kind:
+        found["spec"]["devices"][0]["attributes"]["instanceType"] = {"string": kind}
+    return found
+
+
+def test_a_taint_of_a_node_that_names_no_chip_is_of_all_chips_of_its_type(engine: Engine) -> None:
+    words = "neuron.aws.com/unhealthy=hbm:NoExecute by kubernetes"
+    found = compared(engine, 1, plain(), _only_node(taint()), apply=True)
+    assert told(found) == [("health-condition", f"{SLOT}/c{chip}", words) for chip in range(16)]
+    assert not_up(engine) == {f"{SLOT}/c{chip}": "down" for chip in range(16)}
+    assert told(compared(engine, 2, plain(), _only_node())) == []
+    rule = taint_rule({"device": "neuron-node"})
+    assert len(compared(engine, 3, plain(), _only_node(), rule).findings) == 16
+
+
+@pytest.mark.parametrize("kind", [None, "m5.large", "trn3.48xlarge"])  # of trn3.48xlarge there are 16 chips, or 4
+def test_a_tainted_node_whose_chips_no_type_tells_is_named_as_not_read(engine: Engine, kind: str | None) -> None:
+    objects = listed(plain(), _only_node(taint(), kind=kind))
+    with writing(engine) as connection:
+        (kept,) = observe(connection, "kubernetes", [File("objects.json", BytesIO(text(objects)))], taken_at=START)
+    at = "objects.json:1.items[1].spec.devices[0]"
+    assert kept.unread == (f"{at} is tainted, and no device or instanceType says which chips are its own",)
+    assert (kept.servers, kept.chips) == (2, 0)
+
+
+@pytest.mark.parametrize("generations", [(1, 7), (7, 1)])
+def test_generations_are_those_of_a_pool(engine: Engine, generations: tuple[int, int]) -> None:
+    """A driver may list the node in a pool of its own beside that of the chips."""
+    chips, whole = generations
+    with_chips, node_pool = sliced(), _only_node(taint(), name="n0-node", generation=whole)
+    with_chips["spec"]["pool"]["generation"] = chips
+    found = compared(engine, 1, plain(), with_chips, node_pool)
+    assert [each.address for each in found.findings] == [f"{SLOT}/c{chip}" for chip in range(16)]
+
+
 def test_a_device_without_its_number_has_it_in_its_name(engine: Engine) -> None:
     """As kubectl's jsonpath printed the slices of an EKS cluster, with few of their attributes."""
     found = sliced()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from trninv.importers import kubernetes_slices
 from trninv.importers.answer import is_list, next_page, objects
 from trninv.importers.kubernetes_health import TaintRule, node_state, taint_rule
-from trninv.importers.kubernetes_slices import MOST_CHIPS, is_ours, server_of
+from trninv.importers.kubernetes_slices import MOST_CHIPS, is_ours, servers_of
 from trninv.importers.observed import Listing, Seen, Server, Side, Unread, Whole
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
@@ -67,8 +67,7 @@ def _servers(slices: Mapping[str, Sequence[Value]], rules: Sequence[Value]) -> I
                 if not slices:
                     rule.fault(_NO_SLICE)
     for host, of_host in slices.items():
-        if server := server_of(host, of_host, ours):
-            yield server
+        yield from servers_of(host, of_host, ours)
 
 
 def _node(node: Value) -> Iterator[Seen]:
