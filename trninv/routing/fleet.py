@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection, Engine
 
 from trninv import solvers
+from trninv.catalog.instance_types import UnclaimedType
 from trninv.history.moment import Moment, Time, moment
 from trninv.inventory import binding
 from trninv.inventory.address import chips_of, resolve
@@ -22,6 +23,7 @@ from trninv.inventory.past import past as as_it_was
 from trninv.inventory.pinned import AsOf, State, stamped
 from trninv.inventory.revision import Revision
 from trninv.live.findings import Finding, compared_at, findings
+from trninv.live.picture import unclaimed_types
 from trninv.live.pins import pin
 from trninv.routing.basis import grounded
 from trninv.routing.fabric_cache import FabricCache, only_known
@@ -464,6 +466,11 @@ class Fleet:
         """When ``trninv drift`` last compared what machines reported with the design (UTC); None: never."""
         with self._wirings.reading() as reader:
             return compared_at(reader.connection)
+
+    def unclaimed_types(self) -> tuple[UnclaimedType, ...]:
+        """Return the instance types that no model claims, of machines in no slot, as when drift last compared."""
+        with self._wirings.reading() as reader:
+            return unclaimed_types(reader.connection)
 
     def graph(self, scope: str) -> "Graph":
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.
