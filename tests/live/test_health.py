@@ -279,6 +279,8 @@ def test_a_taint_of_a_node_that_names_no_chip_is_of_all_chips_of_its_type(engine
     assert told(compared(engine, 2, plain(), _only_node())) == []
     rule = taint_rule({"device": "neuron-node"})
     assert len(compared(engine, 3, plain(), _only_node(), rule).findings) == 16
+    with reading(engine) as connection:  # that they are there is not seen
+        assert set(connection.scalars(sql("SELECT is_partial FROM observed_server WHERE chip_count IS NULL"))) == {True}
 
 
 @pytest.mark.parametrize("kind", [None, "m5.large", "trn3.48xlarge"])  # of trn3.48xlarge there are 16 chips, or 4
@@ -297,8 +299,11 @@ def test_generations_are_those_of_a_pool(engine: Engine, generations: tuple[int,
     chips, whole = generations
     with_chips, node_pool = sliced(), _only_node(taint(), name="n0-node", generation=whole)
     with_chips["spec"]["pool"]["generation"] = chips
-    found = compared(engine, 1, plain(), with_chips, node_pool)
+    found = compared(engine, 1, plain(), node_pool, with_chips)
     assert [each.address for each in found.findings] == [f"{SLOT}/c{chip}" for chip in range(16)]
+    with reading(engine) as connection:
+        (nodes,) = connection.scalars(sql("SELECT network_nodes FROM observed_server WHERE chip_count IS NULL"))
+    assert nodes == "nn-a"
 
 
 def test_a_device_without_its_number_has_it_in_its_name(engine: Engine) -> None:

@@ -45,7 +45,8 @@ def servers_of(host: str, slices: Sequence[Value], rules: Sequence[TaintRule]) -
     elif len({chip.ordinal for chip in chips}) < len(chips):
         specs[0].fault("names a device twice")
     elif devices:
-        first, kind = devices[0].attributes, _instance_type(devices)
+        first, kind = min(devices, key=lambda device: device.number is None).attributes, _instance_type(devices)
+        is_partial = not chips or any(len(pool) < _wanted(pool[0]) for pool in pools)
         if not (chips := chips or _chips_of_node(devices, kind)):
             yield from (Unread(each.where, _WHOSE_CHIPS) for each in devices if any(map(is_active, each.taints)))
         layers = (first.get(f"networkNodeLayer{number}").as_name() for number in (1, 2, 3))
@@ -55,7 +56,7 @@ def servers_of(host: str, slices: Sequence[Value], rules: Sequence[TaintRule]) -
             instance_type=kind,
             capacity_block=first.get("capacityBlockId").as_name(),
             network_nodes=tuple(layer for layer in layers if layer) or None,
-            is_partial=any(len(pool) < _wanted(pool[0]) for pool in pools),
+            is_partial=is_partial,
             chips=tuple(sorted(chips, key=lambda chip: chip.ordinal)),
             expected=EXPECTED,
         )
@@ -107,7 +108,7 @@ def _chips(devices: Sequence[_Device]) -> list[Chip]:
 
 
 def _chips_of_node(devices: Sequence[_Device], kind: str | None) -> list[Chip]:
-    """Return the chips that a node of a type has, where its slices have no device but the node."""
+    """Return the chips that a node of a type has, where its slices show no device but the node."""
     taints = tuple(sorted(_taints_of_node(devices))) or None
     count = chips_of(kind) if kind else None
     return [Chip(ordinal, taints=taints) for ordinal in range(count or 0)]
