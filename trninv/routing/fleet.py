@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection, Engine
 
 from trninv import solvers
-from trninv.catalog.instance_types import UnclaimedType
 from trninv.history.moment import Moment, Time, moment
 from trninv.inventory import binding
 from trninv.inventory.address import chips_of, resolve
@@ -23,7 +22,6 @@ from trninv.inventory.past import past as as_it_was
 from trninv.inventory.pinned import AsOf, State, stamped
 from trninv.inventory.revision import Revision
 from trninv.live.findings import Finding, compared_at, findings
-from trninv.live.picture import unclaimed_types
 from trninv.live.pins import pin
 from trninv.routing.basis import grounded
 from trninv.routing.fabric_cache import FabricCache, only_known
@@ -36,6 +34,7 @@ from trninv.routing.wiring import Reader, Wirings, domains_of, load
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from trninv.catalog.instance_types import UnclaimedType
     from trninv.history.events import Event
     from trninv.routing.questions.availability import AvailabilityAnswer
     from trninv.routing.questions.bandwidth import BandwidthAnswer
@@ -467,8 +466,10 @@ class Fleet:
         with self._wirings.reading() as reader:
             return compared_at(reader.connection)
 
-    def unclaimed_types(self) -> tuple[UnclaimedType, ...]:
+    def unclaimed_types(self) -> tuple["UnclaimedType", ...]:
         """Return the instance types that no model claims, of machines in no slot, as when drift last compared."""
+        from trninv.live.picture import unclaimed_types  # noqa: PLC0415 # it needs the catalog's models
+
         with self._wirings.reading() as reader:
             return unclaimed_types(reader.connection)
 
