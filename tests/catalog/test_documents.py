@@ -53,6 +53,12 @@ TRN1 = [
     ("trainium1", "control_flow", "dynamic shapes and control flow"),
     ("trainium1", "rounding_modes", "Round Nearest Even Stochastic Rounding"),
     ("neuroncore-v2", "gpsimd_engine", "custom-operators"),
+    ("neuronlink-v2", "purpose", "efficient scale-out training"),
+    (
+        "trn1.32xlarge",
+        "interconnect_purpose",
+        "collective-communication between the Trainium devices during scale-out training",
+    ),
 ]
 TRN2 = [
     (system, attribute, value)
@@ -80,6 +86,11 @@ TRN2 = [
     ("trn2-16.48xlarge", "interconnect", "NeuronLink-v3"),
     ("trn2-16.48xlarge", "memory_pool", "all 16 Trainium2 devices"),
     ("u-trn2x64", "interconnect", "NeuronLink-v3"),
+    (
+        "trn2-16.48xlarge",
+        "interconnect_purpose",
+        "collective communication between Trainium2 devices during distributed training and inference",
+    ),
 ]
 TRN3 = [
     (system, attribute, value)
@@ -140,6 +151,17 @@ TRN3 = [
     ("trn3", "routing_software", "Neuron Runtime and compiler"),
     ("trn3", "synchronization", "hardware semaphores"),
     ("trn3", "ordering", "always traverse the same physical path"),
+    ("trn3-sled", "server_switch_purpose", "tensor parallelism and data-parallel gradient synchronization"),
+    ("trn3", "inter_rack_switching", "avoids additional switch hops"),
+    ("trn3", "completion_signal", "a follow-up semaphore write"),
+    ("trn3", "programming_model", "work the same way as on previous Trainium generations"),
+    ("trn3", "routing_visibility", "transparent to ML workloads"),
+    ("trn3", "communication_patterns", "all-to-all communication patterns"),
+    (
+        "trn3-gen1",
+        "communication_patterns",
+        "efficient all-to-all communication patterns or ultra-low latency collectives",
+    ),
 ]
 BLOG = [
     ("trainium2", "bf16_compute", "650 TFLOP/s"),
@@ -186,6 +208,7 @@ BLOG = [
     ("trainium2", "software_tracing", "Neuron Distributed Event Tracing Interface"),
     ("rainier", "customer", "Anthropic"),
     ("rainier", "location", "Indiana"),
+    ("trainium2", "power_delivery_effect", "power efficiency and heat dissipation"),
 ]
 DOCUMENTS = {"trn1-seed": TRN1, "trn2-seed": TRN2, "trn3-seed": TRN3, "latitude-seed": BLOG}
 

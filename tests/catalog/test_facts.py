@@ -25,6 +25,7 @@ GB = 10**9
         ("rainier", "chips", "latitude-seed", 400_000),
         ("trn1-ultracluster", "chips", "trn1-seed", 30_000),
         ("rack", "rack_units", "assumed", 42),
+        ("trn1.32xlarge", "bus_bandwidth", "trn1-arch", 192 * GB),  # what the wiring allows before what a page promises
     ],
 )
 def test_the_default_pick(subject: str, attribute: str, source: str, value: int) -> None:
@@ -83,7 +84,9 @@ CONFLICTS = {
     ("trn1.2xlarge", "efa_bandwidth"): {"up-to 25 Gbps", "Up to 12.5 Gbps"},
     ("u-trn2x64", "efa_bandwidth"): {"3,200 Gbps", "12.8 Tbps"},
     ("efa-200", "bandwidth"): {"25 GB/s", "200 Gbps", "up to 800 Gbps"},
-    ("rainier", "chips"): {"400,000", "nearly 500,000"},
+    ("rainier", "chips"): {"400,000", "nearly 500,000", "1 million", "over a million"},
+    ("nccom-test", "bandwidth_unit"): {"GB/s", "gibibytes per second"},
+    ("trn1.32xlarge", "bus_bandwidth"): {"192 GB/s", "~400-500 GB/s", "18.37 GB/s"},
     ("trainium1", "device_memory"): {"32 GB", "32 GiB"},
     ("trainium1", "device_memory_bandwidth"): {"820 GB/sec", "820 GiB/sec", "0.8 TB/sec", "820 GB/s"},
     ("trn2-16.48xlarge", "neuronlink_intra_bandwidth"): {"1,024 GB/sec/device", "1,024 GiB/sec/chip"},
@@ -141,6 +144,26 @@ def test_a_source_that_is_named_counts_before_the_order_of_sources() -> None:
     for chip in {system.domain.server.chip for system in systems().systems}:
         stated = catalog().of(chip.slug, "core_model")
         assert [chip.core_model] == [fact.written for fact in stated[:1]] or not stated
+
+
+def test_a_range_counts_as_its_least() -> None:
+    promised = next(fact for fact in catalog().of("trn1.32xlarge", "bus_bandwidth") if fact.written == "~400-500")
+    assert promised.value == 400 * GB
+    assert promised.step == GB
+
+
+def test_the_newest_releases_that_were_read() -> None:
+    read = {fact.subject: fact for fact in catalog().facts if fact.attribute.name == "release_date"}
+    assert {subject: (fact.written, fact.source.date) for subject, fact in read.items()} == {
+        "neuron-sdk-2.33.0": ("October 19, 2026", "2026-10-19"),
+        "neuron-sdk-2.33.1": ("November 11, 2026", "2026-11-11"),
+    }
+    assert max(source.date or "" for source in catalog().sources.values()) == "2026-11-11"
+
+
+def test_later_numbers_of_a_cluster_are_facts_and_no_systems() -> None:
+    assert {fact.value for fact in catalog().of("rainier", "chips")} == {400_000, 500_000, 1_000_000}
+    assert systems().get("rainier").chips == 400_000
 
 
 def test_what_is_not_applicable_has_no_value() -> None:

@@ -424,7 +424,9 @@ def test_the_command_tells_and_fails_where_asked(alive: Engine, run: Run) -> Non
         assert code == status
         assert "numa-wrong" in out
     code, out, _ = run("drift", "--format", "json", database=url)
-    (finding,) = json.loads(out)
+    answer = json.loads(out)
+    (finding,) = answer["findings"]
+    assert (answer["new"], answer["cleared"], answer["applied"], answer["unclaimed"]) == (0, 0, [], [])
     assert finding["address"] == "trn2-16.48xlarge/d1/s0/c5"
     assert finding["firstSeen"] <= finding["lastSeen"]
     assert run("drift", "trn1.32xlarge", "--fail-on", "info", database=url)[0] == 0

@@ -14,6 +14,7 @@ from conftest import Databases
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import FileError
+from trninv.importers.import_report import render_unseen
 from trninv.importers.observation import File, observe
 from trninv.inventory import migrate, stamp
 from trninv.inventory.address import resolve
@@ -194,8 +195,33 @@ def test_a_rule_taints_the_devices_that_it_selects(
     assert told(compared(engine, 2, plain(), sliced())) == []
 
 
-_UNEVALUATED = "is not evaluated: select devices by driver, pool and device"
+_UNEVALUATED = "is not evaluated, so this rule taints nothing here: select devices by driver, pool and device"
 _CEL = {"selectors": [{"cel": {"expression": "true"}}]}
+
+
+@pytest.mark.parametrize(
+    ("selector", "key"), [(_CEL | {"pool": POOL}, "selectors"), ({"deviceClassName": "neuron"}, "deviceClassName")]
+)
+def test_a_rule_that_is_not_evaluated_is_named_and_the_rest_is_kept(
+    engine: Engine, selector: dict[str, Any], key: str
+) -> None:
+    objects = listed(
+        plain(), tainted(sliced(), taint()), taint_rule(selector), taint_rule({"device": "neuron-device-5"})
+    )
+    with writing(engine) as connection:
+        (kept,) = observe(connection, "kubernetes", [File("objects.json", BytesIO(text(objects)))], taken_at=START)
+        found = drift(connection, now=START)
+    assert kept.unread == (f"objects.json:1.items[2].spec.deviceSelector.{key} {_UNEVALUATED}",)
+    assert list(render_unseen([kept]))[-1] == f"not read: {kept.unread[0]}"
+    assert {each.address for each in found.findings} == {f"{SLOT}/c3", f"{SLOT}/c5"}
+
+
+def test_of_many_things_that_are_not_read_the_first_are_named(engine: Engine) -> None:
+    objects = listed(plain(), sliced(), *(taint_rule(_CEL) for _ in range(30)))
+    with writing(engine) as connection:
+        (kept,) = observe(connection, "kubernetes", [File("\x1b[31m.json", BytesIO(text(objects)))], taken_at=START)
+    assert len(kept.unread) == 20
+    assert not any("\x1b" in line for line in (*kept.unread, *render_unseen([kept])))
 
 
 @pytest.mark.parametrize(
@@ -206,8 +232,6 @@ _CEL = {"selectors": [{"cel": {"expression": "true"}}]}
             "",
             "taints devices of no ResourceSlice here: kubectl get nodes,resourceslices,",
         ),
-        ([taint_rule(_CEL), sliced()], ".spec.deviceSelector.selectors", _UNEVALUATED),
-        ([taint_rule({"deviceClassName": "neuron"}), sliced()], ".spec.deviceSelector.deviceClassName", _UNEVALUATED),
         ([taint_rule({}) | {"spec": {"deviceSelector": {}}}, sliced()], ".spec.taint", "has no key and effect"),
         ([tainted(sliced(), {"key": "a"})], ".spec.devices[3].taints[0]", "has no key and effect"),
         ([tainted(sliced(), taint(key="a b"))], ".spec.devices[3].taints[0].key", "is 'a b', not a name"),
@@ -235,6 +259,51 @@ def test_a_taint_of_the_whole_node_is_of_all_chips_unless_it_follows_from_one(en
     found = compared(engine, 2, plain(), tainted(_with_node(taint()), taint("NoSchedule")), apply=True)
     assert [each.address for each in found.findings] == [f"{SLOT}/c3"]
     assert not_up(engine) == {f"{SLOT}/c3": "down"}
+
+
+def _only_node(*taints: dict[str, str], kind: str | None = "trn2.48xlarge", **pool: Any) -> dict[str, Any]:
+    """A slice whose only device is the whole node."""
+    found = _with_node(*taints)
+    found["spec"]["devices"] = found["spec"]["devices"][-1:]
+    found["spec"]["pool"] |= pool
+    if kind:
+        found["spec"]["devices"][0]["attributes"]["instanceType"] = {"string": kind}
+    return found
+
+
+def test_a_taint_of_a_node_that_names_no_chip_is_of_all_chips_of_its_type(engine: Engine) -> None:
+    words = "neuron.aws.com/unhealthy=hbm:NoExecute by kubernetes"
+    found = compared(engine, 1, plain(), _only_node(taint()), apply=True)
+    assert told(found) == [("health-condition", f"{SLOT}/c{chip}", words) for chip in range(16)]
+    assert not_up(engine) == {f"{SLOT}/c{chip}": "down" for chip in range(16)}
+    assert told(compared(engine, 2, plain(), _only_node())) == []
+    rule = taint_rule({"device": "neuron-node"})
+    assert len(compared(engine, 3, plain(), _only_node(), rule).findings) == 16
+    with reading(engine) as connection:  # that they are there is not seen
+        assert set(connection.scalars(sql("SELECT is_partial FROM observed_server WHERE chip_count IS NULL"))) == {True}
+
+
+@pytest.mark.parametrize("kind", [None, "m5.large", "trn3.48xlarge"])  # of trn3.48xlarge there are 16 chips, or 4
+def test_a_tainted_node_whose_chips_no_type_tells_is_named_as_not_read(engine: Engine, kind: str | None) -> None:
+    objects = listed(plain(), _only_node(taint(), kind=kind))
+    with writing(engine) as connection:
+        (kept,) = observe(connection, "kubernetes", [File("objects.json", BytesIO(text(objects)))], taken_at=START)
+    at = "objects.json:1.items[1].spec.devices[0]"
+    assert kept.unread == (f"{at} is tainted, and no device or instanceType says which chips are its own",)
+    assert (kept.servers, kept.chips) == (2, 0)
+
+
+@pytest.mark.parametrize("generations", [(1, 7), (7, 1)])
+def test_generations_are_those_of_a_pool(engine: Engine, generations: tuple[int, int]) -> None:
+    """A driver may list the node in a pool of its own beside that of the chips."""
+    chips, whole = generations
+    with_chips, node_pool = sliced(), _only_node(taint(), name="n0-node", generation=whole)
+    with_chips["spec"]["pool"]["generation"] = chips
+    found = compared(engine, 1, plain(), node_pool, with_chips)
+    assert [each.address for each in found.findings] == [f"{SLOT}/c{chip}" for chip in range(16)]
+    with reading(engine) as connection:
+        (nodes,) = connection.scalars(sql("SELECT network_nodes FROM observed_server WHERE chip_count IS NULL"))
+    assert nodes == "nn-a"
 
 
 def test_a_device_without_its_number_has_it_in_its_name(engine: Engine) -> None:

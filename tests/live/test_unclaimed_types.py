@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,12 @@ from adopting import keep, standing
 from seen import instance
 from sqlalchemy import Engine
 
-from conftest import BACKENDS, Databases, Run
+import trninv
+from conftest import BACKENDS, Databases, Run, both_ways
 from trninv.catalog.facts import catalog
 from trninv.catalog.instance_types import UNCLAIMED, UnclaimedType
 from trninv.catalog.models import systems
+from trninv.importers.observation import File, observe
 from trninv.inventory import stamp
 from trninv.inventory.address import resolve
 from trninv.inventory.binding import put
@@ -22,6 +26,7 @@ from trninv.inventory.verify import verify
 from trninv.live.adopt import adopt
 from trninv.live.drift import drift
 from trninv.live.identity import identify
+from trninv.live.picture import unclaimed_types
 from trninv.live.pins import pin
 
 
@@ -160,6 +165,40 @@ def test_the_family_that_sysfs_has_is_no_type(engine: Engine) -> None:
         keep(connection, "neuron-ls", of)
         adopt(connection, catalog(), systems(), "lab")
         assert [finding.rule for finding in drift(connection).findings] == ["field-missing"]  # of ECC, not of the type
+
+
+def test_every_interface_lists_types_as_drift_found_them(engine: Engine, run: Run) -> None:
+    url, documents = engine.url.render_as_string(hide_password=False), {"kind": "List"}
+    nodes = [node("i-0a", "m5.large"), node("i-0b", "m5.large"), node("i-0c", "trn1.32xlarge", 16)]
+    ask = "{ unclaimedTypes(first: 1) { totalCount nodes { type count why } pageInfo { hasNextPage } } }"
+    with writing(engine) as connection:
+        stamp.seed(connection, catalog(), systems().get("trn1.32xlarge"))
+        keep(connection, "kubernetes", documents | {"items": nodes})
+    with trninv.open(url) as fleet:
+        answer = both_ways(fleet)
+        assert fleet.unclaimed_types() == ()  # nothing was compared yet
+        assert answer(ask)["data"]["unclaimedTypes"]["totalCount"] == 0
+        found = json.loads(run("drift", "--format", "json", database=url)[1])
+        of_type = {"type": "m5.large", "count": 2, "why": UNCLAIMED}
+        assert found["unclaimed"] == [of_type]
+        assert fleet.unclaimed_types() == (UnclaimedType("m5.large", 2),)
+        assert answer(ask)["data"]["unclaimedTypes"] == {
+            "totalCount": 1,
+            "nodes": [of_type],
+            "pageInfo": {"hasNextPage": False},
+        }
+
+
+def test_what_was_last_seen_long_before_the_comparison_is_not_listed(engine: Engine) -> None:
+    """As drift has it: an instance counts that was seen in the hour before, and one that was not is stale."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    for minutes, name, kind in ((60, "i-0a", "m5.large"), (61, "i-0b", "c5.large")):
+        listed = File(name, BytesIO(json.dumps(node(name, kind)).encode()))
+        with writing(engine) as connection:
+            observe(connection, "kubernetes", [listed], taken_at=now - timedelta(minutes=minutes))
+    with writing(engine) as connection:
+        made = drift(connection, now=now)
+        assert made.unclaimed == unclaimed_types(connection) == (UnclaimedType("m5.large", 1),)
 
 
 def test_commands_list_types_with_their_count_and_the_reason(run: Run, databases: Databases, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def post(url: str) -> Iterator[Post]:
 
 def test_a_machine_speaks_for_itself(url: str, post: Post) -> None:
     token = made_token(url, "i-0a")
-    kept_ = {"servers": 1, "chips": 16, "missingFields": [], "unknownKeys": []}
+    kept_ = {"servers": 1, "chips": 16, "missingFields": [], "unknownKeys": [], "unread": []}
     for is_known in (False, True):
         assert post(token, collected()) == (201, kept_ | {"isKnown": is_known})
     assert kept(url) == 1
@@ -171,7 +171,7 @@ def test_collect_sends_to_a_service(
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0a"))
         assert run("collect", "--to", f"{service}/")[:2] == (
             0,
-            '{"servers":1,"chips":16,"isKnown":false,"missingFields":[],"unknownKeys":[]}\n',
+            '{"servers":1,"chips":16,"isKnown":false,"missingFields":[],"unknownKeys":[],"unread":[]}\n',
         )
         monkeypatch.setenv("TRNINV_TOKEN", made_token(url, "i-0b"))
         status, out, err = run("collect", "--to", service)

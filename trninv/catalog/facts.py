@@ -42,11 +42,12 @@ _QUANTITIES: Final[Mapping[str, type[Quantity]]] = {
     "compute": Compute,
     "duration": Duration,
 }
-_WORDS: Final = {"single": 1, "one": 1, "two": 2, "four": 4, "five": 5, "eight": 8}
+_WORDS: Final = {"single": 1, "one": 1, "two": 2, "four": 4, "five": 5, "eight": 8, "a million": 10**6}
 _NONE: Final = ("N/A", "Not applicable")
 """How documents say that there is no such number."""
 _NUMBER = re.compile(r"[\d,]*\d(?:\.(\d+))?")
-_QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+", re.IGNORECASE)
+_QUALIFIER = re.compile(r"(up[- ]to|over|nearly|more than)\s+|~|(?<=\d)-[\d.,]+", re.IGNORECASE)
+"""What a number is without; a range counts as its least."""
 _TERM = re.compile(r"(?P<subject>[\w.-]+):(?P<attribute>\w+)(?:@(?P<source>[\w.-]+))?(?:#(?P<nth>\d))?")
 
 

@@ -51,6 +51,12 @@ def unclaimed(types: Iterable[str]) -> tuple[UnclaimedType, ...]:
     return tuple(UnclaimedType(name, counts[name]) for name in sorted(counts) if not models_of(name))
 
 
+def chips_of(instance_type: str) -> int | None:
+    """Return how many chips an instance of a type has; None where no model claims it, or models disagree."""
+    counts = {systems().domains[slug].chips_per_server for slug in models_of(instance_type)}
+    return counts.pop() if len(counts) == 1 else None
+
+
 @lru_cache(maxsize=4_096)
 def chips_at(instance_type: str) -> Mapping[str, int]:
     """Return the chip at each PCI address of an instance of a type; empty where no document says."""

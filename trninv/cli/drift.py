@@ -1,5 +1,6 @@
 """drift: where what was seen differs from the design."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import click
@@ -61,7 +62,7 @@ def drift(  # one parameter an option
         made = compared(connection, stale_after=stale, scope=scope, apply=is_applied, progress=progress)
         listed = findings(connection, scope, cleared=with_cleared)
         is_unseen = is_without(connection, "observation")
-    show(style, listed, lambda: _tell(listed, made))
+    show(style, replace(made, findings=tuple(listed)), lambda: _tell(listed, made))
     if is_unseen and style == "table":
         hint("nothing was imported yet: trninv import --help")
     if fail_on and any(SEVERITIES.index(each.severity) >= SEVERITIES.index(fail_on) for each in made.findings):

@@ -11,6 +11,7 @@ from trninv.graphql.pages import Offered
 from trninv.graphql.scalars import Address
 from trninv.inventory.rules import SEVERITIES
 from trninv.live import findings
+from trninv.live.picture import unclaimed_types
 
 
 @strawberry.type(description="Something that was seen and differs from the design.")
@@ -40,6 +41,19 @@ class Finding:
             evidence=list(found.evidence),
             **{name: getattr(found, name) for name in alike},
         )
+
+
+@strawberry.type(description="An EC2 instance type that no model in the catalog claims.")
+class UnclaimedType:
+    type: str = strawberry.field(description="The type, as the source has it.")
+    count: int = strawberry.field(description="How many machines are of it.")
+    why: str = strawberry.field(description="Why they are left alone.")
+
+
+async def unclaimed(_: object, info: AppInfo, _given: Mapping[str, Any]) -> list[UnclaimedType]:
+    """Return the types that no model claims, in the order of their names."""
+    listed = await info.context.read(unclaimed_types)
+    return [UnclaimedType(type=each.type, count=each.count, why=each.why) for each in listed]
 
 
 OFFERED: tuple[Offered, ...] = (

@@ -219,6 +219,14 @@ class Query(Questions):
         _ABOUT,
     )
 
+    unclaimed_types = paged(
+        drift.UnclaimedType,
+        "The EC2 instance types that no model in the catalog claims, of machines that stand in no slot and were seen "
+        "lately: in the hour before comparedAt, or since. They are never bound and never adopted.",
+        drift.unclaimed,
+        lambda each: each.type,
+    )
+
     drift = paged(
         drift.Finding,
         "Where what machines reported differs from the design, the worst first: as it did at comparedAt, since nothing "

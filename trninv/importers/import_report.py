@@ -40,6 +40,8 @@ class Imported:
         Expected fields that it does not report of some or all of its servers.
     unknown_keys
         Keys that the reader does not know, and so does not read; empty of a file that was known.
+    unread
+        What else it did not read, where and why, the first of many; empty of a file that was known.
     unclaimed
         Types that no model in the catalog claims, with how many servers are of them.
 
@@ -51,6 +53,7 @@ class Imported:
     is_known: bool
     missing_fields: tuple[MissingField, ...] = ()
     unknown_keys: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     unclaimed: tuple[UnclaimedType, ...] = ()
 
 
@@ -71,3 +74,5 @@ def render_unseen(files: Iterable[Imported]) -> Iterator[str]:
         yield f"not reported: {each.field} ({each.source_field}) of {each.servers:,} of {counted(servers, 'server')}"
     if unknown := unknown_keys({key for file in files for key in file.unknown_keys}):
         yield f"not read: unknown keys {', '.join(unknown)}"
+    for what in sorted({what for file in files for what in file.unread}):
+        yield f"not read: {what}"

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from trninv.importers import kubernetes_slices
 from trninv.importers.answer import is_list, next_page, objects
-from trninv.importers.kubernetes_health import node_state, taint_rule
-from trninv.importers.kubernetes_slices import MOST_CHIPS, is_ours, server_of
-from trninv.importers.observed import Listing, Seen, Server, Side, Whole
+from trninv.importers.kubernetes_health import TaintRule, node_state, taint_rule
+from trninv.importers.kubernetes_slices import MOST_CHIPS, is_ours, servers_of
+from trninv.importers.observed import Listing, Seen, Server, Side, Unread, Whole
 from trninv.importers.reading import Source
 from trninv.importers.value import Value
 
@@ -21,6 +21,7 @@ _LAYERS = [f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 
 _CHIPS = ("aws.amazon.com/neuron", "aws.amazon.com/neurondevice")
 _KINDS = "Node", "ResourceSlice", "DeviceTaintRule", "NeuronUltraServer"
 _MOST_SERVERS = 64
+_NO_SLICE = "taints devices of no ResourceSlice here: kubectl get nodes,resourceslices,devicetaintrules -o json"
 _OF_NODE = {
     "instance": "spec.providerID",
     "instance_type": "label node.kubernetes.io/instance-type",
@@ -54,14 +55,19 @@ def read(source: Source) -> Iterator[Seen]:
     yield from _servers(slices, rules)
 
 
-def _servers(slices: Mapping[str, Sequence[Value]], rules: Sequence[Value]) -> Iterator[Server]:
+def _servers(slices: Mapping[str, Sequence[Value]], rules: Sequence[Value]) -> Iterator[Server | Unread]:
     """Yield nodes with their chips; taints of rules are those of devices, so that both have to be listed at once."""
-    ours = [(rule, found) for rule in rules if (found := taint_rule(rule))]
-    for rule, _ in ours if not slices else ():
-        rule.fault("taints devices of no ResourceSlice here: kubectl get nodes,resourceslices,devicetaintrules -o json")
+    ours = list[TaintRule]()
+    for rule in rules:
+        match taint_rule(rule):
+            case Unread() as unread:
+                yield unread
+            case TaintRule() as found:
+                ours.append(found)
+                if not slices:
+                    rule.fault(_NO_SLICE)
     for host, of_host in slices.items():
-        if server := server_of(host, of_host, [found for _, found in ours]):
-            yield server
+        yield from servers_of(host, of_host, ours)
 
 
 def _node(node: Value) -> Iterator[Seen]:

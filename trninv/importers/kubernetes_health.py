@@ -6,6 +6,7 @@ A device is tainted by its driver in a ResourceSlice, or by a DeviceTaintRule th
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from trninv.importers.observed import Unread
 from trninv.importers.value import Value
 
 DRIVER: Final = "neuron.aws.com"
@@ -24,6 +25,7 @@ _TAINTS: Final = {
     f"node.kubernetes.io/{CORDONED}": "maintenance",
 }
 """Taints of a node that speak of its health, and the state that they mean; others reserve nodes for some jobs."""
+_UNEVALUATED: Final = "is not evaluated, so this rule taints nothing here: select devices by driver, pool and device"
 _HYPERPOD: Final = "sagemaker.amazonaws.com/node-health-status"
 
 
@@ -66,7 +68,7 @@ class TaintRule(NamedTuple):
         return all(name in (None, actual) for name, actual in wanted)
 
 
-def taint_rule(rule: Value) -> TaintRule | None:
+def taint_rule(rule: Value) -> TaintRule | Unread | None:
     """Read a DeviceTaintRule; None of one that selects no device of Neuron's driver."""
     selector = rule.get("spec").get("deviceSelector")
     if selector.of is None or not selector.is_a(dict, "an object"):
@@ -76,7 +78,7 @@ def taint_rule(rule: Value) -> TaintRule | None:
         return None
     for name in sorted(selector.of.keys() - {"driver", "pool", "device"}):
         if selector.get(name).of is not None:
-            selector.get(name).fault("is not evaluated: select devices by driver, pool and device")
+            return Unread(selector.get(name).where, _UNEVALUATED)
     taint = _taint(rule.get("spec").get("taint"))
     return TaintRule(driver, pool, device, taint) if taint else None
 

@@ -20,7 +20,17 @@ from trninv.errors import DatabaseError, ForbiddenError, LimitError
 from trninv.importers.file_names import machine_name
 from trninv.importers.import_report import Imported, missing_fields
 from trninv.importers.kinds import READERS
-from trninv.importers.observed import Block, Listing, Seen, Server, Side, Whole, unknown_keys
+from trninv.importers.observed import (
+    MAX_UNKNOWN_KEYS,
+    Block,
+    Listing,
+    Seen,
+    Server,
+    Side,
+    Unread,
+    Whole,
+    unknown_keys,
+)
 from trninv.importers.reading import Source
 from trninv.importers.rows import Batch, Spool
 from trninv.importers.value import MAX_NAME, Faults, Value, shown
@@ -83,6 +93,7 @@ class _Read:
     batches: int = 0
     missing: Counter[str] = field(default_factory=Counter)
     unknown_keys: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def observe(connection: Connection, kind: str, files: Iterable[File], **more: Any) -> list[Imported]:
@@ -223,7 +234,7 @@ def _keep(
     for batch in batches:
         batch.load(connection, key)
     missing = missing_fields(found.kind, file.missing)
-    return key, Imported(file.name, file.servers, file.chips, False, missing, file.unknown_keys)
+    return key, Imported(file.name, file.servers, file.chips, False, missing, file.unknown_keys, file.unread)
 
 
 def _stored(connection: Connection, observation: int) -> Counter[str]:
@@ -261,7 +272,9 @@ class _Rows:
         while some := list(islice(seen, _BATCH)):
             read.is_whole = read.is_whole or any(isinstance(each, Whole) for each in some)
             lists = lists or any(isinstance(each, Listing) for each in some)
-            says = says or any(not isinstance(each, Listing) for each in some)
+            says = says or any(not isinstance(each, Listing | Unread) for each in some)
+            unread = (str(each) for each in some if isinstance(each, Unread))
+            read.unread = (*read.unread, *unread)[:MAX_UNKNOWN_KEYS]
             servers = [named for each in some if isinstance(each, Server) and (named := self._named(each))]
             for each in servers:
                 self._check_names(each.where, each.instance, each.host)

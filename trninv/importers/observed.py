@@ -12,7 +12,7 @@ _NEURON: Final = ("trn", "inf")
 
 
 MAX_UNKNOWN_KEYS: Final = 20
-"""Of a server, and of a file: more tell nobody more."""
+"""Of a server, and of a file, as of what was not read: more tell nobody more."""
 _MAX_KEY: Final = 60
 
 
@@ -106,6 +106,17 @@ class Server:
         return missing or None
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Something whose meaning its reader does not know: the rest of the file is kept without it."""
+
+    where: str
+    why: str
+
+    def __str__(self) -> str:
+        return plain(f"{self.where} {self.why}")
+
+
 def unknown_keys(names: Iterable[str]) -> tuple[str, ...]:
     """Return the first of a source's unknown keys as short, printable ASCII: they may be anything."""
     short = {plain(name.encode("ascii", "backslashreplace").decode())[:_MAX_KEY] for name in names}
@@ -148,4 +159,4 @@ class Whole(Listing):
     """That a listing has every instance that there is."""
 
 
-Seen: TypeAlias = Server | Side | Block | Listing
+Seen: TypeAlias = Server | Side | Block | Listing | Unread

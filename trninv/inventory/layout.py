@@ -33,6 +33,7 @@ from sqlalchemy import (
 
 from trninv.catalog.facts import Catalog
 from trninv.inventory.ids import BLOCKS, ROOM
+from trninv.inventory.join_order import OrderedJoin
 from trninv.inventory.plan import Part, Plan
 from trninv.inventory.record import model_ids
 from trninv.inventory.schema import ORDER, TABLES
@@ -324,7 +325,7 @@ class _Part:
     def _each(self, blueprint: Table, block: str, *columns: ColumnElement[Any]) -> Select[Any]:
         """The blueprint's rows in every domain of the part."""
         key = self._at(block, blueprint.c.local).label("id")
-        crossed: FromClause = _DOMAIN.join(blueprint, blueprint.c.part == self.number)
+        crossed: FromClause = OrderedJoin(_DOMAIN, blueprint, blueprint.c.part == self.number)
         if blueprint is LINK and self.by_server:
             crossed = crossed.outerjoin(
                 ABOVE, and_(ABOVE.c.domain == _DOMAIN.c.ordinal, ABOVE.c.server == LINK.c.server)

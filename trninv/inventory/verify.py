@@ -14,6 +14,7 @@ from trninv.inventory import triggers
 from trninv.inventory.address import cluster_name
 from trninv.inventory.chain import Chain
 from trninv.inventory.held import held_row
+from trninv.inventory.join_order import OrderedJoin
 from trninv.inventory.layout import Wanted, wanted
 from trninv.inventory.plan import Plan, plan_of
 from trninv.inventory.record import fact_rows, legal_rows, model_ids, model_rows, recorded, recorded_sets
@@ -247,7 +248,7 @@ def _agree(connection: Connection, table: Table, must: Subquery, have: Select[An
 def _found(connection: Connection, table: Table, must: Subquery) -> int:
     """How many of the rows that must be there are."""
     alike = [column.is_not_distinct_from(table.c[column.name]) for column in must.c if column.name != "id"]
-    joined = must.join(table, and_(table.c.id == must.c.id, *alike))
+    joined = OrderedJoin(must, table, and_(table.c.id == must.c.id, *alike))
     return connection.scalar(select(func.count()).select_from(joined)) or 0
 
 

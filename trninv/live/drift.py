@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from trninv.catalog.instance_types import UnclaimedType, unclaimed
+from trninv.catalog.instance_types import UnclaimedType
 from trninv.inventory.author import MAX_LENGTH
 from trninv.inventory.bulk import load
 from trninv.inventory.ids import next_id
@@ -95,8 +95,8 @@ def drift(
     broken = {number: each for key, each in found.items() if each.broken and (number := ids[key]) in here}
     applied = tuple(_apply(connection, broken, within)) if apply else ()
     servers = sum(slot.bound is not None for slot in seen.slots)
-    types = unclaimed(said.value for _, said in seen.unplaced())
-    return Drift(tuple(within), new, cleared, applied, count_not_compared(seen.slots), servers, types)
+    not_compared = count_not_compared(seen.slots)
+    return Drift(tuple(within), new, cleared, applied, not_compared, servers, seen.unclaimed())
 
 
 def _by_key(found: Iterable[Found]) -> dict[_Key, Difference]:

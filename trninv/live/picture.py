@@ -9,8 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
+from trninv.catalog.instance_types import UnclaimedType, unclaimed
 from trninv.inventory.schema import TABLES
 from trninv.live.design import Occupancy, slots
+from trninv.live.findings import compared_at
 from trninv.live.newest import Machine, Newest, Said, newest
 from trninv.timestamps import format_timestamp
 
@@ -93,6 +95,10 @@ class Picture:
                 if said and self.is_fresh(said):
                     yield machine, said
 
+    def unclaimed(self) -> tuple[UnclaimedType, ...]:
+        """Return the types of those machines that no model in the catalog claims."""
+        return unclaimed(said.value for _, said in self.unplaced())
+
     def _fresh(self, said: dict[str, Said]) -> dict[str, Said]:
         from_ = self.fresh_from
         return {source: each for source, each in said.items() if each.at >= from_}
@@ -116,6 +122,18 @@ def picture(connection: Connection, now: datetime, stale_after: timedelta) -> Pi
             slot.machine = None if slot.gone else machine
     moved = list(_moved(connection, of))
     return Picture(format_timestamp(now - stale_after), of, seen, gone, _replaced(connection, now), moved)
+
+
+def unclaimed_types(connection: Connection) -> tuple[UnclaimedType, ...]:
+    """Return the types that no model claims, of machines that stand in no slot, as when it was last compared.
+
+    Those count that were seen within `STALE_AFTER` before the comparison, or since.
+    """
+    at = compared_at(connection)
+    types = select(_SERVER.c.instance_type).where(_SERVER.c.instance_type.is_not(None)).distinct()
+    if at is None or not unclaimed(connection.scalars(types)):
+        return ()
+    return picture(connection, datetime.fromisoformat(at), STALE_AFTER).unclaimed()
 
 
 def _gone(connection: Connection, seen: Newest) -> dict[str, int]:

@@ -34,6 +34,7 @@ from trninv.routing.wiring import Reader, Wirings, domains_of, load
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from trninv.catalog.instance_types import UnclaimedType
     from trninv.history.events import Event
     from trninv.routing.questions.availability import AvailabilityAnswer
     from trninv.routing.questions.bandwidth import BandwidthAnswer
@@ -464,6 +465,13 @@ class Fleet:
         """When ``trninv drift`` last compared what machines reported with the design (UTC); None: never."""
         with self._wirings.reading() as reader:
             return compared_at(reader.connection)
+
+    def unclaimed_types(self) -> tuple["UnclaimedType", ...]:
+        """Return the instance types that no model claims, of machines in no slot, as when drift last compared."""
+        from trninv.live.picture import unclaimed_types  # noqa: PLC0415 # it needs the catalog's models
+
+        with self._wirings.reading() as reader:
+            return unclaimed_types(reader.connection)
 
     def graph(self, scope: str) -> "Graph":
         """The wiring of a scope as a networkx graph, for notebooks: nodes are addresses, NICs included.

@@ -36,7 +36,7 @@ def _answer(kept: Imported) -> dict[str, object]:
         {"field": each.field, "sourceField": each.source_field, "servers": each.servers} for each in kept.missing_fields
     ]
     told = {"servers": kept.servers, "chips": kept.chips, "isKnown": kept.is_known}
-    return told | {"missingFields": missing, "unknownKeys": list(kept.unknown_keys)}
+    return told | {"missingFields": missing, "unknownKeys": list(kept.unknown_keys), "unread": list(kept.unread)}
 
 
 def _keep(engine: Engine, body: bytes, speaker: str | None) -> Imported:
