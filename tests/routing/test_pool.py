@@ -12,8 +12,10 @@ from irregular import make, plan
 import trninv
 from conftest import BACKENDS, Databases, seeds
 from graphs import split_ports
+from trninv.errors import ScopeTooLargeError
 from trninv.routing.fleet import Fleet
 from trninv.routing.questions.pool import PoolAnswer
+from trninv.routing.wiring import MAX_DOMAINS
 from trninv.units import Bandwidth
 
 GB = 10**9
@@ -143,8 +145,8 @@ def _delivered(
 @pytest.mark.parametrize("seed", seeds(12, 2))
 def test_a_pool_is_that_of_the_place_and_one_other_domain(adopted: Fleet, seed: int) -> None:
     """Hops, widest paths and deliveries are those of networkx; some of them are also asked of `path`."""
-    chance = random.Random(seed)
-    cluster = "cj"[seed % 2]
+    chance = random.Random(seed + 7)
+    cluster = "jc"[seed % 2]
     damaged, of = _damaged(adopted, cluster, chance), f"{cluster}/{chance.choice(PLACES)}"
     pool = damaged.memory_pool(of, via="any")
     reached, delivered = _expected(damaged, of, cluster)
@@ -178,3 +180,14 @@ def test_a_path_of_just_the_least_bandwidth_is_wide_enough(adopted: Fleet, via: 
         assert min(wide) == width
         wider = adopted.memory_pool(of, min_bandwidth=Bandwidth(width + 1), via=via)
         assert width not in [chip for _, chip in _chips(wider).values()]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_over_efa_a_cluster_of_more_domains_is_refused(databases: Databases, backend: str) -> None:
+    sizes = {"most": MAX_DOMAINS, "more": MAX_DOMAINS + 1}
+    plans = {slug: plan({"trn1.2xlarge": domains}, [[A]] * domains) for slug, domains in sizes.items()}
+    with trninv.open(make(databases.migrated(backend), plans)) as fleet:
+        assert fleet.memory_pool("most/d0/s0/c0", via="any").chips == MAX_DOMAINS
+        with pytest.raises(ScopeTooLargeError, match="65 domains in one graph: ask about at most 64"):
+            fleet.memory_pool("more/d0/s0/c0", via="any")
+        assert fleet.memory_pool("more/d0/s0/c0").chips == 1
