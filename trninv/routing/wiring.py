@@ -8,7 +8,7 @@ where no fact gives it). What is down is not there.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ from trninv.inventory.schema import CARRYING, TABLES
 from trninv.inventory.state import PPM, UP, Condition, carried
 from trninv.routing.answer import LinkRef
 from trninv.routing.scenario import Changes, Scenario, changes
-from trninv.solvers.arcs import Arcs, arcs, place
+from trninv.solvers.arcs import Arcs, arcs, join_links, place
 from trninv.solvers.paths import Links
 from trninv.topology.blueprint import Node
 from trninv.topology.pattern import Position
@@ -52,7 +52,7 @@ class Wiring:
     """What is up, and the chips that are not."""
 
     nodes: dict[int, Attributes]
-    links: dict[int, dict[int, Attributes]]
+    links: Mapping[int, Mapping[int, Attributes]]
     failed: frozenset[int]
 
     @cached_property
@@ -98,17 +98,15 @@ class Wiring:
         return Wiring(nodes, links, self.failed | lost)
 
 
-def join(wirings: Iterable[Wiring]) -> Wiring:
+def join(wirings: Sequence[Wiring]) -> Wiring:
     """The wirings of domains as one; they share what is above them."""
+    if len(wirings) == 1:
+        return wirings[0]
     nodes: dict[int, Attributes] = {}
-    links: dict[int, dict[int, Attributes]] = {}
-    failed: set[int] = set()
     for wiring in wirings:
         nodes |= wiring.nodes
-        for node, near in wiring.links.items():
-            links[node] = links[node] | near if node in links else near
-        failed |= wiring.failed
-    return Wiring(nodes, links, frozenset(failed))
+    failed = frozenset[int]().union(*(wiring.failed for wiring in wirings))
+    return Wiring(nodes, join_links([wiring.links for wiring in wirings]), failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,14 +208,14 @@ class Reader:
 
     def load(self, domain_ids: Collection[int], *, fabric: bool = False) -> Wiring:
         """As `load`, from what is remembered where it is."""
+        return join(list(self.parts(domain_ids, fabric=fabric).values()))
+
+    def parts(self, domain_ids: Collection[int], *, fabric: bool = False) -> dict[int, Wiring]:
+        """The same of every domain by itself, by its id."""
         _few(domain_ids)
-        if self.restored != _AS_IT_IS:
-            found = load(self.connection, domain_ids, fabric=fabric, restored=self.restored)
-        else:
-            parts = [self._domain(domain, fabric) for domain in domain_ids]
-            found = parts[0] if len(parts) == 1 else join(parts)
         changed = self.changes.nodes or self.changes.links
-        return found.changed(self.changes) if changed else found
+        found = {domain: self._domain(domain, fabric) for domain in domain_ids}
+        return {domain: part.changed(self.changes) for domain, part in found.items()} if changed else found
 
     def chip(self, address: Address) -> tuple[int, int] | None:
         """Node and domain of a chip, if its domain was read and it is up."""
@@ -234,6 +232,8 @@ class Reader:
         return found
 
     def _domain(self, domain: int, fabric: bool) -> Wiring:
+        if self.restored != _AS_IT_IS:
+            return load(self.connection, [domain], fabric=fabric, restored=self.restored)
         key, known = (domain, fabric), self._known
         found = known.domains.get(key)
         if found is None:

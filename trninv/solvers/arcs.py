@@ -4,10 +4,12 @@ Each NIC is two ports: one out, which chips lead to and which leads up, and one 
 passes from chip to chip through a host.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from trninv.solvers.paths import Links
+
+L = TypeVar("L")
 
 _IN = 2**62
 """A NIC's id less this is its in-port, below all nodes and in the order of the NICs; its out-port has its own id."""
@@ -41,3 +43,12 @@ def arcs(nodes: Mapping[int, Mapping[str, Any]], links: Links) -> Arcs:
         to, back = (into, out) if nodes[node]["kind"] == "network_node" else (out, into)
         ahead[node], behind[node] = others | to, others | back
     return Arcs(ahead, behind)
+
+
+def join_links(parts: Sequence[Mapping[int, Mapping[int, L]]]) -> dict[int, Mapping[int, L]]:
+    """Links of graphs that share some of their nodes."""
+    found: dict[int, Mapping[int, L]] = {}
+    for part in parts:
+        shared = found.keys() & part.keys()
+        found |= {**part, **{node: {**found[node], **part[node]} for node in shared}}
+    return found

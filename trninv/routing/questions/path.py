@@ -160,7 +160,7 @@ def _all_shares(source: Chip, target: Chip, *, wide: bool) -> tuple[LinkShare, .
 
 
 _PLACES = "Chip, core, server, rack, domain or switch."
-_BETWEEN = "; between any of the first places and any of the others"
+_BETWEEN = "; between any of the first places and any of the others, through the domains of all of them"
 
 
 @question(

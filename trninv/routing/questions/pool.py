@@ -15,11 +15,16 @@ from trninv.routing.ends import nodes_at
 from trninv.routing.fabric_cache import Chip, FabricCache
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.via import Via
-from trninv.routing.wiring import MAX_DOMAINS, Attributes, Reader, Wiring, domains_beside
+from trninv.routing.wiring import MAX_DOMAINS, Attributes, Reader, Wiring, domains_beside, join
+from trninv.solvers.arcs import join_links
 from trninv.solvers.toward import widths
 from trninv.units import Bandwidth, Capacity, counted
 
 _DEFINED = "memory of the healthy chips within reach; widest path and what a whole ring delivers at once, one direction"
+_OVER = {
+    Via.SCALE_UP: Via.SCALE_UP.over,
+    Via.ANY: f"{Via.ANY.over}; a ring delivers over the domains of its chips and of the place",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ def _remembered(
 
 
 def _around(address: Address, max_hops: int | None, chip: Chip) -> PoolAnswer:
-    own, far = [chip.number], chip.found(("far", chip.number), partial(_Far.of, chip.wiring, [chip.number]))
+    own, far = [chip.number], chip.found(("far", chip.number), partial(_Far.of, chip.wiring, {}, [chip.number]))
     links = chip.found("links", lambda: frozenset(of["model"] for _, _, of in chip.wiring.edges()))
     at = [hops for hops in far.rings if max_hops is None or hops <= max_hops]
     by_hops = tuple(_named(chip, chip.found(("ring", chip.number, hops), partial(far.ring, hops))) for hops in at)
@@ -97,7 +102,7 @@ def _around(address: Address, max_hops: int | None, chip: Chip) -> PoolAnswer:
         own=memory_of(chip.wiring.nodes, own),
         remote=Capacity(sum(ring.memory for ring in by_hops)),
         by_hops=by_hops,
-        definition=_DEFINED + Via.SCALE_UP.over,
+        definition=_DEFINED + _OVER[Via.SCALE_UP],
         via=Via.SCALE_UP,
         facts=chip.facts(links) + chip.facts_of_memory(),
         basis=Basis.of(is_observed=chip.domain.is_observed),
@@ -131,18 +136,21 @@ def memory_pool(
     """How much memory a place can reach over scale-up links, or over EFA as well."""
     address, chips, domains = nodes_at(reader, of, _chips)
     wide = via is Via.ANY
-    wiring = reader.load(domains_beside(reader.connection, domains) if wide else sorted(domains), fabric=wide)
+    parts = reader.parts(domains_beside(reader.connection, domains) if wide else sorted(domains), fabric=wide)
+    wiring = join([parts.pop(domain) for domain in sorted(domains)])
     own = sorted(chips & wiring.nodes.keys())
-    far = _Far.of(wiring, own, min_bandwidth or 0)
+    far = _Far.of(wiring, parts, own, min_bandwidth or 0)
     by_hops = tuple(far.ring(hops) for hops in far.rings if max_hops is None or hops <= max_hops)
-    links = evidence.of_wiring(reader, wiring.nodes.values(), (of for _, _, of in wiring.edges()))
+    every = wiring, *parts.values()
+    nodes = [of for part in every for of in part.nodes.values()]
+    links = evidence.of_wiring(reader, nodes, (of for part in every for _, _, of in part.edges()))
     return PoolAnswer(
         of=address,
         chips=len(own) + sum(ring.chips for ring in by_hops),
         own=memory_of(wiring.nodes, own),
         remote=Capacity(sum(ring.memory for ring in by_hops)),
         by_hops=by_hops,
-        definition=_DEFINED + via.over,
+        definition=_DEFINED + _OVER[via],
         via=via,
         facts=links + evidence.of_memory(reader, chips),
     )
@@ -159,30 +167,47 @@ def memory_of(nodes: Mapping[int, Attributes], chips: Iterable[int]) -> Capacity
 
 @dataclass(frozen=True, slots=True)
 class _Far:
-    """The other chips from which ``widest`` is enough, by their hops."""
+    """The other chips from which ``widest`` is enough, by their hops.
+
+    Attributes
+    ----------
+    wiring
+        Of the place's domains.
+    beside
+        Of the other domains, by their ids.
+
+    """
 
     wiring: Wiring
+    beside: Mapping[int, Wiring]
     own: Sequence[int]
     rings: Mapping[int, Sequence[int]]
     widest: Mapping[int, int]
 
     @classmethod
-    def of(cls, wiring: Wiring, own: Sequence[int], least: int = 0) -> Self:
-        """Of all that the wiring reaches."""
-        behind, nodes = wiring.arcs.behind, wiring.nodes
-        hops, widest = solvers.reach.hops_over(behind, own), widths(behind, own)
+    def of(cls, wiring: Wiring, beside: Mapping[int, Wiring], own: Sequence[int], least: int = 0) -> Self:
+        """Of the place's domains over these alone, of every other one over these and itself, as `path` does."""
         found: dict[int, list[int]] = {}
-        for node in sorted((hops.keys() & nodes.keys()).difference(own)):
-            if nodes[node]["kind"] == "chip" and widest[node] >= least:
-                found.setdefault(hops[node], []).append(node)
-        return cls(wiring, own, {at: found[at] for at in sorted(found)}, widest)
+        widest: dict[int, int] = {}
+        for near in ([wiring], *([wiring, part] for part in beside.values())):
+            behind = join_links([part.arcs.behind for part in near])
+            hops, wide = solvers.reach.hops_over(behind, own), widths(behind, own)
+            for node in (hops.keys() & near[-1].nodes.keys()).difference(own):
+                if near[-1].nodes[node]["kind"] == "chip" and wide[node] >= least:
+                    found.setdefault(hops[node], []).append(node)
+                    widest[node] = wide[node]
+        return cls(wiring, beside, own, {at: sorted(found[at]) for at in sorted(found)}, widest)
 
     def ring(self, hops: int) -> PoolRing:
         """The chips so many hops away, and what they deliver."""
-        nodes, chips = self.wiring.nodes, self.rings[hops]
+        chips = self.rings[hops]
+        senders = (part for part in self.beside.values() if not part.nodes.keys().isdisjoint(chips))
+        parts = [self.wiring, *senders]
+        nodes = {chip: part.nodes[chip] for part in parts for chip in part.nodes.keys() & set(chips)}
         reached = (
             ReachedChip(nodes[chip]["address"], Capacity(nodes[chip]["memory"]), Bandwidth(self.widest[chip]))
             for chip in chips
         )
-        delivered, _ = solvers.flow.least_cut(self.wiring.arcs.ahead, chips, self.own)
+        ahead = join_links([part.arcs.ahead for part in parts])
+        delivered, _ = solvers.flow.least_cut(ahead, chips, self.own)
         return PoolRing(hops, tuple(reached), memory_of(nodes, chips), Bandwidth(delivered))
