@@ -22,7 +22,7 @@ from trninv.inventory.address import node_addresses, resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.routing import cluster
+from trninv.routing import cluster, hubs
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.fleet import Fleet
 from trninv.routing.questions.bisection import BisectionAnswer
@@ -249,23 +249,22 @@ def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases
         _holds_its_bounds(answer)
 
 
-def _noted(asked: list[str], name: str, read: Callable[..., set[int]], *given: object) -> set[int]:
+def _noted(asked: list[str], name: str, read: Callable[..., object], *given: object) -> object:
     asked.append(name)
     return read(*given)
 
 
 def test_every_link_is_looked_at_once_in_a_state(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    for name in ("_unlike", "_cut_off"):
-        monkeypatch.setattr(cluster, name, partial(_noted, asked, name, getattr(cluster, name)))
+    for module, name in ((cluster, "_unlike"), (hubs, "_fabric")):
+        monkeypatch.setattr(module, name, partial(_noted, asked, name, getattr(module, name)))
     url = seed_clusters(databases.migrated("sqlite"), {"trn1": 4})
     with trninv.open(url) as opened:
         first = opened.bisection("c-trn1").upper
         opened.collectives("c-trn1")
         opened.what_if(down=["c-trn1/d0/s0/c0"]).bisection("c-trn1")
-        assert sorted(asked) == ["_cut_off", "_unlike"]
         opened.what_if(down=["c-trn1/fabric/t3/n0"]).bisection("c-trn1")
-        assert sorted(asked) == ["_cut_off", "_cut_off", "_unlike"]
+        assert sorted(asked) == ["_fabric", "_unlike"]
         with connect(url) as engine, writing(engine) as connection:
             connection.execute(
                 update(TABLES["link"]).values(bandwidth_bytes_per_s=TABLES["link"].c.bandwidth_bytes_per_s / 2)

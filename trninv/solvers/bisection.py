@@ -5,6 +5,7 @@ in `Split.method` why its bounds hold:
 
 1. the closed form of an undamaged torus of even sides;
 2. enumeration (`trninv.solvers.enumeration`): exact for switched domains in any state and for up to sixteen chips;
+   of more chips that are in several parts, whole parts or a knapsack over them (`trninv.solvers.parts`);
 3. a search by swaps above, and below what the layers of a torus cut (`trninv.solvers.layers`) or a packing of trees
    (`trninv.solvers.packing`): exact where they meet;
 4. an integer program (`trninv.solvers.integer_program`), which ends with proven bounds after so many nodes.
@@ -67,6 +68,12 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, nodes:
     hubs = enumeration.hubs(graph, ends)
     if hubs is not None:
         return enumeration.bisect(graph, ends, hubs, low, high)
+    parts = solvers.parts.parts(graph, ends)
+    if len(parts) > 1:
+        if split := solvers.parts.whole(graph, parts, low, high):
+            return split
+        if len([part for part in parts if len(part.ends) > 1]) > 1:  # `search` takes out those of one chip
+            return solvers.parts.bisect(graph, parts, low, high)
     return search(graph, ends, low, high, nodes=nodes)
 
 
