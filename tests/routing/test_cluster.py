@@ -168,6 +168,17 @@ def test_chips_of_one_domain_keep_to_its_scale_up_links(fleet: Fleet) -> None:
     assert fleet.memory_pool("c-u-trn2x64/d3/s0/c0").chips == 64
 
 
+@pytest.mark.parametrize("system", ["trn1", "trn2", "u-trn2x64", "trn3-gen1"])
+def test_the_latency_of_efa_counts_half_at_either_host(fleet: Fleet, system: str) -> None:
+    """15 us from HBM to HBM, however many tiers are between, and then the bytes at the narrowest link."""
+    message, ends = 10**6, (f"c-{system}/d0/s0/c0", f"c-{system}/d1/s0/c0")
+    for a, b in (ends, reversed(ends)):
+        (path, *_) = fleet.path(a, b, "time", message=message).paths
+        assert [step.kind for step in path.steps if step.kind in ("chip", "nic")] == ["chip", "nic", "nic", "chip"]
+        assert path.time is not None
+        assert path.time.nanoseconds == 15_000 + -(-message * 10**9 // path.bandwidth.bytes_per_second)
+
+
 def test_clusters_are_not_joined(fleet: Fleet) -> None:
     answer = fleet.path("c-trn1/d0/s0/c0", "c-trn2/d0/s0/c0")
     assert (answer.reachable, answer.reason) == (False, "no links join clusters, and they are of different ones")
