@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 from sqlalchemy import Connection, func, select
 
 from trninv import solvers
@@ -70,18 +69,16 @@ def hubs(reader: Reader, cluster: int) -> Hubs:
 def _hubs(reader: Reader, cluster: int, changes: Changes) -> Hubs:
     fabric = reader.remembered(("fabric", cluster), lambda: _fabric(reader.connection, cluster))
     left = {node: _left(condition) * changes.nodes.get(node, PPM) // PPM for node, condition in fabric.nodes.items()}
-    whole = solvers.graph.Graph()
-    whole.add_nodes_from(node for node, factor in left.items() if factor)
-    narrow = []
+    wide, narrow = list[tuple[int, int]](), list[tuple[int, tuple[int, int], int]]()
     for row in fabric.uplinks:
         ends = row.a_id, row.b_id
         own = Condition(row.state, row.factor_ppm), *(fabric.nodes[end] for end in ends)
         carries = carried(row.bandwidth_bytes_per_s, *own) * changes.of_link(row.id, *ends) // PPM
         if carries >= fabric.below.get(row.a_id, 0) * left[row.a_id] // PPM and carries:
-            whole.add_edge(*ends)
+            wide.append(ends)
         elif carries:
             narrow.append((row.id, ends, carries))
-    groups = sorted(map(sorted, nx.connected_components(whole)), key=lambda group: (-len(group), group))
+    groups = solvers.hubs.together([node for node, factor in left.items() if factor], wide)
     of = {node: group[0] for group in groups for node in group}
     main = groups[0][0] if groups else 0
     others = sorted(node for node in fabric.nodes if of.get(node) != main)

@@ -21,6 +21,14 @@ class Narrow(NamedTuple):
     carries: int
 
 
+def together(nodes: Collection[int], links: Collection[tuple[int, int]]) -> list[list[int]]:
+    """Return the nodes by what links join, most nodes first."""
+    graph = Graph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(links)
+    return sorted(map(sorted, nx.connected_components(graph)), key=lambda group: (-len(group), group))
+
+
 def joined(hubs_of: Sequence[Collection[int]], narrow: Sequence[Narrow]) -> list[list[int]]:
     """Return the islands by what joins them, given the hubs that each is below: places in ``hubs_of``."""
     graph = Graph()
