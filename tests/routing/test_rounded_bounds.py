@@ -44,7 +44,9 @@ def test_exits_beside_whole_hubs_are_rounded_up() -> None:
 
 @pytest.mark.parametrize(("bound", "rounded"), [(2.5, 3), (3.0, 3), (3 + 1e-9, 3), (3.001, 4), (-1.0, 0), (None, 0)])
 def test_bounds_of_the_integer_program_are_rounded_up_but_for_its_tolerance(bound: float | None, rounded: int) -> None:
-    assert integer_program._bound(OptimizeResult({"mip_dual_bound": bound})) == rounded
+    result = OptimizeResult()
+    result["mip_dual_bound"] = bound
+    assert integer_program._bound(result) == rounded
 
 
 @pytest.mark.parametrize(("sides", "carries", "value"), [((5,), (4,), 8), ((3, 4), (4, 4), 24), ((2, 3), (4, 8), 12)])

@@ -22,6 +22,7 @@ from trninv.routing.fleet import Fleet
 from trninv.routing.questions.bisection import BisectionAnswer
 from trninv.solvers import parts, quotient
 from trninv.solvers.bisection import bisect
+from trninv.solvers.boundary import Profile
 from trninv.solvers.graph import Graph
 from trninv.solvers.hubs import Narrow
 from trninv.solvers.quotient import Island
@@ -53,6 +54,18 @@ def test_a_large_torus_in_two_parts(rows: int, value: int) -> None:
     split = bisect(graph, sorted(graph))
     assert (split.lower, split.upper, len(split.side)) == (value, value, 32)
     assert brute_force.cut(graph, split.side) == value
+
+
+def test_a_number_of_chips_of_a_domain_in_two_parts() -> None:
+    """24 and 40 chips: as many cut nothing, and 32 eight links of 64."""
+    graph = torus_domain((4, 4, 4), (128, 128, 64))
+    at = {node: of["position"] for node, of in graph.nodes(data=True)}
+    part = {node for node, (x, _, z) in at.items() if z == 0 or (z == 1 and x < 2)}
+    graph.remove_edges_from([(a, b) for a, b in graph.edges if (a in part) != (b in part)])
+    for size, value in ((24, 0), (32, 8 * 64), (40, 0)):
+        profile = Profile(graph, sorted(graph))
+        profile.refine(size)
+        assert (profile.lower[size], profile.upper[size]) == (value, value)
 
 
 @st.composite

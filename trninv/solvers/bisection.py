@@ -68,12 +68,6 @@ def bisect(graph: Graph, endpoints: Collection[int], *, fillers: int = 0, nodes:
     hubs = enumeration.hubs(graph, ends)
     if hubs is not None:
         return enumeration.bisect(graph, ends, hubs, low, high)
-    parts = solvers.parts.parts(graph, ends)
-    if len(parts) > 1:
-        if split := solvers.parts.whole(graph, parts, low, high):
-            return split
-        if len([part for part in parts if len(part.ends) > 1]) > 1:  # `search` takes out those of one chip
-            return solvers.parts.bisect(graph, parts, low, high)
     return search(graph, ends, low, high, nodes=nodes)
 
 
@@ -92,6 +86,9 @@ def search(
     That it is no less than ``enough`` may be all that is found out. Bounds from above and below, and an integer program
     if they don't meet. Exact values are remembered by the pattern of the damage: the graph in local numbers.
     """
+    parts = solvers.parts.parts(graph, ends) if apart is None else []
+    if len(parts) > 1 and (split := solvers.parts.whole(graph, parts, low, high)):
+        return split
     alone = [end for end in ends if not graph[end]]
     if 0 < len(alone) < len(ends):  # they fill up either side and cost nothing
         joined = [end for end in ends if graph[end]]
@@ -100,6 +97,8 @@ def search(
         found = search(rest, joined, least, most, apart=apart, nodes=nodes, enough=enough)
         lacking = max(low - len(found.side.intersection(joined)), 0)
         return replace(found, side=found.side.union(alone[:lacking]))
+    if len(parts) > 1:
+        return solvers.parts.bisect(graph, parts, low, high)
     problem = solvers.packing.Problem.of(graph, ends, apart)
     key = problem.key, low, high
     if known := _KNOWN.get(key):
