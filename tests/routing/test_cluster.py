@@ -22,7 +22,7 @@ from trninv.inventory.address import node_addresses, resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
-from trninv.routing import cluster
+from trninv.routing import cluster, hubs
 from trninv.routing.fabric_cache import FabricCache
 from trninv.routing.fleet import Fleet
 from trninv.routing.questions.bisection import BisectionAnswer
@@ -168,6 +168,18 @@ def test_chips_of_one_domain_keep_to_its_scale_up_links(fleet: Fleet) -> None:
     assert fleet.memory_pool("c-u-trn2x64/d3/s0/c0").chips == 64
 
 
+@pytest.mark.parametrize("system", ["trn1", "trn2", "u-trn2x64", "trn3-gen1"])
+def test_the_latency_of_efa_counts_half_at_either_host(fleet: Fleet, system: str) -> None:
+    """15 us from HBM to HBM, however many tiers are between, and then the bytes at the narrowest link."""
+    message, ends = 10**6, (f"c-{system}/d0/s0/c0", f"c-{system}/d1/s0/c0")
+    for a, b in (ends, reversed(ends)):
+        (path, *_) = fleet.path(a, b, "time", message=message).paths
+        assert [step.kind for step in path.steps if step.kind in ("chip", "nic")] == ["chip", "nic", "nic", "chip"]
+        assert path.time
+        assert path.bandwidth
+        assert path.time.nanoseconds == 15_000 + -(-message * 10**9 // path.bandwidth.bytes_per_second)
+
+
 def test_clusters_are_not_joined(fleet: Fleet) -> None:
     answer = fleet.path("c-trn1/d0/s0/c0", "c-trn2/d0/s0/c0")
     assert (answer.reachable, answer.reason) == (False, "no links join clusters, and they are of different ones")
@@ -249,23 +261,22 @@ def test_alike_damage_is_read_once_and_counted_as_often_as_it_is_there(databases
         _holds_its_bounds(answer)
 
 
-def _noted(asked: list[str], name: str, read: Callable[..., set[int]], *given: object) -> set[int]:
+def _noted(asked: list[str], name: str, read: Callable[..., object], *given: object) -> object:
     asked.append(name)
     return read(*given)
 
 
 def test_every_link_is_looked_at_once_in_a_state(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    for name in ("_unlike", "_cut_off"):
-        monkeypatch.setattr(cluster, name, partial(_noted, asked, name, getattr(cluster, name)))
+    for module, name in ((cluster, "_unlike"), (hubs, "_fabric")):
+        monkeypatch.setattr(module, name, partial(_noted, asked, name, getattr(module, name)))
     url = seed_clusters(databases.migrated("sqlite"), {"trn1": 4})
     with trninv.open(url) as opened:
         first = opened.bisection("c-trn1").upper
         opened.collectives("c-trn1")
         opened.what_if(down=["c-trn1/d0/s0/c0"]).bisection("c-trn1")
-        assert sorted(asked) == ["_cut_off", "_unlike"]
         opened.what_if(down=["c-trn1/fabric/t3/n0"]).bisection("c-trn1")
-        assert sorted(asked) == ["_cut_off", "_cut_off", "_unlike"]
+        assert sorted(asked) == ["_fabric", "_unlike"]
         with connect(url) as engine, writing(engine) as connection:
             connection.execute(
                 update(TABLES["link"]).values(bandwidth_bytes_per_s=TABLES["link"].c.bandwidth_bytes_per_s / 2)

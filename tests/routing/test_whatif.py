@@ -7,7 +7,10 @@ import pytest
 
 import trninv
 from conftest import seeds
+from trninv.catalog.facts import catalog
+from trninv.catalog.models import systems
 from trninv.errors import LimitError, UnknownAddressError, WrongLevelError
+from trninv.inventory import stamp
 from trninv.inventory.database import writing
 from trninv.inventory.state import Condition, set_state
 from trninv.routing.fleet import Fleet
@@ -45,6 +48,22 @@ def test_a_scenario_answers_as_the_database_would(seeded: str) -> None:
         with writing(fleet.engine) as connection:
             set_state(connection, [*BROKEN, *SLOW], Condition("up"), why="test", who="test")
         assert _answers(fleet) == before
+
+
+@pytest.mark.parametrize("scope", ["u-trn2x64", "u-trn2x64/d0/s2", "two"])
+def test_chips_that_a_scenario_takes_down_are_failed_chips(seeded: str, scope: str) -> None:
+    """They count as fillers (NOMINAL), just as chips that are down."""
+    with trninv.open(seeded) as fleet:
+        if scope == "two":
+            with writing(fleet.engine) as connection:
+                stamp.seed(connection, catalog(), systems().get("trn2").resized(2), "two")
+        down = "two/d1/s0/c3" if scope == "two" else f"{U}/s2/c1"
+        supposed = fleet.what_if(down).bisection(scope)
+        with writing(fleet.engine) as connection:
+            set_state(connection, [down], Condition("down"), why="test", who="test")
+        answer = fleet.bisection(scope)
+        assert supposed.nominal == answer.nominal is not None
+        assert supposed.side_a + supposed.side_b == answer.side_a + answer.side_b
 
 
 def test_the_baseline_and_the_difference_stand_beside(fleet: Fleet) -> None:

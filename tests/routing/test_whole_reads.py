@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from sqlalchemy import Connection, Engine, event, text
 
 from trninv.inventory.database import reading
 from trninv.inventory.totals import totals
-from trninv.routing.cluster import _cut_off
 from trninv.routing.fleet import Fleet
-from trninv.routing.tops import _tops
+from trninv.routing.hubs import _fabric
 
 
 def _statements(engine: Engine, read: Callable[[Connection], object]) -> list[tuple[str, Any]]:
@@ -28,10 +26,9 @@ def _statements(engine: Engine, read: Callable[[Connection], object]) -> list[tu
     return asked
 
 
-@pytest.mark.parametrize("read", [lambda on: _cut_off(on, 1, ()), lambda on: _tops(on, 1)], ids=["cut off", "tops"])
-def test_the_fabric_is_read_by_its_own_nodes(lite_fleet: Fleet, read: Callable[[Connection], object]) -> None:
+def test_the_fabric_is_read_by_its_own_nodes(lite_fleet: Fleet) -> None:
     """Chips and NICs are nodes of the cluster too, and a hundred times as many; nothing is sorted to add it up."""
-    for statement, values in _statements(lite_fleet.engine, read):
+    for statement, values in _statements(lite_fleet.engine, lambda on: _fabric(on, 1)):
         with lite_fleet.engine.connect() as connection:
             plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)]
         assert not [step for step in plan if "(cluster_id=?)" in step or "FOR GROUP BY" in step]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, func, select
@@ -11,18 +11,19 @@ from sqlalchemy import Connection, func, select
 from trninv import solvers
 from trninv.errors import ScopeTooLargeError
 from trninv.inventory.address import address_of, node_addresses
-from trninv.inventory.schema import CARRYING, TABLES
+from trninv.inventory.schema import TABLES
 from trninv.routing.answer import LinkRef
+from trninv.routing.hubs import Hubs, hubs, uplinks_between
 from trninv.routing.patterns import Pattern, patterns_of, starts
 from trninv.routing.scenario import Changes
 from trninv.routing.scope import Scope
-from trninv.routing.tops import is_joined
 from trninv.routing.wear import Wear, uplinks
 from trninv.routing.wiring import MAX_DOMAINS, Reader, Wiring, cut_links
 
 if TYPE_CHECKING:
     from trninv.solvers.graph import Graph
-    from trninv.solvers.quotient import Island, Quotient
+    from trninv.solvers.hubs import Narrow
+    from trninv.solvers.quotient import Island, Quotient, Taken
 
 _T = TABLES
 MAX_CUT = 1_000
@@ -85,7 +86,10 @@ class ClusterSplit:
         """Addresses on either side: whole domains, and the chips of those that are split."""
         inside, parts = list[int](), (list[str](), list[str]())
         outside = {domain for kind in self.kinds for domain in kind.domains}
-        for domain, island, chips in shared_out(self.kinds, self.quotient):
+        for domain, island, taken in shared_out(self.kinds, self.quotient):
+            chips = taken.chips
+            if not chips:  # its hub alone is there
+                continue
             outside.remove(domain)
             if len(chips) == island.size:
                 inside.append(domain)
@@ -101,13 +105,13 @@ class ClusterSplit:
         return (*a, *parts[0]), (*b, *parts[1])
 
 
-def shared_out(kinds: "Sequence[Alike]", found: "Quotient") -> "Iterator[tuple[int, Island, tuple[int, ...]]]":
-    """Each domain that has chips on side A, an island like it, and these chips in that one's ids."""
+def shared_out(kinds: "Sequence[Alike]", found: "Quotient") -> "Iterator[tuple[int, Island, Taken]]":
+    """Each domain that has chips on side A, or its hub, an island like it, and what is taken in that one's ids."""
     left = [list(kind.domains) for kind in kinds]
-    for kind, chips, islands in sorted(found.taken, key=lambda taken: -len(taken.chips)):
-        for _ in range(islands):
-            is_whole = len(chips) == kinds[kind].island.size
-            yield left[kind].pop(0 if is_whole else -1), kinds[kind].island, chips
+    for taken in sorted(found.taken, key=lambda taken: -len(taken.chips)):
+        island = kinds[taken.kind].island
+        for _ in range(taken.islands):
+            yield left[taken.kind].pop(0 if len(taken.chips) == island.size else -1), island, taken
 
 
 def _addresses(connection: Connection, domains: Collection[int]) -> dict[int, str]:
@@ -136,19 +140,18 @@ def islands(reader: Reader, scope: Scope) -> list[Alike]:
     connection, domains = reader.connection, scope.domains
     if scope.members is not None and len(domains) > MAX_DOMAINS:
         raise ScopeTooLargeError(f"chips of {len(domains)} domains: name at most {MAX_DOMAINS}, or the cluster")
-    supposed = frozenset(reader.changes.network_nodes)
-    above = "cut off", scope.place.cluster_id, supposed
-    cut_off = reader.remembered(above, lambda: _cut_off(connection, scope.place.cluster_id, supposed))
-    if not is_joined(reader, scope):
-        cut_off = set(domains)
+    found = hubs(reader, scope.place.cluster_id)
     if scope.members is not None:
-        return [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains]
-    patterns = patterns_of(connection, scope.place.cluster_id)
-    return [
-        kind
-        for of_one in reader.remembered(("by model", *domains), lambda: _by_model(connection, domains))
-        for kind in _of_one_model(reader, replace(scope, domains=of_one), patterns, cut_off)
-    ]
+        kinds = [_read(reader, [domain], scope, found) for domain in domains]
+    else:
+        patterns = patterns_of(connection, scope.place.cluster_id)
+        kinds = [
+            kind
+            for of_one in reader.remembered(("by model", *domains), lambda: _by_model(connection, domains))
+            for kind in _of_one_model(reader, replace(scope, domains=of_one), patterns, found)
+        ]
+    several = len(frozenset[int]().union(*(kind.island.hubs for kind in kinds))) > 1
+    return [replace(kind, island=replace(kind.island, cut_off=True)) for kind in kinds] if several else kinds
 
 
 def _by_model(connection: Connection, domains: Sequence[int]) -> list[list[int]]:
@@ -162,25 +165,24 @@ def _by_model(connection: Connection, domains: Sequence[int]) -> list[list[int]]
     return list(found.values())
 
 
-def _of_one_model(
-    reader: Reader, scope: Scope, patterns: Mapping[int, Pattern], cut_off: Collection[int]
-) -> list[Alike]:
+def _of_one_model(reader: Reader, scope: Scope, patterns: Mapping[int, Pattern], found: Hubs) -> list[Alike]:
     """The islands of domains of one model: the healthy ones, and each kind of damage."""
     domains = scope.domains
     unlike = reader.remembered(("unlike", *domains), lambda: _unlike(reader.connection, domains))
-    apart = unlike | reader.changes.domains | set(cut_off)
-    kinds = [_read(reader, [domain], scope, cut_off=domain in cut_off) for domain in domains if domain in apart]
+    apart = unlike | reader.changes.domains | set(found.domains)
+    kinds = [_read(reader, [domain], scope, found) for domain in domains if domain in apart]
     groups: dict[Pattern, list[int]] = {}
     for domain in domains:
         if domain not in apart:
             groups.setdefault(patterns.get(domain, ()), []).append(domain)
     if () not in groups:
-        return kinds + [_read(reader, alike, scope) for alike in groups.values()]
+        return kinds + [_read(reader, alike, scope, found) for alike in groups.values()]
     healthy = groups.pop(())
-    whole = _read(reader, healthy, scope)
+    whole = _read(reader, healthy, scope, found)
     first = {table: starts(reader.connection, table, healthy[-1:])[healthy[-1]] for table in ("node", "link")}
     wear = Wear(reader.load(healthy[-1:], fabric=True), whole.island)
-    return [*kinds, whole, *(_worn(wear, _lacks(first, pattern), alike, scope) for pattern, alike in groups.items())]
+    worn = (_worn(wear, _lacks(first, pattern), alike, scope, found) for pattern, alike in groups.items())
+    return [*kinds, whole, *worn]
 
 
 def unworn(kinds: Sequence[Alike]) -> list["Graph"]:
@@ -188,22 +190,36 @@ def unworn(kinds: Sequence[Alike]) -> list["Graph"]:
     return [kind.island.graph for kind in kinds if not kind.worn]
 
 
-def bisect_kinds(kinds: Sequence[Alike], low: int, high: int) -> "Quotient":
-    """Bounds on the least cut with ``low`` to ``high`` chips on one side."""
-    return solvers.quotient.bisect([(kind.island, len(kind.domains)) for kind in kinds], low, high)
+def bisect_kinds(kinds: Sequence[Alike], low: int, high: int, narrow: "Sequence[Narrow]" = ()) -> "Quotient":
+    """Bounds on the least cut with ``low`` to ``high`` chips on one side; ``narrow`` links join the kinds' hubs."""
+    return solvers.quotient.bisect([(kind.island, len(kind.domains)) for kind in kinds], low, high, narrow)
 
 
 def split(reader: Reader, scope: Scope, kinds: Sequence[Alike], low: int, high: int) -> ClusterSplit:
     """Part the islands' chips, and say which domains and links that means."""
-    found = bisect_kinds(kinds, low, high)
-    size = sum(islands * len(_parted(kinds[kind].island, chips)) for kind, chips, islands in found.taken)
-    listed = sorted(islice(_cuts(reader, scope, kinds, found), MAX_CUT), key=lambda link: link.id)
-    return ClusterSplit(kinds, found, tuple(listed), size)
+    above = hubs(reader, scope.place.cluster_id)
+    found = bisect_kinds(kinds, low, high, above.narrow)
+    cut = ((taken, kinds[taken.kind].island) for taken in found.taken)
+    size = sum(taken.islands * len(_parted(island, _across(island, taken))) for taken, island in cut)
+    between = uplinks_between(reader, above, found.links)
+    listed = islice(chain(between, _cuts(reader, scope, kinds, found, above)), MAX_CUT)
+    return ClusterSplit(kinds, found, tuple(sorted(listed, key=lambda link: link.id)), size + len(between))
 
 
-def _read(reader: Reader, domains: Sequence[int], scope: Scope, *, cut_off: bool = False) -> Alike:
+def _across(island: "Island", taken: "Taken") -> tuple[int, ...]:
+    """Chips of an island that are across from its hub."""
+    return island.others(taken.chips) if taken.is_hub_taken else taken.chips
+
+
+def are_apart(reader: Reader, scope: Scope, kinds: Sequence[Alike]) -> bool:
+    """Whether some domains are joined to others by nothing: neither by hubs, nor by a domain that is below several."""
+    listed = [(kind.island, len(kind.domains)) for kind in kinds]
+    return len(solvers.quotient.pieces(listed, hubs(reader, scope.place.cluster_id).narrow)) > 1
+
+
+def _read(reader: Reader, domains: Sequence[int], scope: Scope, found: Hubs) -> Alike:
     """The kind that some domains are of, from the tables' word on the last of them."""
-    return _kind(reader.load([domains[-1]], fabric=True), domains, scope, cut_off=cut_off)
+    return _kind(reader.load([domains[-1]], fabric=True), domains, scope, found)
 
 
 def _lacks(first: Mapping[str, int], pattern: Pattern) -> Changes:
@@ -214,34 +230,56 @@ def _lacks(first: Mapping[str, int], pattern: Pattern) -> Changes:
     return lacks
 
 
-def _worn(wear: Wear, lacks: Changes, domains: Sequence[int], scope: Scope) -> Alike:
+def _worn(wear: Wear, lacks: Changes, domains: Sequence[int], scope: Scope, found: Hubs) -> Alike:
     """What is left of the healthy domain, as a kind."""
 
     def left() -> Alike:
-        return _kind(wear.wiring.changed(lacks), domains, scope)
+        return _kind(wear.wiring.changed(lacks), domains, scope, found)
 
     exits = wear.exits(lacks)
     if exits is None:
         return replace(left(), worn=True)
     island = solvers.quotient.Island(
-        lambda: left().island.graph, tuple(exits), wear.island.above, tuple(exits.values()), sum(exits.values())
+        lambda: left().island.graph,
+        tuple(exits),
+        wear.island.above,
+        tuple(exits.values()),
+        sum(exits.values()),
+        hubs=wear.island.hubs,
     )
     return Alike(island, tuple(domains), wear.island.size - len(exits), worn=True)
 
 
-def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, *, cut_off: bool = False) -> Alike:
+def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, found: Hubs) -> Alike:
     graph = wiring.graph
-    nics, chips = ({node for node, of in graph.nodes(data=True) if of["kind"] == kind} for kind in ("nic", "chip"))
-    above = {near for nic in nics for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"}
-    kept = {node for node, of in graph.nodes(data=True) if of["domain"] is not None} | above
+    chips = {node for node, of in graph.nodes(data=True) if of["kind"] == "chip"}
+    kept = {node for node, of in graph.nodes(data=True) if of["domain"] is not None}
     failed = wiring.failed
     if scope.members is not None:
         kept -= set() if scope.transit else chips - scope.members
         chips &= scope.members
         failed &= scope.members
-    inside = _below_one(solvers.graph.Graph(graph.subgraph(kept)), above)
-    island = solvers.quotient.Island.of(inside, chips, min(above, default=None), cut_off=cut_off)
+    above = _above(graph, kept)
+    at_hub: dict[int, set[int]] = {}
+    for node in above:
+        at_hub.setdefault(found.of[node], set()).add(node)
+
+    def below(above: Collection[int], hubs: Collection[int]) -> "Island":
+        inside = _below_one(solvers.graph.Graph(graph.subgraph({*kept, *above})), above)
+        return solvers.quotient.Island.of(inside, chips, min(above, default=None), frozenset(hubs))
+
+    island = below(above, at_hub)
+    if len(at_hub) > 1:
+        first = min(at_hub)
+        island = replace(island, at_one=below(at_hub[first], [first]))
     return Alike(island, tuple(domains), len(failed))
+
+
+def _above(graph: "Graph", kept: Collection[int]) -> set[int]:
+    """The network nodes that NICs of some chips lead to."""
+    nics = {near for node in kept if graph.nodes[node]["kind"] == "chip" for near in graph[node] if near in kept}
+    ends = {near for nic in nics if graph.nodes[nic]["kind"] == "nic" for near in graph[nic]}
+    return {end for end in ends if graph.nodes[end]["kind"] == "network_node"}
 
 
 def _below_one(graph: "Graph", above: Collection[int]) -> "Graph":
@@ -266,53 +304,6 @@ def _unlike(connection: Connection, domains: Sequence[int]) -> set[int]:
     return {domain for domain in domains if found.get(domain) != usual}
 
 
-def _cut_off(connection: Connection, cluster_id: int, changed: Collection[int]) -> set[int]:
-    """Domains above which the fabric is damaged: a network node or uplink is out, or carries less than is below it.
-
-    What is above the network node that all of them hang on joins nothing, so it does not matter.
-    """
-    node, link = _T["node"], _T["link"]
-    below = select(func.sum(link.c.bandwidth_bytes_per_s)).where(link.c.b_id == node.c.id, link.c.state.in_(CARRYING))
-    ours = node.c.cluster_id == cluster_id, node.c.kind == "network_node"
-    # a sum for each, so that nothing has to be sorted
-    nodes = connection.execute(select(node.c.id, node.c.state, below.scalar_subquery().label("carries")).where(*ours))
-    state, carries = {}, {}
-    for row in nodes:
-        state[row.id], carries[row.id] = row.state == "up", int(row.carries or 0)
-    uplinks = select(link).join(node, node.c.id == link.c.a_id).where(*ours)
-    above = {row.a_id: row for row in connection.execute(uplinks)}
-
-    top = _top({a: row.b_id for a, row in above.items()}, state)
-
-    def sound(key: int) -> bool:
-        if key == top:  # all domains hang on it alone
-            return True
-        while key != top and (up := above.get(key)):
-            enough = up.state == "up" and up.bandwidth_bytes_per_s >= carries[key]
-            if not (state[key] and enough) or key in changed:
-                return False
-            key = up.b_id
-        return state[key] and key not in changed
-
-    broken = [key for key in state if not sound(key)]
-    wanted = select(link.c.domain_id).distinct().where(link.c.b_id.in_(broken), link.c.domain_id.is_not(None))
-    return set(connection.scalars(wanted))
-
-
-def _top(above: Mapping[int, int], network_nodes: Collection[int]) -> int | None:
-    """The lowest network node that the way up from each of the lowest leads over."""
-    leaves = set(network_nodes).difference(above.values())
-
-    def way(key: int) -> list[int]:
-        found = [key]
-        while found[-1] in above:
-            found.append(above[found[-1]])
-        return found
-
-    shared = set(network_nodes).intersection(*map(way, leaves)) if leaves else set[int]()
-    return next((key for key in way(min(leaves)) if key in shared), None) if leaves else None
-
-
 def _parted(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
     """The links that part chips of an island from its others and from its network node."""
     if island.above is not None and len(chips) == island.size:
@@ -323,9 +314,10 @@ def _parted(island: "Island", chips: Collection[int]) -> tuple[LinkRef, ...]:
     return cut_links(island.graph, solvers.flow.minimum_cut(island.graph, chips, rest)[1]) if chips and rest else ()
 
 
-def _cuts(reader: Reader, scope: Scope, kinds: Sequence[Alike], found: "Quotient") -> Iterator[LinkRef]:
-    """Links of the cut, those of split domains first."""
-    shares = sorted(shared_out(kinds, found), key=lambda share: len(share[2]) == share[1].size)
+def _cuts(reader: Reader, scope: Scope, kinds: Sequence[Alike], found: "Quotient", above: Hubs) -> Iterator[LinkRef]:
+    """Links of the cut within domains and above their NICs, those of split domains first."""
+    listed = ((domain, island, _across(island, taken)) for domain, island, taken in shared_out(kinds, found))
+    shares = sorted((share for share in listed if share[2]), key=lambda share: len(share[2]) == share[1].size)
     up: dict[int, list[LinkRef]] = {}
     for at, (domain, island, chips) in enumerate(shares):
         if at % _AT_ONCE == 0 and scope.members is None:
@@ -334,6 +326,6 @@ def _cuts(reader: Reader, scope: Scope, kinds: Sequence[Alike], found: "Quotient
         if domain in up and sum(link.bandwidth for link in up[domain]) == island.exit:
             yield from up[domain]
             continue
-        actual = _read(reader, [domain], scope).island
+        actual = _read(reader, [domain], scope, above).island
         shift = actual.chips[0] - island.chips[0]
         yield from _parted(actual, [chip + shift for chip in chips])

@@ -5,6 +5,7 @@ in `Split.method` why its bounds hold:
 
 1. the closed form of an undamaged torus of even sides;
 2. enumeration (`trninv.solvers.enumeration`): exact for switched domains in any state and for up to sixteen chips;
+   of more chips that are in several parts, whole parts or a knapsack over them (`trninv.solvers.parts`);
 3. a search by swaps above, and below what the layers of a torus cut (`trninv.solvers.layers`) or a packing of trees
    (`trninv.solvers.packing`): exact where they meet;
 4. an integer program (`trninv.solvers.integer_program`), which ends with proven bounds after so many nodes.
@@ -85,6 +86,9 @@ def search(
     That it is no less than ``enough`` may be all that is found out. Bounds from above and below, and an integer program
     if they don't meet. Exact values are remembered by the pattern of the damage: the graph in local numbers.
     """
+    parts = solvers.parts.parts(graph, ends) if apart is None else []
+    if len(parts) > 1 and (split := solvers.parts.whole(graph, parts, low, high)):
+        return split
     alone = [end for end in ends if not graph[end]]
     if 0 < len(alone) < len(ends):  # they fill up either side and cost nothing
         joined = [end for end in ends if graph[end]]
@@ -93,6 +97,8 @@ def search(
         found = search(rest, joined, least, most, apart=apart, nodes=nodes, enough=enough)
         lacking = max(low - len(found.side.intersection(joined)), 0)
         return replace(found, side=found.side.union(alone[:lacking]))
+    if len(parts) > 1:
+        return solvers.parts.bisect(graph, parts, low, high)
     problem = solvers.packing.Problem.of(graph, ends, apart)
     key = problem.key, low, high
     if known := _KNOWN.get(key):

@@ -13,11 +13,17 @@ upper  whole islands chosen by a knapsack, at most one of them split, summed in 
 That is for clusters of any size. In a small one the f_i themselves are bounded (`trninv.solvers.boundary`), a knapsack
 on their lower bounds and one on their upper ones bound the sum, and as long as they differ, the widest gap that the
 lower knapsack uses is solved: few are.
+
+Where the fabric is damaged, or was adopted and has several tops, it is several hubs (`trninv.solvers.hubs`), and each
+may be on either side. In a small cluster the knapsack follows their tree. Of a large one, islands that nothing joins to
+others are taken as a whole where that is enough; else, from below, as many chips as no whole hubs make up leave by the
+cheapest exits, and from above the rest is split as if it had one hub. An island below several hubs counts from below as
+if it were at one of them only, and from above as if it joined them.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
@@ -27,12 +33,13 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from trninv.solvers import enumeration, shares
+from trninv.solvers import enumeration, hubs, parts, shares, subset_sum
 from trninv.solvers.arcs import arcs
 from trninv.solvers.bisection import closed_form
 from trninv.solvers.boundary import Profile
 from trninv.solvers.flow import minimum_cut
-from trninv.solvers.graph import Graph
+from trninv.solvers.graph import Graph, capacities
+from trninv.solvers.hubs import Narrow
 from trninv.solvers.ports import folded, without_dead_nics
 
 Ints = NDArray[np.int64]
@@ -45,6 +52,10 @@ MOST_ISLANDS, MOST_CHIPS = 64, 2_048
 _BY_RATIOS = (
     "quotient: whole domains and at most one that is split; no set of a domain's chips has less exit capacity a chip, "
     "which bounds every split from below"
+)
+_IN_PARTS = (
+    "quotient: whole parts that nothing joins, whole domains and at most one that is split; no set of a domain's chips "
+    "has less exit capacity a chip, which bounds every split from below"
 )
 _MOST_TRIED = 200
 """Islands × sizes of their parts that are tried for the one that is split."""
@@ -65,7 +76,11 @@ class Island:
     exit
         Capacity from all its chips to the network node.
     cut_off
-        Whether the fabric above its network node is damaged.
+        Whether the fabric above its network node may block: not all islands that are asked about are below one hub.
+    hubs
+        The hubs that it is below, one where the fabric is intact.
+    at_one
+        Of an island below several hubs, the same with what leads to the first of them only, which cuts no more.
 
     """
 
@@ -75,6 +90,8 @@ class Island:
     own: tuple[int, ...] | None
     exit: int
     cut_off: bool = False
+    hubs: frozenset[int] = frozenset([0])
+    at_one: "Island | None" = None
 
     @cached_property
     def graph(self) -> Graph:
@@ -83,8 +100,8 @@ class Island:
 
     @cached_property
     def ratio(self) -> Fraction:
-        """λ: the least exit capacity a chip of any set of its chips; 0 where the fabric above is damaged."""
-        if self.cut_off or self.above is None or not self.exit:
+        """λ: the least exit capacity a chip of any set of its chips."""
+        if self.above is None or not self.exit:
             return Fraction(0)
         own = self.own
         if own and min(own) == max(own):  # a set's chips leave by their own, and no other link leads out
@@ -110,14 +127,26 @@ class Island:
         """How many chips it has."""
         return len(self.chips)
 
+    @property
+    def joins(self) -> frozenset[int]:
+        """The hubs that it leads to."""
+        return self.hubs if self.exit else frozenset()
+
+    @property
+    def below(self) -> "Island":
+        """What bounds it from below: itself, or what of it is at one hub."""
+        return self.at_one or self
+
     @classmethod
-    def of(cls, graph: Graph, chips: Collection[int], above: int | None, *, cut_off: bool = False) -> "Island":
-        """See an island's graph so; ``cut_off`` says that the fabric above its network node is damaged."""
+    def of(
+        cls, graph: Graph, chips: Collection[int], above: int | None, hubs: frozenset[int] = frozenset([0])
+    ) -> "Island":
+        """See an island's graph so."""
         graph, ends = without_dead_nics(graph), tuple(sorted(chips))
         node = above if above in graph else None
         own = own_exits(graph, ends, node) if node is not None and ends else None
         leaves = sum(own) if own else minimum_cut(graph, ends, [node])[0] if node is not None and ends else 0
-        return cls(lambda: graph, ends, node, None if own is None else tuple(own), leaves, cut_off)
+        return cls(lambda: graph, ends, node, None if own is None else tuple(own), leaves, hubs=hubs)
 
     @cached_property
     def profile(self) -> Profile:
@@ -128,6 +157,11 @@ class Island:
         """So many of its chips that cut the profile's upper bound."""
         side = self.profile.side(count) if count < self.size else self.chips
         return tuple(chip for chip in self.chips if chip in side)
+
+    def others(self, some: Collection[int]) -> tuple[int, ...]:
+        """Its other chips."""
+        rest = set(self.chips).difference(some)
+        return tuple(chip for chip in self.chips if chip in rest)
 
 
 def own_exits(graph: Graph, chips: Sequence[int], above: int) -> list[int] | None:
@@ -188,48 +222,146 @@ def _spread(graph: Graph, chips: Sequence[int]) -> Fraction:
 
 
 class Taken(NamedTuple):
-    """Of how many islands of a kind these chips are on side A."""
+    """Of how many islands of a kind these chips are on side A, and whether the hub above is there too."""
 
     kind: int
     chips: tuple[int, ...]
     islands: int
+    is_hub_taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """Bounds on the bisection of a cluster, and a split that has the upper one; what is not taken is on side B."""
+    """Bounds on the bisection of a cluster, and a split that has the upper one; what is not taken is on side B.
+
+    ``links`` between hubs are cut as well.
+    """
 
     lower: int
     upper: int
     taken: tuple[Taken, ...]
     method: str
+    links: tuple[int, ...] = ()
 
 
-def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient:
+def bisect(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: Sequence[Narrow] = ()) -> Quotient:
     """Least cut with ``low`` to ``high`` chips on one side.
 
     Parameters
     ----------
     kinds
         Different islands, and how many there are of each.
+    narrow
+        Links between their hubs.
 
     """
-    number, is_sound = sum(count for _, count in kinds), not any(island.cut_off for island, _ in kinds)
-    if is_sound and number <= MOST_ISLANDS and sum(island.size * count for island, count in kinds) <= MOST_CHIPS:
-        return _by_profiles(kinds, low, high)
-    return _by_ratios(kinds, low, high)
+    number = sum(count for _, count in kinds)
+    if number <= MOST_ISLANDS and sum(island.size * count for island, count in kinds) <= MOST_CHIPS:
+        found = _by_profiles(kinds, low, high, narrow)
+    elif len(frozenset[int]().union(*(island.joins for island, _ in kinds))) > 1:
+        found = _in_parts(kinds, low, high, narrow)
+    else:
+        found = _by_ratios(kinds, low, high)
+    if found.upper and not found.lower and not _has_whole_half(kinds, low, high, narrow):
+        found = replace(found, lower=min(_narrowest(kinds, narrow), found.upper))
+    return found
 
 
-def _by_profiles(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient:
+def _has_whole_half(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: Sequence[Narrow]) -> bool:
+    """Whether some parts may make up one side; where an island is in pieces that is not looked into."""
+    if not all(_is_joined(island) for island, _ in kinds):
+        return True
+    sizes = [_chips(kinds, part) for part in pieces(kinds, narrow)]
+    return sum(sizes[at] for at in subset_sum.largest(sizes, high)) >= low
+
+
+def pieces(kinds: Sequence[tuple[Island, int]], narrow: Sequence[Narrow]) -> list[dict[int, int]]:
+    """Return the pieces that nothing joins: how many islands of each kind they have."""
+    listed = list[dict[int, int]]()
+    for part in hubs.joined([island.joins for island, _ in kinds], narrow):
+        if kinds[part[0]][0].joins:
+            listed.append({kind: kinds[kind][1] for kind in part})
+        else:
+            listed += [{part[0]: 1}] * kinds[part[0]][1]
+    return listed
+
+
+def _chips(kinds: Sequence[tuple[Island, int]], part: Mapping[int, int]) -> int:
+    return sum(kinds[kind][0].size * count for kind, count in part.items())
+
+
+def _is_joined(island: Island) -> bool:
+    """Whether all its chips are joined, by its own links alone if it is below several hubs."""
+    if len(island.joins) == 1 and island.own and min(island.own):
+        return True
+    graph = island.graph if len(island.joins) < 2 else without_exits(island.graph)  # noqa: PLR2004 # several
+    return len(parts.parts(graph, island.chips)) < 2  # noqa: PLR2004 # one part, or no chip
+
+
+def _narrowest(kinds: Sequence[tuple[Island, int]], narrow: Sequence[Narrow]) -> int:
+    """Return what the narrowest of all links carries: no less is cut where anything is."""
+    inside = (carries for island, _ in kinds for _, _, carries in capacities(island.graph))
+    return min((carries for carries in (*inside, *(link.carries for link in narrow)) if carries), default=0)
+
+
+def _by_profiles(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: Sequence[Narrow]) -> Quotient:
     """Of a small cluster: how many chips of each island, by a knapsack on what they cut."""
     listed = [kind for kind, (_, count) in enumerate(kinds) for _ in range(count)]
-    found = shares.least([kinds[kind][0].profile for kind in listed], low, high)
-    split = Counter((kind, count) for kind, count in zip(listed, found.counts, strict=True) if count)
-    taken = tuple(Taken(kind, kinds[kind][0].some(count), islands) for (kind, count), islands in sorted(split.items()))
+    joins = [kinds[kind][0].joins for kind in listed]
+    above = below = shares.Islands([kinds[kind][0].profile for kind in listed], hubs.tree(joins, narrow))
+    if any(len(each) > 1 for each in joins):
+        below = shares.Islands([kinds[kind][0].below.profile for kind in listed], below.top)
+        above = shares.Islands(above.profiles, hubs.contracted(joins, narrow))
+    found = shares.least(below, above, low, high)
+    split = Counter((kind, share) for kind, share in zip(listed, found.shares, strict=True) if any(share))
+    taken = tuple(_taken(kinds[kind][0], kind, *share, islands) for (kind, share), islands in sorted(split.items()))
     method = (
         f"quotient: a knapsack over what the {len(listed):,} domains cut, by how many of their chips are on one side"
     )
-    return Quotient(found.lower, found.upper, taken, method)
+    return Quotient(found.lower, found.upper, taken, method, found.links)
+
+
+def _taken(island: Island, kind: int, across: int, is_hub_taken: bool, islands: int) -> Taken:  # a share
+    """What of an island is on side A if so many of its chips are across from its hub."""
+    some = island.some(across)
+    return Taken(kind, island.others(some) if is_hub_taken else some, islands, is_hub_taken)
+
+
+def _in_parts(kinds: Sequence[tuple[Island, int]], low: int, high: int, narrow: Sequence[Narrow]) -> Quotient:
+    """Of a large one below several hubs: whole parts, and of the others as if they were below one hub."""
+    listed = pieces(kinds, narrow)
+    sizes = [_chips(kinds, part) for part in listed]
+    places = subset_sum.largest(sizes, high)
+    chosen, reached = Counter[int](), sum(sizes[at] for at in places)
+    for at in places:
+        chosen.update(listed[at])
+    taken = tuple(Taken(kind, kinds[kind][0].chips, islands, True) for kind, islands in sorted(chosen.items()))
+    if reached >= low:
+        return Quotient(0, 0, taken, f"quotient: {parts.WHOLE}")
+    rest = [kind for kind, (_, count) in enumerate(kinds) if count > chosen[kind]]
+    found = _by_ratios(
+        [(kinds[kind][0], kinds[kind][1] - chosen[kind]) for kind in rest], low - reached, high - reached
+    )
+    taken += tuple(each._replace(kind=rest[each.kind]) for each in found.taken)
+    at_once = _by_ratios(kinds, low, high)
+    if at_once.upper < found.upper:
+        found, taken = at_once, at_once.taken
+    return Quotient(min(_beside_hubs(kinds, low, high), found.upper), found.upper, taken, _IN_PARTS)
+
+
+def _beside_hubs(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> int:
+    """Return what leaves at least: with hubs on either side, the chips that no whole hubs make up.
+
+    With F the hubs on side A, which have s of the chips below them, low - s others at least are across from their hubs,
+    or as many of those below F where s is more than that: the same for side B.
+    """
+    sizes = Counter[int]()
+    for island, count in kinds:
+        if island.below.joins:
+            sizes[min(island.below.joins)] += island.size * count
+    listed = list(sizes.values())
+    reached = sum(listed[at] for at in subset_sum.largest(listed, high))
+    return ceil(_cheapest([(island.below, count) for island, count in kinds], max(low - reached, 0)))
 
 
 def _by_ratios(kinds: Sequence[tuple[Island, int]], low: int, high: int) -> Quotient:
@@ -285,7 +417,7 @@ def _knapsack(kinds: Sequence[tuple[Island, int]], most: int) -> tuple[Ints, lis
     cost[0] = 0
     picks: list[Pick] = []
     for (size, leaves), alike in _alike(kinds).items():
-        for bundle in _binary(sum(kinds[kind][1] for kind in alike)):
+        for bundle in subset_sum.bundles(sum(kinds[kind][1] for kind in alike)):
             weight = bundle * size
             if weight > most:
                 continue
@@ -303,15 +435,6 @@ def _alike(kinds: Sequence[tuple[Island, int]]) -> dict[tuple[int, int], list[in
         if island.size:
             found.setdefault((island.size, island.exit), []).append(kind)
     return found
-
-
-def _binary(number: int) -> Iterator[int]:
-    """Bundles whose subsets make up every number to this one: 1, 2, 4, …, the rest."""
-    bundle = 1
-    while number > 0:
-        yield min(bundle, number)
-        number -= bundle
-        bundle *= 2
 
 
 def _unpack(kinds: Sequence[tuple[Island, int]], picks: Sequence[Pick], chips: int) -> tuple[int, ...]:

@@ -1,12 +1,17 @@
 """How many chips of each island stand on one side, so that what is cut is least: a knapsack on their profiles.
 
+What an island cuts depends on the side of the network node above it, its hub. Links between hubs form a forest: a hub
+and all below it cost c(k) by how many of their chips are across from the hub, so to the hub above they are one item of
+cost min(c(k), c(n - k) + what the link between the hubs carries), n being all their chips.
+
 Run on lower bounds it bounds the answer from below, on upper bounds from above. Of what the lower one takes, the island
 and number with the widest gap is solved until the two meet: each turn closes a gap. Where more gaps are open than may
 be solved, the bounds stand.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,54 +28,144 @@ _FAR = 2**61
 
 
 @dataclass(frozen=True, slots=True)
+class Hub:
+    """What is below a network node.
+
+    Attributes
+    ----------
+    islands
+        Places of its islands in a list.
+    below
+        Hubs that a link leads down to: what it carries, and its id; nothing and None where there is no such link.
+
+    """
+
+    islands: Sequence[int]
+    below: "Sequence[tuple[Hub, int, int | None]]" = ()
+
+
+class Share(NamedTuple):
+    """How many chips of an island are across from its hub, and whether that is on side A."""
+
+    across: int
+    is_hub_taken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Shares:
-    """Bounds on the least sum, and how many chips each island has on one side where it is the upper one."""
+    """Bounds on the least sum; where it is the upper one, the islands' shares and the links between hubs it cuts."""
 
     lower: int
     upper: int
-    counts: tuple[int, ...]
+    shares: tuple[Share, ...]
+    links: tuple[int, ...]
 
 
-def least(islands: Sequence[Profile], low: int, high: int) -> Shares:
-    """Least sum of what the islands cut, with ``low`` to ``high`` of their chips on one side.
+@dataclass(frozen=True, slots=True)
+class Islands:
+    """What islands cut, alike ones by the same object, and how hubs join them."""
+
+    profiles: Sequence[Profile]
+    top: Hub
+
+    @classmethod
+    def of(cls, profiles: Sequence[Profile], top: Hub | None = None) -> "Islands":
+        """Islands below one hub, unless said otherwise."""
+        return cls(profiles, top or Hub(range(len(profiles))))
+
+
+def least(below: Islands, above: Islands, low: int, high: int) -> Shares:
+    """Least sum of what islands cut, with ``low`` to ``high`` of their chips on side A.
 
     Parameters
     ----------
-    islands
-        One each; alike ones may be the same object.
+    below, above
+        The same islands for the lower bound and for the upper one: mostly the same object.
 
     """
     solved = 0
     while True:
         deadline.check()
-        below, taken = _filled([island.lower for island in islands], low, high)
-        above, counts = _filled([island.upper for island in islands], low, high)
-        gaps = [island.gap(count) for island, count in zip(islands, taken, strict=True)]
-        if below == above or not 0 < np.count_nonzero(gaps) <= MOST_SOLVED - solved:
-            return Shares(below, above, counts)
+        lower, taken, _ = _least(below.top, [island.lower for island in below.profiles], low, high)
+        upper, shares, links = _least(above.top, [island.upper for island in above.profiles], low, high)
+        counts = [share.across for share in taken]
+        gaps = [island.gap(count) for island, count in zip(below.profiles, counts, strict=True)]
+        if lower == upper or not 0 < np.count_nonzero(gaps) <= MOST_SOLVED - solved:
+            return Shares(min(lower, upper), upper, shares, links)
         widest = gaps.index(max(gaps))
-        island, count = islands[widest], taken[widest]
-        island.refine(count, MOST_NODES, int(island.lower[count]) + above - below)  # then these numbers cut no less
+        island, count = below.profiles[widest], counts[widest]
+        island.refine(count, MOST_NODES, int(island.lower[count]) + upper - lower)  # then these numbers cut no less
         solved += 1
 
 
-def _filled(costs: Sequence[Ints], low: int, high: int) -> tuple[int, tuple[int, ...]]:
-    """The least sum of one entry of each row, with ``low`` to ``high`` as the sum of their numbers, and these."""
-    table = np.full(high + 1, _FAR, dtype=np.int64)
-    table[0] = 0
-    picks = []
-    for cost in costs:
-        made, pick = np.full(high + 1, _FAR, dtype=np.int64), np.zeros(high + 1, dtype=np.int64)
-        for taken in range(min(len(cost), high + 1)):
-            total = table[: high + 1 - taken] + cost[taken]
-            better = total < made[taken:]
-            made[taken:][better] = total[better]
-            pick[taken:][better] = taken
-        table = np.minimum(made, _FAR)
-        picks.append(pick)
-    count = low + int(np.argmin(table[low:]))
-    value, counts = int(table[count]), []
-    for pick in reversed(picks):
-        counts.append(int(pick[count]))
-        count -= counts[-1]
-    return value, tuple(reversed(counts))
+def _least(top: Hub, costs: Sequence[Ints], low: int, high: int) -> tuple[int, tuple[Share, ...], tuple[int, ...]]:
+    """The least sum with ``low`` to ``high`` chips across from the top, the islands' shares, and links that are cut."""
+    filled = _Filled.of(top, costs, high)
+    count = low + int(np.argmin(filled.cost[low:]))
+    shares, links = [Share(0)] * len(costs), list[int]()
+    for at, share in filled.shares(count, links):
+        shares[at] = share
+    return int(filled.cost[count]), tuple(shares), tuple(links)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """The least that a hub and all below it cut by how many chips are across from it, and how many each item has."""
+
+    hub: Hub
+    cost: Ints
+    picks: Sequence[Ints]
+    below: "Sequence[tuple[_Filled, NDArray[np.bool_]]]"
+
+    @classmethod
+    def of(cls, hub: Hub, costs: Sequence[Ints], most: int) -> "_Filled":
+        """Fill a hub with up to so many chips."""
+        below, rows = [], [costs[at] for at in hub.islands]
+        for lower, carries, _ in hub.below:
+            filled = _Filled.of(lower, costs, sum(len(costs[at]) - 1 for at in _islands(lower)))
+            across = filled.cost[::-1] + carries
+            below.append((filled, across < filled.cost))
+            rows.append(np.minimum(filled.cost, across))
+        table = np.zeros(1, dtype=np.int64)
+        picks = list[Ints]()
+        for row in rows:
+            table, pick = _joined(table, row, most)
+            picks.append(pick)
+        cost = np.full(most + 1, _FAR, dtype=np.int64)
+        cost[: len(table)] = table
+        return cls(hub, cost, picks, below)
+
+    def shares(self, count: int, links: list[int], *, is_taken: bool = False) -> Iterator[tuple[int, Share]]:
+        """Yield the islands' shares where so many chips are across; note the ``links`` between hubs that are cut."""
+        islands = len(self.hub.islands)
+        for item in reversed(range(len(self.picks))):
+            taken = int(self.picks[item][count])
+            count -= taken
+            if item < islands:
+                yield self.hub.islands[item], Share(taken, is_taken)
+                continue
+            (filled, is_across), (_, _, link) = self.below[item - islands], self.hub.below[item - islands]
+            if is_across[taken]:
+                links += [] if link is None else [link]
+                yield from filled.shares(len(is_across) - 1 - taken, links, is_taken=not is_taken)
+            else:
+                yield from filled.shares(taken, links, is_taken=is_taken)
+
+
+def _islands(hub: Hub) -> Iterator[int]:
+    yield from hub.islands
+    for below, _, _ in hub.below:
+        yield from _islands(below)
+
+
+def _joined(table: Ints, row: Ints, most: int) -> tuple[Ints, Ints]:
+    """The least sum with one more item by the number of chips, up to the most, and how many of these are the item's."""
+    size = min(len(table) + len(row) - 1, most + 1)
+    made, pick = np.full(size, _FAR, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for taken in range(min(len(row), size)):
+        total = table[: size - taken] + row[taken]
+        window = slice(taken, taken + len(total))
+        better = total < made[window]
+        made[window][better] = total[better]
+        pick[window][better] = taken
+    return np.minimum(made, _FAR), pick

@@ -18,6 +18,7 @@ from trninv.routing.answer import (
     incomparable,
     told_cut,
 )
+from trninv.routing.hubs import hubs
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Scope
 from trninv.routing.via import Reason
@@ -141,8 +142,8 @@ def _of_cluster(reader: Reader, scope: Scope) -> BisectionAnswer:
     split = cluster.split(reader, scope, kinds, chips // 2, chips - chips // 2)
     nominal = None
     if lost:
-        half = (chips + lost) // 2
-        fillers = cluster.bisect_kinds(kinds, max(half - lost, 0), min(chips + lost - half, chips))
+        half, above = (chips + lost) // 2, hubs(reader, scope.place.cluster_id)
+        fillers = cluster.bisect_kinds(kinds, max(half - lost, 0), min(chips + lost - half, chips), above.narrow)
         nominal = Bounds(Bandwidth(fillers.lower), Bandwidth(min(fillers.upper, split.upper)))
     inside, outside = split.sides(reader.connection)
     graphs = cluster.unworn(kinds)

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 from trninv import solvers
 from trninv.routing import evidence
 from trninv.routing.answer import Answer, At, LinkRef, Table, Told
-from trninv.routing.cluster import Alike, islands
+from trninv.routing.cluster import Alike, are_apart, islands
 from trninv.routing.question import ROUTED, Argument, question
 from trninv.routing.scope import Inside, Scope
-from trninv.routing.tops import is_apart
 from trninv.routing.via import Reason
 from trninv.routing.wiring import Reader, cut_links, link_ref
 from trninv.units import Bandwidth, counted
@@ -58,7 +57,7 @@ class Limit:
         return f"{self.lower / 10**9:,.6g} to {self.upper / 10**9:,.6g} GB/s"
 
 
-_APART = Limit(Bandwidth(0), Bandwidth(0), "the domains are below several network nodes that nothing joins", ())
+_APART = Limit(Bandwidth(0), Bandwidth(0), "nothing joins some of the domains to the others", ())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,9 +124,10 @@ def collectives(
     else:
         kinds = [kind for kind in islands(reader, scope) if kind.island.size]
         graphs, count = [kind.island.graph for kind in kinds], sum(k.island.size * len(k.domains) for k in kinds)
-        if is_apart(reader, scope):
+        domains = sum(len(kind.domains) for kind in kinds)
+        if domains > 1 and are_apart(reader, scope, kinds):
             to_all, gathered, ring, most = _APART, _APART, None, Fraction(0)
-        elif sum(len(kind.domains) for kind in kinds) > 1:
+        elif domains > 1:
             (to_all, gathered, most), ring = _of_cluster(kinds, count), None
         else:  # what is left lies in one domain, or nothing is
             to_all, gathered, ring, most = _of_domain(_left(kinds))
@@ -271,7 +271,7 @@ def _to_all(island: "Island", chips: int, most: Fraction, columns: int) -> _Boun
     """
     outside, bound = chips - island.size, _exit_bound(island, chips)
     links = () if island.above is None else cut_links(island.graph, {island.above})
-    if not island.ratio:  # nothing leads out, or what is above is damaged
+    if not _through(island):
         return _Bounds(Fraction(0), bound, links)
     alone = solvers.quotient.without_exits(island.graph)
     narrowest = min((carries for _, _, carries in solvers.graph.capacities(alone)), default=0)
@@ -303,6 +303,12 @@ def _gather(island: "Island", chips: int, *, solve: bool) -> _Bounds:
         best = solvers.collectives.Gather(Fraction(solvers.split.capacity(graph, {port}), chips - 1), frozenset([port]))
     if best is None:
         raise AssertionError("an island with an exit has a chip")
-    least = island.ratio / (chips - 1)  # a set of a chips lets in λ·a at least, for less than all others
-    sure = min(best.rate, island.ratio) if solve and island.ratio else least
-    return _Bounds(sure, min(best.rate, island.ratio or best.rate), cut_links(graph, best.into))
+    ratio = _through(island)
+    least = ratio / (chips - 1)  # a set of a chips lets in λ·a at least, for less than all others
+    sure = min(best.rate, ratio) if solve and ratio else least
+    return _Bounds(sure, min(best.rate, ratio or best.rate), cut_links(graph, best.into))
+
+
+def _through(island: "Island") -> Fraction:
+    """Return the least exit capacity a chip of any set of its chips; 0 where the fabric above may block."""
+    return Fraction(0) if island.cut_off else island.ratio
