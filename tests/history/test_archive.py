@@ -10,6 +10,7 @@ import duckdb
 import pytest
 from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.exc import DBAPIError
+from tampering import tamper
 
 import trninv
 from apart import killed_at
@@ -350,13 +351,7 @@ def test_a_day_that_was_left_out_and_all_after_it_stay(lived: Engine, tmp_path: 
 def test_an_archive_that_has_other_events_than_were_sealed_removes_nothing(lived: Engine, tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         archive(lived, store, at(6, 0))
-        verbs = {
-            "sqlite": "DROP TRIGGER event_seal_no_update",
-            "postgresql": "ALTER TABLE event_seal DISABLE TRIGGER ALL",
-        }
-        with lived.begin() as connection:
-            connection.execute(text(verbs[lived.dialect.name]))
-            connection.execute(text("UPDATE event_seal SET sha256 = 'no' WHERE id = 2"))
+        tamper(lived, "UPDATE event_seal SET sha256 = 'no' WHERE id = 2", "event_seal")
         with pytest.raises(FileError, match="has other events up to 2 than were sealed"):
             remove(lived, store, "tester")
     assert len(_numbers(lived)) == 7
