@@ -90,9 +90,7 @@ def check(connection: Connection) -> str | None:
         return f"triggers do not keep the history: {listed}: run trninv migrate"
     if broken := partial_indexes.outdated(connection):
         listed = ", ".join(f"{name} is {what}" for name, what in sorted(broken.items()))
-        return (
-            f"indexes do not keep one row of each: {listed}: restore the database from a backup, or create them again"
-        )
+        return f"indexes are not as declared: {listed}: create them as trninv migrate --sql prints them"
     if others := unknown(connection):
         listed = ", ".join(f"{name} ({what})" for name, what in sorted(others.items()))
         return f"triggers may keep changes from the history: {listed}: drop what you do not know"
