@@ -13,8 +13,8 @@ from conftest import Databases, Run
 from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.errors import LimitError
-from trninv.inventory import chain, stamp, triggers
-from trninv.inventory.address import resolve
+from trninv.inventory import cascade, chain, stamp, triggers
+from trninv.inventory.address import nodes_of, resolve
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.guards import KEPT
 from trninv.inventory.migrate import migrate
@@ -50,6 +50,9 @@ def test_plain_sql_leaves_an_event(engine: Engine) -> None:
         chip, server = _id(connection, f"{U}/s1/c5"), _id(connection, f"{U}/s1")
         link = connection.execute(select(TABLES["link"]).where(TABLES["link"].c.a_id == chip)).first()
         assert link
+        node = TABLES["node"]
+        query = select(node.c.kind, node.c.id).where(nodes_of(resolve(connection, f"{U}/s1"))).order_by(node.c.id)
+        inside = connection.execute(query).all()
     with engine.begin() as connection:
         connection.execute(text(f"UPDATE node SET state = 'degraded', factor_ppm = 500000 WHERE id = {chip}"))
         connection.execute(text(f"UPDATE node SET factor_ppm = 250000 WHERE id = {chip}"))
@@ -61,12 +64,14 @@ def test_plain_sql_leaves_an_event(engine: Engine) -> None:
         ("chip", chip, "up", "degraded", 500_000),
         ("chip", chip, "degraded", "degraded", 250_000),
         ("server", server, "up", "down", None),
+        *((row.kind, row.id, *(("degraded", "down") if row.id == chip else ("up", "down")), None) for row in inside),
         ("link", link.id, "up", "maintenance", None),
     ]
     assert [row.address for row in found][:3] == [f"{U}/s1/c5", f"{U}/s1/c5", f"{U}/s1"]
-    assert found[3].address.startswith(f"{U}/s1/c5--{U}/")
-    assert [row.previous_id for row in found] == [None, 1, None, None]
-    assert [row.batch for row in found] == [1, 2, 3, 4]
+    assert found[-1].address.startswith(f"{U}/s1/c5--{U}/")
+    first = 4 + [row.id for row in inside].index(chip)
+    assert [(row.id, row.previous_id) for row in found if row.previous_id] == [(2, 1), (first, 2)]
+    assert [row.batch for row in found] == [1, 2, 3, *[3] * len(inside), 4 + len(inside)]
     who = "sqlite3" if engine.dialect.name == "sqlite" else "trninv"
     assert {(row.who, row.why, row.source) for row in found} == {(who, "plain SQL", "sql")}
 
@@ -269,6 +274,7 @@ def test_writers_at_once_neither_fork_the_chain_nor_deadlock(databases: Database
                         rows = range(1, 60) if number else range(59, 0, -1)
                         for key in list(rows)[::20]:
                             connection.execute(text(f"UPDATE node SET state = '{state}' WHERE id = {key}"))
+                        connection.execute(text(f"UPDATE server SET state = '{state}' WHERE id = {1 + number // 2}"))
             except BaseException as error:  # noqa: BLE001 # told by the test
                 failed.append(error)
 
@@ -286,3 +292,4 @@ def test_writers_at_once_neither_fork_the_chain_nor_deadlock(databases: Database
             now = chain.check(connection)
             assert (now.broken, now.unsealed) == (None, 0)
             assert list(kept(connection, now)) == []
+            assert cascade.check(connection) is None

@@ -16,6 +16,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, literal_column, make_url, select
 
 from trninv.inventory.address import address_of, address_of_node
+from trninv.inventory.cascade import cascaded, own_state_lite
 from trninv.inventory.declaration import Function, Trigger
 from trninv.inventory.guards import GUARDS
 from trninv.inventory.schema import TABLES
@@ -34,13 +35,16 @@ _NOW: Final = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000+00:00'",
     "postgresql": """to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')""",
 }
-_LITE: Final = """
+_LITE: Final = """{before}
     INSERT INTO state_event ({written})
     SELECT last.id + 1, coalesce(said.batch, last.id + 1), coalesce(said.at, {now}), coalesce(said.who, 'sqlite3'),
         coalesce(said.why, 'plain SQL'), coalesce(said.source, 'sql'),
         coalesce(coalesce(said.at, {now}) < (SELECT at FROM state_event WHERE id = last.id), false), {part}
-    FROM (SELECT coalesce(max(id), 0) AS id FROM state_event) AS last LEFT JOIN _change AS said ON true;
-    UPDATE _change SET batch = (SELECT max(id) FROM state_event) WHERE batch IS NULL;"""
+    FROM (SELECT coalesce(max(id), 0) AS id FROM state_event) AS last LEFT JOIN _change AS said ON true{row};
+    UPDATE _change SET batch = (SELECT max(id) FROM state_event) WHERE batch IS NULL;{after}"""
+_ROW_OF_NODE: Final = """
+    JOIN node AS became ON became.id = NEW.id WHERE {changed}"""
+"""What became of the row, which the trigger has written again by then."""
 _FUNCTION: Final = """ DECLARE last bigint; said _change%ROWTYPE; BEGIN
     SELECT coalesce(max(id), 0) INTO last FROM state_event;
     SELECT * INTO said FROM _change;{unless}
@@ -54,7 +58,7 @@ _FUNCTION: Final = """ DECLARE last bigint; said _change%ROWTYPE; BEGIN
         WHERE {changed}
     ) AS became {with_was} ORDER BY number;
     IF FOUND THEN
-        UPDATE _change SET batch = last + 1 WHERE batch IS NULL;
+        UPDATE _change SET batch = last + 1 WHERE batch IS NULL;{after}
     END IF;
     RETURN NULL;
 END """
@@ -77,16 +81,27 @@ class _Watch:
         return f"UPDATE OF {', '.join(self.columns)}" if self.columns else "INSERT"
 
     def in_sqlite(self) -> Trigger:
-        body = _LITE.format(written=_WRITTEN, now=_NOW["sqlite"], part=self._part("OLD", "NEW", "sqlite"))
-        when = f"AFTER {self.verb} | {self._changed('OLD', 'NEW', 'IS NOT')}"
+        changed, is_node = self._changed("OLD", "NEW", "IS NOT"), self.table == "node"
+        row = "became" if is_node else "NEW"
+        body = _LITE.format(
+            before=own_state_lite() if is_node else "",
+            row=_ROW_OF_NODE.format(changed=self._changed("OLD", row, "IS NOT")) if is_node else "",
+            after=cascaded("sqlite", changed) if self.table == "server" else "",
+            written=_WRITTEN,
+            now=_NOW["sqlite"],
+            part=self._part("OLD", row, "sqlite"),
+        )
+        when = f"AFTER {self.verb} | {changed}"
         return Trigger.lite(f"{self.name}_state_event", self.table, when, body)
 
     def in_postgresql(self) -> Trigger:
+        changed = self._changed("was", "became", "IS DISTINCT FROM")
         body = _FUNCTION.format(
+            after=cascaded("postgresql", changed) if self.table == "server" else "",
             rows="was JOIN became ON became.id = was.id" if self.columns else "became",
             with_was="JOIN was ON was.id = became.id" if self.columns else "",
             unless="" if self.columns else _READ_BACK,
-            changed=self._changed("was", "became", "IS DISTINCT FROM"),
+            changed=changed,
             written=_WRITTEN,
             now=_NOW["postgresql"],
             part=self._part("was", "became", "postgresql"),
