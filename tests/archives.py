@@ -55,7 +55,7 @@ def live(engine: Engine) -> None:
     happen(engine, at(1, 20), state("up", 1))
     happen(engine, at(2, 1), "UPDATE node SET state = 'down' WHERE id IN (2, 3)")
     happen(engine, at(4, 0), state("up", 2))
-    happen(engine, at(4, 1), state("maintenance", 1, "server"))
+    happen(engine, at(4, 1), state("maintenance", 1, "link"))
     happen(engine, datetime.now(UTC).isoformat(timespec="microseconds"), state("up", 3))
 
 

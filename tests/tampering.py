@@ -1,34 +1,20 @@
 """Change a database as its owner can: with the triggers of tables off, and on again afterwards."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from typing import Any
 
-from sqlalchemy import Connection, Engine, bindparam, text
+from sqlalchemy import Connection, Engine, text
 
-_NAMES = text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN :tables")
+from trninv.inventory.transfer import without_triggers
 
 
-@contextmanager
-def triggers_off(connection: Connection, *tables: str) -> Iterator[None]:
+def triggers_off(connection: Connection, *tables: str) -> AbstractContextManager[None]:
     """Let no trigger of some tables run; afterwards all are as they were."""
-    if connection.dialect.name == "postgresql":
-        for table in tables:
-            connection.execute(text(f"ALTER TABLE {table} DISABLE TRIGGER USER"))
-        yield
-        connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))  # or their checks are still to come
-        for table in tables:
-            connection.execute(text(f"ALTER TABLE {table} ENABLE TRIGGER USER"))
-        return
-    triggers = connection.execute(_NAMES.bindparams(bindparam("tables", tables, expanding=True))).all()
-    for name, _ in triggers:
-        connection.execute(text(f"DROP TRIGGER {name}"))
-    yield
-    for _, sql in triggers:
-        connection.exec_driver_sql(sql)
+    return without_triggers(connection, tables)
 
 
-def tamper(engine: Engine, statements: str, *tables: str) -> None:
+def tamper(engine: Engine, statements: str, *tables: str, **values: Any) -> None:
     """Run statements, with semicolons between, while the triggers of tables are off."""
     with engine.begin() as connection, triggers_off(connection, *tables):
         for statement in statements.split(";"):
-            connection.execute(text(statement))
+            connection.execute(text(statement if values else statement.replace(":", r"\:")), values)

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from itertools import combinations
 
 import pytest
-from sqlalchemy import text
+from tampering import tamper
 
 import trninv
 from conftest import SYSTEMS, Run
@@ -103,8 +103,7 @@ def test_every_chip_says_who_holds_it(run: Run, seeded: str) -> None:
 def test_a_name_with_what_xml_has_not_is_drawn(run: Run, seeded: str) -> None:
     with trninv.open(seeded) as fleet:
         fleet.hold("held", [f"{U}/s0"], who="me")
-        with fleet.engine.begin() as connection:
-            connection.execute(text("UPDATE job SET name = :name"), {"name": "a\ufffe\uffff\x1b\U0001f680<b"})
+        tamper(fleet.engine, "UPDATE job SET name = :name", "job", name="a\ufffe\uffff\x1b\U0001f680<b")
     of = dict(title.split(", ", 1) for title in titles(drawn(run, U, database=seeded)) if ", " in title)
     assert of[f"{U}/s0/c5"] == "job a\ufffd\ufffd\\u001b\U0001f680<b"
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
+from tampering import tamper
 
 import trninv
 from conftest import services
@@ -109,8 +110,7 @@ def test_a_chip_says_which_job_holds_it(seeded: str, way: str) -> None:
         for at, name in enumerate(["gone", "a", "b"]):
             fleet.hold(name, [f"{ULTRA}/s0/c{at}"], who="me")
         fleet.release("gone")
-        with fleet.engine.begin() as connection:
-            connection.execute(text("UPDATE job SET system = 'slurm', external_id = '7' WHERE name = 'b'"))
+        tamper(fleet.engine, "UPDATE job SET system = 'slurm', external_id = '7' WHERE name = 'b'", "job")
         of = f'{{ chips(filter: {{server: {{eq: "{ULTRA}/s0"}}}}, first: 4) {{ nodes {{ job }} }} }}'
         found = _asked(api, of)["data"]["chips"]["nodes"]
         assert [chip["job"] for chip in found] == [None, "a", "slurm:7", None]

@@ -15,6 +15,7 @@ import duckdb
 import pytest
 from sqlalchemy import Engine, text
 from tabulate import tabulate
+from tampering import triggers_off
 
 import trninv
 from archives import KNOWN, at, happen, live, run, state
@@ -63,7 +64,9 @@ def random_history(
         with writing(engine) as connection:
             connection.execute(text(f"UPDATE cluster SET known_since = '{KNOWN}'"))
             stands = "own_state = 'degraded', own_factor_ppm = 250000, state = 'down', factor_ppm = NULL"
-            connection.execute(text(f"UPDATE node SET {stands} WHERE id = 9"))
+            with triggers_off(connection, "node"):
+                connection.execute(text(f"UPDATE node SET {stands} WHERE id = 9"))
+            connection.execute(text("UPDATE link SET state = 'down' WHERE id = 9"))
             connection.execute(text("UPDATE cluster SET known_from = (SELECT max(id) FROM state_event)"))
         for after in minutes:
             table, new, own = chance.choice(("server", "node", "link")), chance.choice(STATES), chance.choice(STATES)
@@ -86,14 +89,14 @@ def _found(directory: Path, *more: str) -> dict[tuple[str, str | None], dict[str
 
 
 def test_intervals_add_up(written: Path) -> None:
-    """Chips 1 (a part of the time on day 1) and 3 (from day 2 on), a NIC for two days, a server: over five days."""
+    """Chips 1 (a part of the time on day 1) and 3 (from day 2 on), a NIC for two days, a link: over five days."""
     found, observed = _found(written, "--by", "cluster"), 5 * 24 - 6
-    chip, nic, server = (found[kind, "trn1.2xlarge"] for kind in ("chip", "nic", "server"))
+    chip, nic, link = (found[kind, "trn1.2xlarge"] for kind in ("chip", "nic", "link"))
     assert (chip["parts"], chip["failures"], chip["repaired"], chip["open"]) == (1, 1, 1, 0)
     assert (chip["up"], chip["down"]) == (102 / observed, 12 / observed)
     assert (chip["mtbf_hours"], chip["mttr_hours"]) == (102, 12)
     assert (nic["down"], nic["failures"], nic["mttr_hours"]) == (47 / observed, 1, 47)
-    assert (server["maintenance"], server["failures"], server["mtbf_hours"]) == (47 / observed, 0, None)
+    assert (link["maintenance"], link["failures"], link["mtbf_hours"]) == (47 / observed, 0, None)
     calm = found["chip", "u-trn2x64"]
     assert (calm["parts"], calm["up"], calm["mtbf_hours"]) == (64, 1, None)
     within = _found(written, "--by", "cluster", "--since", at(1, 12), "--until", at(1, 18))["chip", "trn1.2xlarge"]

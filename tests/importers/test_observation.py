@@ -17,7 +17,8 @@ from trninv.importers.import_report import Imported, MissingField, render_unseen
 from trninv.importers.observation import File, gathered, observe
 from trninv.importers.observation import keep as kept
 from trninv.inventory.database import connect, reading, writing
-from trninv.inventory.schema import KEPT, TABLES
+from trninv.inventory.guards import KEPT
+from trninv.inventory.schema import TABLES
 from trninv.inventory.transfer import transfer
 
 OURS = [name for name in KEPT if name.startswith("observ")]

@@ -2,8 +2,8 @@
 
 import pytest
 from irregular import MIXED, irregular, make
-from sqlalchemy import update
 from starlette.testclient import TestClient
+from tampering import tamper
 
 import trninv
 from conftest import BACKENDS, Databases
@@ -11,7 +11,6 @@ from trninv.catalog.facts import catalog
 from trninv.catalog.models import systems
 from trninv.inventory import migrate, stamp
 from trninv.inventory.database import connect, writing
-from trninv.inventory.schema import TABLES
 from trninv.inventory.state import Condition, set_state
 from trninv.jobs.fleet import Fleet
 from trninv.jobs.holders import Holders, holders
@@ -84,8 +83,7 @@ def test_who_held_what_at_another_time(databases: Databases) -> None:
         set_state(connection, ["u-trn2x64/d0/s0/c0"], Condition.of("down", None), why="test", who="tests")
     with trninv.open(url) as fleet:
         fleet.hold("later", ["u-trn2x64/d0/s3"], who="tests")
-        with writing(fleet.engine) as connection:  # times are whole seconds, and this test takes less
-            for table in ("job", "allocation"):
-                connection.execute(update(TABLES[table]).values(began="2999-01-01T00:00:00+00:00"))
+        for table in ("job", "allocation"):
+            tamper(fleet.engine, f"UPDATE {table} SET began = '2999-01-01T00:00:00.000000+00:00'", table)
         assert set(of(fleet, "u-trn2x64")[1].values()) == {"later"}
         assert of(fleet.at("1"), "u-trn2x64")[1] == {}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tampering import tamper
 
 import trninv
 from conftest import Ask, examples
@@ -222,9 +223,8 @@ def test_a_plan_is_carried_out_once_and_only_while_nothing_changed(own: Fleet) -
 
 def test_a_job_that_moves_keeps_its_beginning(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s0/c0-3"], who="me")
-    with own.engine.begin() as connection:
-        for table in ("job", "allocation"):
-            connection.exec_driver_sql(f"UPDATE {table} SET began = '2026-01-01T00:00:00+00:00'")
+    for table in ("job", "allocation"):
+        tamper(own.engine, f"UPDATE {table} SET began = '2026-01-01T00:00:00+00:00'", table)
     assert [(job.began, job.moved) for job in own.jobs()] == [("2026-01-01T00:00:00+00:00", None)]
     for to in (f"{ULTRA}/s1/c0-3", f"{ULTRA}/s2/c0-3"):
         plan = own.make_room(of=ULTRA, servers=2)
@@ -271,8 +271,7 @@ def test_moves_that_no_plan_says_are_refused(own: Fleet) -> None:
 
 def test_what_another_system_runs_is_moved_there(own: Fleet) -> None:
     own.hold("a", [f"{ULTRA}/s0/c{chip}" for chip in range(4)], who="me")
-    with own.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE job SET system = 'slurm'")
+    tamper(own.engine, "UPDATE job SET system = 'slurm'", "job")
     plan = own.make_room("4x4x4", "u-trn2x64/d0")
     assert plan.possible is False
     plan = own.make_room(of=f"{ULTRA}/s0", chips=8)

@@ -18,8 +18,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, delete, func, insert, select, text
 
 from trninv.errors import LimitError
+from trninv.inventory.event_triggers import LOCK
 from trninv.inventory.schema import EVENT_SOURCES, TABLES
-from trninv.inventory.triggers import LOCK
 from trninv.timestamps import format_timestamp
 
 _EVENT, _SEAL, _ARCHIVE, _SAID, _START = (

@@ -538,7 +538,7 @@ Table(
 )
 
 # A recorded change of a part's state, by whom and why; rows are only ever added, by the triggers of
-# trninv.inventory.triggers. What is null was not recorded before revision 0017.
+# trninv.inventory.event_triggers. What is null was not recorded before revision 0017.
 #
 # ``batch``: the first event of the change that it belongs to. ``previous_id``: the event of this part before it.
 # ``own_…``: as in node. ``clock_went_back``: the event before it has a later time.
@@ -852,20 +852,6 @@ Table(
 
 HELD = ("allocation", "closing", "domain_held", "job")
 """Tables of who holds the chips of a cluster, in the order in which their rows go."""
-
-KEPT = (
-    "state_event",
-    "event_seal",
-    "history_start",
-    "history_archive",
-    "observation",
-    "observed_server",
-    "observed_chip",
-    "observed_link",
-    "binding",
-    "finding",
-)
-"""Tables whose rows are kept for ever: triggers refuse to remove them, and to change what must not change."""
 
 # A bearer token: whose, and what for.
 Table(

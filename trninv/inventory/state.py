@@ -1,7 +1,7 @@
 """The condition of things: up, degraded (with the fraction that it still carries), down or in maintenance.
 
-A server takes its chips, NICs and switches with it. ``node.state`` is what holds now; ``own_state`` is a node's own
-state while its server is not up, so that it can be restored.
+A server takes its chips, NICs and switches with it, by triggers (`trninv.inventory.cascade`). ``node.state`` is what
+holds now; ``own_state`` is a node's own state while its server is not up, so that it can be restored.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from trninv.errors import LimitError, WrongLevelError
-from trninv.inventory.address import Place, locate, nodes_of
+from trninv.inventory.address import Place, locate
 from trninv.inventory.author import check_author
 from trninv.inventory.chain import change
 from trninv.inventory.ranges import each_of
@@ -265,8 +265,6 @@ def _set(connection: Connection, place: Place, condition: Condition, *, only_car
     else:
         values = {"key": place.id, "state": condition.state, "factor_ppm": condition.factor_ppm}
         _write(connection, table, [values])
-        if table.name == "server":
-            _take_along(connection, place, condition)
     return Change(place.address, before, condition)
 
 
@@ -280,13 +278,6 @@ def _node(key: int, own: Condition, server: Condition) -> dict[str, Any]:
         "own_state": kept and kept.state,
         "own_factor_ppm": kept and kept.factor_ppm,
     }
-
-
-def _take_along(connection: Connection, server: Place, condition: Condition) -> None:
-    node = TABLES["node"]
-    inside = connection.execute(select(node).where(nodes_of(server)))
-    own = {row.id: condition_of(row, "own_" if row.own_state else "") for row in inside}
-    _write(connection, node, [_node(key, each, condition) for key, each in own.items()])
 
 
 def _server_of(connection: Connection, place: Place) -> Condition:

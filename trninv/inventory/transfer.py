@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 from trninv.errors import DatabaseError, UsageError
 from trninv.inventory.bulk import bulk, load
 from trninv.inventory.database import display
-from trninv.inventory.schema import KEPT, METADATA
+from trninv.inventory.guards import KEPT
+from trninv.inventory.schema import METADATA
 
 _BATCH = 5_000
 _TABLES = sorted(METADATA.sorted_tables, key=lambda table: table.name == "allocation")
@@ -57,7 +58,7 @@ def transfer(
         done += rows
         progress(doing, done, 2 * total)
 
-    with bulk(target, max(before, total), 0), _without_triggers(target, ("job", "closing")):  # whose events come too
+    with bulk(target, max(before, total), 0), without_triggers(target, ("job", "closing")):  # whose events come too
         if before:
             _clear(target)
         for table in _TABLES:
@@ -96,13 +97,13 @@ def _batches(connection: Connection, table: Table) -> Iterator[Sequence[tuple[An
 
 
 def _clear(connection: Connection) -> None:
-    with _without_triggers(connection, (*KEPT, "allocation")):  # they are kept for ever
+    with without_triggers(connection, (*KEPT, "allocation")):  # they are kept for ever
         for table in reversed(_TABLES):
             connection.execute(delete(table))
 
 
 @contextmanager
-def _without_triggers(connection: Connection, tables: Sequence[str]) -> Iterator[None]:
+def without_triggers(connection: Connection, tables: Sequence[str]) -> Iterator[None]:
     """Lift what triggers do to the rows of tables."""
     if connection.dialect.name == "postgresql":
         for table in tables:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, and_, fu
 from trninv.catalog.facts import Catalog, Fact, render
 from trninv.catalog.models import System, Systems
 from trninv.errors import AddressError
-from trninv.inventory import triggers
+from trninv.inventory import cascade, triggers
 from trninv.inventory.address import cluster_name
 from trninv.inventory.chain import Chain
 from trninv.inventory.held import held_row
@@ -53,6 +53,8 @@ def verify(
     yield from _facts(connection, catalog)
     yield from _legal_sets(connection, systems)
     yield from _held(connection)
+    if wrong := cascade.check(connection):
+        yield Difference("", "node", "changed", wrong)
     yield from _unknown_models(connection, catalog, systems)
     table = TABLES["cluster"]
     wanted = select(table).order_by(table.c.id)

@@ -1,0 +1,113 @@
+"""Triggers that keep rows: what is append only, what never changes of a row, and which rows may go.
+
+Each table with such rows is declared here once; whoever copies a database lifts the triggers of these tables.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from trninv.inventory.declaration import Function, Trigger
+
+_ARCHIVED: Final = "(SELECT coalesce(max(id), 0) FROM history_archive)"
+_COVERED: Final = "(SELECT coalesce(max(starts), 0) FROM event_seal WHERE id = (SELECT max(id) FROM history_archive))"
+"""The last start that the seal covers with which the history begins: what is before is in an archive."""
+_FOLLOWED: Final = """EXISTS (SELECT * FROM history_start AS later
+        WHERE later.cluster = {row}.cluster AND later.id > {row}.id)"""
+_IN_CHANGE: Final = "EXISTS (SELECT * FROM _change)"
+_REFUSE: Final = Function("refuse_change", " BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END ")
+_IDENTITY: Final = "id, {}, who"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """How the rows of a table are kept.
+
+    Attributes
+    ----------
+    fixed
+        Columns that never change; empty: none ever does.
+    closed
+        A column after which, once it is written, nothing of its row changes.
+    may_go
+        A condition, in SQL, on the row ``{row}`` that may be deleted; empty: none may.
+    ended
+        The column that is written instead, where rows end; they are deleted by trninv alone.
+
+    """
+
+    fixed: str = ""
+    closed: str = ""
+    may_go: str = ""
+    ended: str = ""
+
+
+GUARDS: Final[Mapping[str, Guard]] = {
+    "state_event": Guard(may_go=f"{{row}}.id <= {_ARCHIVED}"),
+    "event_seal": Guard(may_go=f"{{row}}.id < {_ARCHIVED}"),
+    "history_start": Guard(may_go=f"{{row}}.id <= {_COVERED} AND {_FOLLOWED}"),
+    "history_archive": Guard(),
+    "observation": Guard("id, at, source, name, sha256, taken_at, is_whole, servers, chips"),
+    "observed_server": Guard(),
+    "observed_chip": Guard(),
+    "observed_link": Guard(),
+    "binding": Guard("id, server_id, address, instance, host, since, how, confidence, evidence, who", closed="until"),
+    "finding": Guard(
+        "id, rule, severity, address, instance, expected, found, evidence, first_seen", closed="cleared_at"
+    ),
+    "job": Guard(
+        _IDENTITY.format("cluster_id, name, system, external_id, submitted, began, first_began"), ended="ended"
+    ),
+    "allocation": Guard("id, job_id, chip_id, role, began", ended="ended"),
+    "closing": Guard(_IDENTITY.format("server_id, since, why"), ended="until"),
+}
+"""Tables whose rows are kept."""
+KEPT: Final = tuple(name for name, guard in GUARDS.items() if not guard.ended)
+"""Those whose rows are kept for ever."""
+
+
+def guard_triggers(dialect: str) -> Iterator[Trigger]:
+    """Declare the triggers of every guard."""
+    declare = _in_sqlite if dialect == "sqlite" else _in_postgresql
+    for table, guard in GUARDS.items():
+        yield from declare(table, guard)
+
+
+def _refusals(table: str, guard: Guard) -> tuple[str, str]:
+    """Return what is said of a change, and of a deletion."""
+    if not guard.ended:
+        return (f"{table} is append only",) * 2
+    changed = f"{table}: {guard.fixed} never change: set {guard.ended}, and begin another row"
+    return changed, f"{table}: rows are kept: set {guard.ended} instead"
+
+
+def _in_sqlite(table: str, guard: Guard) -> Iterator[Trigger]:
+    changed, deleted = (f"SELECT RAISE(ABORT, '{refusal}');" for refusal in _refusals(table, guard))
+    columns = f" OF {guard.fixed}" if guard.fixed else ""
+    yield Trigger.lite(f"{table}_not_changed", table, f"BEFORE UPDATE{columns}", changed)
+    if guard.closed:
+        when = f"BEFORE UPDATE | OLD.{guard.closed} IS NOT NULL"
+        yield Trigger.lite(f"{table}_not_reopened", table, when, changed)
+    may_go = _IN_CHANGE if guard.ended else guard.may_go.format(row="OLD")
+    yield Trigger.lite(f"{table}_not_deleted", table, "BEFORE DELETE" + (may_go and f" | NOT ({may_go})"), deleted)
+
+
+def _in_postgresql(table: str, guard: Guard) -> Iterator[Trigger]:
+    changed, deleted = _refusals(table, guard)
+    columns = f" OF {guard.fixed}" if guard.fixed else ""
+    yield Trigger.statement_level(f"{table}_not_changed", table, f"BEFORE UPDATE{columns}", _REFUSE, changed)
+    if guard.closed:
+        when = f"old.{guard.closed} IS NOT NULL"
+        yield Trigger.row_level(f"{table}_not_reopened", table, "BEFORE UPDATE", _REFUSE, changed, when=when)
+    name = f"{table}_not_deleted"
+    if guard.ended:
+        body = f" BEGIN\n    IF {_IN_CHANGE} THEN RETURN NULL; END IF;\n    RAISE EXCEPTION '{deleted}';\nEND "
+        function = Function(name, body, sees_change=True)
+        yield Trigger.statement_level(name, table, "BEFORE DELETE OR TRUNCATE", function)
+    elif guard.may_go:
+        stays = f"EXISTS (SELECT FROM gone WHERE NOT ({guard.may_go.format(row='gone')}))"
+        body = f" BEGIN\n    IF {stays} THEN RAISE EXCEPTION '{deleted}'; END IF;\n    RETURN NULL;\nEND "
+        yield Trigger.statement_level(name, table, "AFTER DELETE", Function(name, body), tables="OLD TABLE AS gone")
+        yield Trigger.statement_level(f"{table}_not_truncated", table, "BEFORE TRUNCATE", _REFUSE, deleted)
+    else:
+        yield Trigger.statement_level(name, table, "BEFORE DELETE OR TRUNCATE", _REFUSE, deleted)
