@@ -629,7 +629,8 @@ Table(
 )
 
 # A file that was imported: what of, when it was written and read, and when the same content was last written
-# (``seen_at``), which alone ever changes.
+# (``seen_at``), which alone ever changes, but that a finding cites it. ``speaker``: the instance or host that a file of
+# one machine is of. Rows of a speaker may go where 100 newer ones have superseded them and nothing cites them.
 Table(
     "observation",
     METADATA,
@@ -643,10 +644,14 @@ Table(
     required("is_whole", Boolean),
     required("servers", Integer),
     required("chips", Integer),
+    Column("speaker", Text),
+    required("is_cited", Boolean, server_default=text("false")),
     UniqueConstraint("source", "sha256"),
+    Index("ix_observation_speaker", "source", "speaker", "seen_at", "id"),
 )
 
-# What a file says of an instance; text that lists has blanks between. Rows are only ever added, as those below.
+# What a file says of an instance; text that lists has blanks between. Rows are only ever added, as those below, and go
+# with their observation.
 Table(
     "observed_server",
     METADATA,
@@ -865,9 +870,9 @@ KEPT = (
     "binding",
     "finding",
 )
-"""Tables whose rows are kept for ever: triggers refuse to remove them, and to change what must not change."""
+"""Tables whose rows are kept: triggers refuse to remove what may not go, and to change what must not change."""
 
-# A bearer token: whose, and what for.
+# A bearer token: whose, and what for; what it has reported since the beginning of an hour (``quota_hour``).
 Table(
     "token",
     METADATA,
@@ -877,6 +882,9 @@ Table(
     required("created", Text),
     Column("expires", Text),
     Column("revoked", Text),
+    Column("quota_hour", Text),
+    Column("quota_rows", Integer),
+    Column("quota_bytes", BIG),
     one_of("scope", TOKEN_SCOPES),
     UniqueConstraint("name"),
 )
