@@ -71,6 +71,7 @@ def import_(  # one parameter an option
 
     KIND is the program that wrote the files; - is stdin, and gzip is unpacked. All files are kept, or, where there is
     any fault in one, none, and every fault is told. The same file again only counts as seen once more.
+    Of the files of one machine the newest 100 are kept (TRNINV_OBSERVATIONS), and those that findings cite.
 
     \b
     trninv import neuron-ls --trust-host-names node-*.json
