@@ -15,7 +15,7 @@ from trninv.importers.import_report import Imported
 from trninv.importers.observation import File, gathered, is_known, keep
 from trninv.inventory.access import Holder
 from trninv.inventory.database import reading, writing
-from trninv.inventory.quota import Quota, Usage, charge
+from trninv.inventory.quota import Quota, charge
 from trninv.service import wire
 from trninv.service.access import holder
 from trninv.service.shared import Shared, shared
@@ -62,18 +62,13 @@ async def _check_quota(at: Shared, who: Holder, body: bytes) -> None:
         with reading(at.fleet.engine) as connection:
             return is_known(connection, _KIND, BytesIO(body))
 
-    if (usage := _usage(who)) is None:
+    if who.scope != "observe" or who.usage is None:
         return
     try:
-        usage.check(1, len(body), _quota(at.settings), datetime.now(UTC))
+        who.usage.check(1, len(body), _quota(at.settings), datetime.now(UTC))
     except QuotaError:
         if not await at.read(find):
             raise
-
-
-def _usage(who: Holder) -> Usage | None:
-    """Return what a token of scope observe has reported; others have no quota."""
-    return who.usage if who.scope == "observe" else None
 
 
 def _quota(settings: Settings) -> Quota:
@@ -81,15 +76,14 @@ def _quota(settings: Settings) -> Quota:
 
 
 def _keep(engine: Engine, body: bytes, who: Holder, settings: Settings) -> Imported:
-    usage, quota, now = _usage(who), _quota(settings), datetime.now(UTC)
-    speaker = who.name if usage else None
+    speaker = who.name if who.scope == "observe" else None
+    quota, now = _quota(settings), datetime.now(UTC)
     with ExitStack() as stack:
         with reading(engine) as connection:
-            read = stack.enter_context(
-                gathered(connection, _KIND, [File("observation", BytesIO(body))], speaker=speaker)
-            )
-        if usage and read.rows:
-            usage.check(read.rows, len(body), quota, now)
+            files = [File("observation", BytesIO(body))]
+            read = stack.enter_context(gathered(connection, _KIND, files, speaker=speaker))
+        if speaker and who.usage and read.rows:
+            who.usage.check(read.rows, len(body), quota, now)
         with writing(engine) as connection:
             kept = keep(connection, read, settings.observations)[0]
             if speaker and not kept.is_known:
