@@ -36,6 +36,7 @@ TrninvError
 ├── CostLimitError            COST_LIMIT
 ├── TimeLimitError            TIME_LIMIT
 ├── BusyError                 BUSY
+├── QuotaError                QUOTA_EXCEEDED
 ├── InternalError             INTERNAL
 ├── CatalogError              BAD_CATALOG
 │   └── UnknownWiringError    UNKNOWN_WIRING
@@ -74,6 +75,7 @@ __all__ = [
     "NotFoundError",
     "NotMigratedError",
     "NotReachableError",
+    "QuotaError",
     "ReadOnlyError",
     "RequestError",
     "SamePlaceError",
@@ -339,6 +341,25 @@ class BusyError(TrninvError):
     """As much of this is being done as may be at once; nothing of what was asked has been done."""
 
     code = "BUSY"
+
+
+class QuotaError(TrninvError):
+    """More than a token may report in an hour; nothing of it was kept.
+
+    Attributes
+    ----------
+    unit
+        Of what it is too much: rows or bytes.
+    retry_after
+        Seconds until the hour ends.
+
+    """
+
+    code = "QUOTA_EXCEEDED"
+
+    def __init__(self, message: str, unit: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.unit, self.retry_after = unit, retry_after
 
 
 class InternalError(TrninvError):

@@ -9,6 +9,9 @@ from typing import Any
 
 from trninv.errors import UsageError
 
+LEAST_OBSERVATIONS = 100
+"""The newest observations of a machine, which nothing removes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -55,6 +58,10 @@ class Settings:
         Seconds after which who listens hears that nothing happened, and a token is looked at again.
     jobs
         Directory of the sweeps that were begun by GraphQL; by default one of the service's own, while it runs.
+    observe_rows, observe_bytes
+        How much a token of scope observe may report in an hour: rows that the database keeps, bytes of requests.
+    observations
+        How many of the newest observations of a machine are kept.
     compiled
         Whether plain inventory is compiled to SQL; otherwise everything is executed field by field.
 
@@ -80,6 +87,9 @@ class Settings:
     listeners: int = 1_000
     heartbeat: float = 15.0
     jobs: Path | None = None
+    observe_rows: int = 10_000
+    observe_bytes: int = 16 * 2**20
+    observations: int = LEAST_OBSERVATIONS
     compiled: bool = True
 
     @classmethod
@@ -111,6 +121,12 @@ def _number(name: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 0 < int(text[:19]) == int(text)):
         raise UsageError(f"TRNINV_{name.upper()}={text!r} is not a whole number above 0")
     return int(text)
+
+
+def _observations(name: str, text: str) -> int:
+    if (value := _number(name, text)) < LEAST_OBSERVATIONS:
+        raise UsageError(f"TRNINV_{name.upper()}={text!r} is less than {LEAST_OBSERVATIONS}, which are always kept")
+    return value
 
 
 def _words(_name: str, text: str) -> tuple[str, ...]:
@@ -164,6 +180,9 @@ _READ: Mapping[str, Callable[[str, str], Any]] = {
     "listeners": _number,
     "heartbeat": _seconds,
     "jobs": _directory,
+    "observe_rows": _number,
+    "observe_bytes": _number,
+    "observations": _observations,
     "compiled": _switch,
 }
 

@@ -23,12 +23,14 @@ from trninv.errors import BusyError, FileError, MomentError, NotReachableError
 from trninv.history.archive import removing
 from trninv.history.archive.removing import Removed, remove
 from trninv.history.archive.store import MANIFEST, Store, opened, read
-from trninv.history.archive.writing import archive
+from trninv.history.archive.writing import _OBSERVATION as OBSERVATION
+from trninv.history.archive.writing import _check_same, archive
 from trninv.inventory import chain, stamp
 from trninv.inventory.database import connect, reading, writing
 from trninv.inventory.schema import TABLES
 from trninv.inventory.transfer import transfer
 from trninv.inventory.verify import kept
+from trninv.settings import LEAST_OBSERVATIONS
 
 EVENT = TABLES["state_event"]
 U = "u-trn2x64/d0"
@@ -288,6 +290,32 @@ def test_two_runs_at_once_or_of_two_databases_are_refused(small: Engine, tmp_pat
     (tmp_path / "file").touch()
     with pytest.raises(NotReachableError, match="can't write"):
         archived(small, tmp_path / "file" / "below")
+
+
+def test_observations_that_were_superseded_since_are_no_sign_of_another_database(
+    small: Engine, tmp_path: Path, databases: Databases
+) -> None:
+    row = {"source": "neuron-ls", "name": "a", "speaker": "i-a", "is_whole": False, "servers": 1, "chips": 1}
+    row |= dict.fromkeys(("at", "taken_at", "seen_at"), at(2, 6))
+
+    def add(first: int, last: int) -> None:
+        rows = [row | {"id": key, "sha256": f"{key:064}"} for key in range(first, last + 1)]
+        with small.begin() as connection:
+            connection.execute(TABLES["observation"].insert(), rows)
+
+    add(2, 3)
+    assert archived(small, tmp_path).rows["observation"] == 3
+    add(4, LEAST_OBSERVATIONS + 3)
+    with small.begin() as connection:
+        connection.execute(text("DELETE FROM observation WHERE id IN (2, 3)"))
+    assert archived(small, tmp_path).rows["observation"] == LEAST_OBSERVATIONS
+    other = connect(databases.migrated("sqlite"))
+    another = pytest.raises(FileError, match="of another database")
+    with opened(tmp_path) as store, other as empty, reading(empty) as connection, another:
+        _check_same(store, connection, "observation", OBSERVATION)
+    with small.begin() as connection:
+        connection.execute(TABLES["observation"].insert().values(row | {"id": 999, "sha256": "x"}))
+    assert archived(small, tmp_path).rows["observation"] == 1
 
 
 def test_a_time_that_is_none_becomes_no_directory(small: Engine, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import DBAPIError
 
 from conftest import Databases
-from trninv.errors import DatabaseError, FileError, LimitError
+from trninv.errors import BusyError, FileError, LimitError
 from trninv.importers.import_report import Imported, MissingField, render_unseen
 from trninv.importers.observation import File, gathered, observe
 from trninv.importers.observation import keep as kept
@@ -113,7 +113,7 @@ def test_what_comes_twice_at_once_is_kept_once(engine: Engine) -> None:
     assert counts(engine) == [2, 2, 32, 0]
 
 
-def test_what_was_known_of_another_database_is_not_known_here(engine: Engine, databases: Databases) -> None:
+def test_what_was_known_and_went_meanwhile_is_to_be_imported_again(engine: Engine, databases: Databases) -> None:
     keep(engine, "neuron-ls", neuron_ls())
     empty = databases.migrated("sqlite")
     with (
@@ -121,7 +121,7 @@ def test_what_was_known_of_another_database_is_not_known_here(engine: Engine, da
         gathered(source, "neuron-ls", files(neuron_ls())) as found,
         connect(empty) as other,
         writing(other) as connection,
-        pytest.raises(DatabaseError, match=r"^what was known of f0\.json is gone"),
+        pytest.raises(BusyError, match=r"^what was known of f0\.json is gone"),
     ):
         kept(connection, found)
 

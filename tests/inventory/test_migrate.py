@@ -162,7 +162,7 @@ def test_going_back_names_what_would_be_lost(engine: Engine) -> None:
     assert any(lost.startswith("fact.differs_in (") for lost in migrate.losses(engine, "0006"))
     with engine.begin() as connection:
         connection.execute(text("UPDATE node SET state = 'degraded', factor_ppm = 5 WHERE id = 1"))
-        connection.execute(text("INSERT INTO token VALUES (1, 'a', 'read', '', NULL, NULL)"))
+        connection.execute(text("INSERT INTO token (id, name, scope, created) VALUES (1, 'a', 'read', '')"))
         connection.execute(text("INSERT INTO _token_digest VALUES (1, 'b')"))
     assert not any("token" in lost for lost in migrate.losses(engine, "0008"))
     lost = migrate.losses(engine, "0002")

@@ -232,6 +232,24 @@ def test_counters_that_fell_start_anew(alive: Engine) -> None:
     assert grew == [[("0", "3")], [("0", "3")], [], [("0", "2")], [("0", "2")], [], []]
 
 
+def test_errors_that_grew_cite_both_counts_so_that_both_are_kept(alive: Engine) -> None:
+    instance = machines()[13].instance
+    path = "/sys/devices/virtual/neuron_device/neuron5/stats/hardware/mem_ecc_uncorrected/total"
+    for minute, count in enumerate((1, 2, 3)):
+        changed = outputs(machines())
+        changed.sysfs[instance][path] = str(count)
+        keep(alive, changed, START + (10 + minute) * MINUTES)
+    (finding,) = found(alive, START + 20 * MINUTES).findings
+    observation, chip, server = (TABLES[name] for name in ("observation", "observed_chip", "observed_server"))
+    counts = select(chip.c.ecc_uncorrected).join(server, server.c.id == chip.c.observed_server_id).order_by(server.c.id)
+    counts = counts.where(chip.c.ordinal == 5)
+    with reading(alive) as connection:
+        shown = connection.scalars(counts.where(server.c.observation_id.in_(finding.evidence))).all()
+        cited = connection.scalars(select(observation.c.id).where(observation.c.is_cited)).all()
+    assert (finding.expected, finding.found, shown) == ("0", "3", [0, 3])
+    assert sorted(cited) == list(finding.evidence)
+
+
 def test_what_is_bound_again_is_where_it_is(alive: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     faulty(alive, "network-node-moved", START + 5 * MINUTES)
     assert rules(found(alive, START + 6 * MINUTES)) == ["network-node-moved"]

@@ -8,7 +8,7 @@ from trninv.inventory import access
 from trninv.inventory.schema import TOKEN_SCOPES
 
 _NONE = "there are no tokens: trninv token create NAME makes one"
-_COLUMNS = ("name", "scope", "created", "expires", "revoked")
+_COLUMNS = access.ListedToken._fields
 
 
 @click.group("token")
@@ -44,6 +44,9 @@ def create(database: str, name: str, scope: str, expires: str | None) -> None:
 @click.pass_obj
 def list_(database: str, style: str) -> None:
     """List the tokens by name; the tokens themselves are not stored.
+
+    Of a token of scope observe, it says what it has reported since the hour began, in UTC: rows that the database
+    keeps, and bytes. TRNINV_OBSERVE_ROWS and TRNINV_OBSERVE_BYTES are the most of an hour.
 
     \b
     trninv token list --format json

@@ -29,6 +29,7 @@ from trninv.jobs.imported import READERS as JOB_READERS
 from trninv.jobs.imported import JobsImported, read_jobs
 from trninv.jobs.imported import import_jobs as held
 from trninv.jobs.named import brief
+from trninv.settings import Settings
 from trninv.units import counted
 
 _PIECE = 1 << 20
@@ -70,6 +71,7 @@ def import_(  # one parameter an option
 
     KIND is the program that wrote the files; - is stdin, and gzip is unpacked. All files are kept, or, where there is
     any fault in one, none, and every fault is told. The same file again only counts as seen once more.
+    Of the files of one machine the newest 100 are kept (TRNINV_OBSERVATIONS), and those that findings cite.
 
     \b
     trninv import neuron-ls --trust-host-names node-*.json
@@ -102,7 +104,7 @@ def import_(  # one parameter an option
         connection = stack.enter_context(writing(engine))
         kept = connection.begin_nested()
         progress("keeping what was read")
-        found = keep(connection, read)
+        found = keep(connection, read, Settings.load().observations)
         if dry_run:
             kept.rollback()
     show(style, found, lambda: _table(found, dry_run=dry_run))

@@ -18,3 +18,5 @@ _KINDS: Final = {file.__name__.rpartition(".")[2].replace("_", "-"): file for fi
 
 READERS: Final[Mapping[str, Reader]] = {kind: file.read for kind, file in _KINDS.items()}
 EXPECTED: Final[Mapping[str, Expected]] = {kind: file.EXPECTED for kind, file in _KINDS.items()}
+OF_MACHINES: Final = frozenset({"neuron-ls", "neuron-monitor", "neuron-sysfs"})
+"""Sources that are machines themselves; the others are managers of many."""

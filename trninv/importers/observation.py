@@ -16,10 +16,10 @@ from typing import IO, Any
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from trninv.catalog.instance_types import unclaimed
-from trninv.errors import DatabaseError, ForbiddenError, LimitError
+from trninv.errors import BusyError, ForbiddenError, LimitError
 from trninv.importers.file_names import machine_name
 from trninv.importers.import_report import Imported, missing_fields
-from trninv.importers.kinds import READERS
+from trninv.importers.kinds import OF_MACHINES, READERS
 from trninv.importers.observed import (
     MAX_UNKNOWN_KEYS,
     Block,
@@ -36,7 +36,9 @@ from trninv.importers.rows import Batch, Spool
 from trninv.importers.value import MAX_NAME, Faults, Value, shown
 from trninv.inventory.ids import next_id
 from trninv.inventory.named import is_host, is_instance
+from trninv.inventory.retention import remove_superseded
 from trninv.inventory.schema import TABLES
+from trninv.settings import LEAST_OBSERVATIONS
 from trninv.timestamps import current_timestamp, format_timestamp
 
 _OBSERVATION, _SERVER = TABLES["observation"], TABLES["observed_server"]
@@ -67,6 +69,11 @@ class Gathered:
     files: tuple["_Read", ...]
     spool: Spool
 
+    @property
+    def rows(self) -> int:
+        """Rows that keeping it adds: of what is not known observations, servers and chips."""
+        return sum(1 + file.servers + file.chips for file in self.files if not file.is_known)
+
 
 @dataclass(slots=True)
 class _Read:
@@ -78,6 +85,8 @@ class _Read:
         Of its content, alone and for the host that its name gives, where that is trusted.
     batches
         How many of the spool are its own.
+    speaker
+        The instance, or host, that it is of; None: of several, or a manager's.
     missing
         Of how many of its servers each expected field is missing.
 
@@ -91,15 +100,18 @@ class _Read:
     servers: int = 0
     chips: int = 0
     batches: int = 0
+    speaker: str | None = None
     missing: Counter[str] = field(default_factory=Counter)
     unknown_keys: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
 
-def observe(connection: Connection, kind: str, files: Iterable[File], **more: Any) -> list[Imported]:
+def observe(
+    connection: Connection, kind: str, files: Iterable[File], *, newest: int = LEAST_OBSERVATIONS, **more: Any
+) -> list[Imported]:
     """Gather files and keep them, both within the caller's transaction."""
     with gathered(connection, kind, files, **more) as found:
-        return keep(connection, found)
+        return keep(connection, found, newest)
 
 
 @contextmanager
@@ -148,19 +160,33 @@ def gathered(
         yield Gathered(kind, format_timestamp(taken_at or at), read, spool)
 
 
-def keep(connection: Connection, found: Gathered) -> list[Imported]:
-    """Write what was gathered within the caller's transaction.
+def keep(connection: Connection, found: Gathered, newest: int = LEAST_OBSERVATIONS) -> list[Imported]:
+    """Write what was gathered within the caller's transaction, and remove what it supersedes.
+
+    Parameters
+    ----------
+    newest
+        Observations of a machine that are kept at least.
 
     Raises
     ------
-    DatabaseError
-        What was known is known no more: it is another database.
+    BusyError
+        What was known is known no more.
 
     """
     now, batches = current_timestamp(), found.spool.batches()
     kept = [_keep(connection, found, file, now, islice(batches, file.batches)) for file in found.files]
     types = _types(connection, [key for key, _ in kept])
+    pairs = zip(found.files, kept, strict=True)
+    speakers = {read.speaker for read, (_, file) in pairs if read.speaker and not file.is_known}
+    remove_superseded(connection, found.kind, sorted(speakers), newest)
     return [replace(file, unclaimed=unclaimed(types[key].values())) for key, file in kept]
+
+
+def is_known(connection: Connection, kind: str, content: IO[bytes]) -> bool:
+    """Whether the same content was kept before, from a file that names its machine."""
+    known = select(_OBSERVATION.c.id).where(_same(kind, [_sha256(content).hexdigest()]))
+    return connection.scalar(known) is not None
 
 
 def _types(connection: Connection, observations: Sequence[int]) -> Mapping[int, Mapping[str, str]]:
@@ -215,7 +241,7 @@ def _keep(
         missing = missing_fields(found.kind, _stored(connection, known.id))
         return known.id, Imported(file.name, known.servers, known.chips, is_known=True, missing_fields=missing)
     if file.is_known:
-        raise DatabaseError(f"what was known of {file.name} is gone, so this is another database: import it again")
+        raise BusyError(f"what was known of {file.name} is gone: newer observations superseded it: import it again")
     key = next_id(connection, _OBSERVATION)
     connection.execute(
         insert(_OBSERVATION).values(
@@ -229,6 +255,7 @@ def _keep(
             is_whole=file.is_whole,
             servers=file.servers,
             chips=file.chips,
+            speaker=file.speaker,
         )
     )
     for batch in batches:
@@ -284,6 +311,7 @@ class _Rows:
                 self._spool.add(Batch.of(servers, [each for each in some if isinstance(each, Side | Block)]))
                 read.batches += 1
             for each in servers:
+                read.speaker = each.instance or each.host
                 read.missing.update(each.missing_fields or ())
                 read.unknown_keys = unknown_keys({*read.unknown_keys, *each.unknown_keys})
             read.servers += len(servers)
@@ -293,6 +321,8 @@ class _Rows:
         if is_empty and not self._given.allow_empty and self.faults.count == before:
             self.faults.add(self._name, "lists no instance at all: if there is none any more, add --allow-empty")
         read.is_of_host = self._is_of_host
+        if read.servers != 1 or self._given.kind not in OF_MACHINES:
+            read.speaker = None
         return read
 
     def _check_names(self, where: str, instance: str | None, host: str | None) -> None:

@@ -4,14 +4,15 @@ import hashlib
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
 from trninv.errors import LimitError, UnauthenticatedError, UnknownTokenError, nearest
 from trninv.inventory.ids import next_id
+from trninv.inventory.quota import Usage
 from trninv.inventory.schema import TABLES, TOKEN_SCOPES_ALLOWED
 from trninv.timestamps import current_timestamp, format_timestamp
 
@@ -25,14 +26,27 @@ _TOKEN, _DIGEST = TABLES["token"], TABLES["_token_digest"]
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who a token identifies."""
+    """Who a token identifies, and what it has reported in this hour."""
 
     name: str
     scope: str
+    usage: Usage | None = field(default=None, compare=False)
 
     def may(self, scope: str) -> bool:
         """Whether its scope allows what needs another."""
         return scope in TOKEN_SCOPES_ALLOWED[self.scope]
+
+
+class ListedToken(NamedTuple):
+    """A token without its secret; of one of scope observe, what it has reported since the hour began."""
+
+    name: str
+    scope: str
+    created: str
+    expires: str | None
+    revoked: str | None
+    rows_this_hour: int | None
+    bytes_this_hour: int | None
 
 
 def create(connection: Connection, name: str, scope: str, expires: str | None) -> str:
@@ -69,10 +83,14 @@ def _span(text: str) -> timedelta:
     return timedelta(**{{"d": "days", "h": "hours"}[found[2]]: int(found[1])})
 
 
-def listed(connection: Connection) -> Sequence[Any]:
+def listed(connection: Connection) -> Sequence[ListedToken]:
     """All tokens, without their secrets."""
-    columns = (_TOKEN.c[name] for name in ("name", "scope", "created", "expires", "revoked"))
-    return connection.execute(select(*columns).order_by(_TOKEN.c.id)).all()
+    found, now = list[ListedToken](), datetime.now(UTC)
+    for row in connection.execute(select(_TOKEN).order_by(_TOKEN.c.id)):
+        used = Usage.of(row, now) if row.scope == "observe" else None
+        usage = (used.rows, used.bytes) if used else (None, None)
+        found.append(ListedToken(row.name, row.scope, row.created, row.expires, row.revoked, *usage))
+    return found
 
 
 def revoke(connection: Connection, name: str) -> None:
@@ -104,7 +122,7 @@ def holder(connection: Connection, token: str) -> Holder:
     row = connection.execute(query).first()
     if row is None or row.revoked or (row.expires and row.expires <= current_timestamp()):
         raise UnauthenticatedError("the token is unknown, revoked or expired: trninv token create makes another")
-    return Holder(row.name, row.scope)
+    return Holder(row.name, row.scope, Usage.of(row, datetime.now(UTC)))
 
 
 def _digest(token: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from trninv.inventory.declaration import Function, Trigger
+from trninv.settings import LEAST_OBSERVATIONS
 
 _ARCHIVED: Final = "(SELECT coalesce(max(id), 0) FROM history_archive)"
 _COVERED: Final = "(SELECT coalesce(max(starts), 0) FROM event_seal WHERE id = (SELECT max(id) FROM history_archive))"
@@ -17,6 +18,14 @@ _FOLLOWED: Final = """EXISTS (SELECT * FROM history_start AS later
 _IN_CHANGE: Final = "EXISTS (SELECT * FROM _change)"
 _REFUSE: Final = Function("refuse_change", " BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END ")
 _IDENTITY: Final = "id, {}, who"
+_LATER: Final = """SELECT later.id FROM observation AS later
+        WHERE later.source = {row}.source AND later.speaker = {row}.speaker"""
+_SUPERSEDED: Final = f"""{{row}}.speaker IS NOT NULL AND NOT {{row}}.is_cited
+    AND EXISTS ({_LATER} AND later.id > {{row}}.id)
+    AND (SELECT count(*) FROM ({_LATER} AND (later.seen_at, later.id) > ({{row}}.seen_at, {{row}}.id)
+        LIMIT {LEAST_OBSERVATIONS}) AS newest) = {LEAST_OBSERVATIONS}"""  # noqa: S608 # names of ours
+"""Not cited, and the machine has so many newer observations from the same source."""
+_ORPHANED: Final = "NOT EXISTS (SELECT * FROM {parent} AS parent WHERE parent.id = {{row}}.{parent}_id)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +56,12 @@ GUARDS: Final[Mapping[str, Guard]] = {
     "event_seal": Guard(may_go=f"{{row}}.id < {_ARCHIVED}"),
     "history_start": Guard(may_go=f"{{row}}.id <= {_COVERED} AND {_FOLLOWED}"),
     "history_archive": Guard(),
-    "observation": Guard("id, at, source, name, sha256, taken_at, is_whole, servers, chips"),
-    "observed_server": Guard(),
-    "observed_chip": Guard(),
-    "observed_link": Guard(),
+    "observation": Guard(
+        "id, at, source, name, sha256, taken_at, is_whole, servers, chips, speaker", may_go=_SUPERSEDED
+    ),
+    "observed_server": Guard(may_go=_ORPHANED.format(parent="observation")),
+    "observed_chip": Guard(may_go=_ORPHANED.format(parent="observed_server")),
+    "observed_link": Guard(may_go=_ORPHANED.format(parent="observation")),
     "binding": Guard("id, server_id, address, instance, host, since, how, confidence, evidence, who", closed="until"),
     "finding": Guard(
         "id, rule, severity, address, instance, expected, found, evidence, first_seen", closed="cleared_at"
@@ -111,3 +122,22 @@ def _in_postgresql(table: str, guard: Guard) -> Iterator[Trigger]:
         yield Trigger.statement_level(f"{table}_not_truncated", table, "BEFORE TRUNCATE", _REFUSE, deleted)
     else:
         yield Trigger.statement_level(name, table, "BEFORE DELETE OR TRUNCATE", _REFUSE, deleted)
+
+
+def evidence_triggers(dialect: str) -> Iterator[Trigger]:
+    """Declare the triggers that mark the observations which findings cite, and keep the mark."""
+    refusal = "observation is append only"
+    if dialect == "sqlite":
+        ids = "SELECT value FROM json_each('[' || replace(NEW.evidence, ' ', ',') || ']')"
+        cite = f"UPDATE observation SET is_cited = true WHERE NOT is_cited AND id IN ({ids});"  # noqa: S608 # names of ours
+        yield Trigger.lite("finding_cites", "finding", "AFTER INSERT | NEW.evidence IS NOT NULL", cite)
+        when = "BEFORE UPDATE OF is_cited | OLD.is_cited AND NOT NEW.is_cited"
+        yield Trigger.lite("observation_stays_cited", "observation", when, f"SELECT RAISE(ABORT, '{refusal}');")
+        return
+    ids = "SELECT CAST(unnest(string_to_array(evidence, ' ')) AS bigint) FROM made"
+    cite = f"UPDATE observation SET is_cited = true WHERE NOT is_cited AND id IN ({ids});"  # noqa: S608 # names of ours
+    function = Function("finding_cites", f" BEGIN\n    {cite}\n    RETURN NULL;\nEND ")
+    yield Trigger.statement_level("finding_cites", "finding", "AFTER INSERT", function, tables="NEW TABLE AS made")
+    when = "old.is_cited AND NOT new.is_cited"
+    verb = "BEFORE UPDATE OF is_cited"
+    yield Trigger.row_level("observation_stays_cited", "observation", verb, _REFUSE, refusal, when=when)

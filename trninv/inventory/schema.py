@@ -629,7 +629,8 @@ Table(
 )
 
 # A file that was imported: what of, when it was written and read, and when the same content was last written
-# (``seen_at``), which alone ever changes.
+# (``seen_at``), which alone ever changes, but that a finding cites it. ``speaker``: the instance or host that a file of
+# one machine is of. Rows of a speaker may go where 100 newer ones have superseded them and nothing cites them.
 Table(
     "observation",
     METADATA,
@@ -643,10 +644,14 @@ Table(
     required("is_whole", Boolean),
     required("servers", Integer),
     required("chips", Integer),
+    Column("speaker", Text),
+    required("is_cited", Boolean, server_default=text("false")),
     UniqueConstraint("source", "sha256"),
+    Index("ix_observation_speaker", "source", "speaker", "seen_at", "id"),
 )
 
-# What a file says of an instance; text that lists has blanks between. Rows are only ever added, as those below.
+# What a file says of an instance; text that lists has blanks between. Rows are only ever added, as those below, and go
+# with their observation.
 Table(
     "observed_server",
     METADATA,
@@ -853,7 +858,7 @@ Table(
 HELD = ("allocation", "closing", "domain_held", "job")
 """Tables of who holds the chips of a cluster, in the order in which their rows go."""
 
-# A bearer token: whose, and what for.
+# A bearer token: whose, and what for; what it has reported since the beginning of an hour (``quota_hour``).
 Table(
     "token",
     METADATA,
@@ -863,6 +868,9 @@ Table(
     required("created", Text),
     Column("expires", Text),
     Column("revoked", Text),
+    Column("quota_hour", Text),
+    Column("quota_rows", Integer),
+    Column("quota_bytes", BIG),
     one_of("scope", TOKEN_SCOPES),
     UniqueConstraint("name"),
 )

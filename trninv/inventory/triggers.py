@@ -15,7 +15,7 @@ from trninv.inventory import partial_indexes
 from trninv.inventory.cascade import cascade_triggers
 from trninv.inventory.declaration import Function, Trigger, same_text
 from trninv.inventory.event_triggers import event_triggers
-from trninv.inventory.guards import guard_triggers
+from trninv.inventory.guards import evidence_triggers, guard_triggers
 from trninv.inventory.held_triggers import held_triggers
 from trninv.inventory.schema import TABLES
 
@@ -37,7 +37,13 @@ _RULES: Final = """
 @cache
 def declared(dialect: str) -> tuple[Trigger, ...]:
     """Return every trigger that a database must have."""
-    return (*event_triggers(dialect), *cascade_triggers(dialect), *guard_triggers(dialect), *held_triggers(dialect))
+    return (
+        *event_triggers(dialect),
+        *cascade_triggers(dialect),
+        *guard_triggers(dialect),
+        *evidence_triggers(dialect),
+        *held_triggers(dialect),
+    )
 
 
 def dropping(dialect: str) -> Iterator[str]:

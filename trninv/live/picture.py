@@ -29,13 +29,16 @@ _WORDS_OF_THEIR_OWN: Final = {"instance_type": "hyperpod", "place": "hyperpod"}
 
 
 class Grown(NamedTuple):
-    """A counter of errors that grew: of a chip of a slot, from when its machine was last started."""
+    """A counter of errors that grew: of a chip of a slot, from when its machine was last started.
+
+    ``evidence``: the observations of the first count, and of the newest.
+    """
 
     slot: Occupancy
     ordinal: int
     before: int
     now: int
-    observation: int
+    evidence: tuple[int, int]
 
 
 class Moved(NamedTuple):
@@ -241,19 +244,19 @@ def lowest(network_nodes: str) -> str:
 
 def grown(connection: Connection, counted: Mapping[tuple[str, str, int], tuple[Occupancy, Said]]) -> Iterator[Grown]:
     """Which of the counters that are not 0, by machine, source and chip, grew since they were last cleared."""
-    runs: dict[tuple[str, str, int], tuple[int, int]] = {}
+    runs: dict[tuple[str, str, int], tuple[int, int, int]] = {}
     machines = {slot.machine.name: slot.machine for slot, _ in counted.values() if slot.machine}
     called = {seen.host: name for name, each in machines.items() for seen in each.seen if seen.instance is None}
     for some in _some(list(machines)):
         hosts = [seen.host for name in some for seen in machines[name].seen if seen.instance is None]
         for row in connection.execute(_counters(some, hosts)):
             key = (row.instance or called[row.host], row.source, row.ordinal)
-            first, last = runs.get(key, (row.n, row.n))
-            runs[key] = (first if row.n >= last else row.n, row.n)
+            first, last, observation = runs.get(key, (row.n, row.n, row.observation))
+            runs[key] = (first, row.n, observation) if row.n >= last else (row.n, row.n, row.observation)
     for key, (slot, said) in counted.items():
-        before, now = runs.get(key, (0, 0))
+        before, now, observation = runs.get(key, (0, 0, 0))
         if now > before:
-            yield Grown(slot, key[2], before, now, said.observation)
+            yield Grown(slot, key[2], before, now, (observation, said.observation))
 
 
 def _counters(instances: list[str], hosts: list[str | None]) -> Select[Any]:
@@ -265,6 +268,7 @@ def _counters(instances: list[str], hosts: list[str | None]) -> Select[Any]:
             _OBSERVATION.c.source,
             _CHIP.c.ordinal,
             _CHIP.c.ecc_uncorrected.label("n"),
+            _OBSERVATION.c.id.label("observation"),
         )
         .join(_SERVER, _SERVER.c.id == _CHIP.c.observed_server_id)
         .join(_OBSERVATION, _OBSERVATION.c.id == _SERVER.c.observation_id)

@@ -15,6 +15,7 @@ from trninv.errors import (
     MethodError,
     NotFoundError,
     NotReachableError,
+    QuotaError,
     ReadOnlyError,
     RequestError,
     TimeLimitError,
@@ -34,6 +35,7 @@ _STATUS: Final[Mapping[type[TrninvError], int]] = {
     TimeLimitError: 503,
     NotReachableError: 503,
     BusyError: 503,
+    QuotaError: 429,
 }
 _NOT_SERVED: Final[Mapping[int, type[TrninvError]]] = {404: NotFoundError, 405: MethodError}
 
@@ -51,6 +53,8 @@ async def refused(request: Request, error: Exception) -> Response:
     answer = wire.refusal(error, status, graphql=wire.accepts_graphql(request.headers))
     if isinstance(error, UnauthenticatedError):
         answer.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, QuotaError):
+        answer.headers["Retry-After"] = str(error.retry_after)
     return answer
 
 

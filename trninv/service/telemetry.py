@@ -49,6 +49,14 @@ class Metrics:
             ["server"],
             registry=self.registry,
         )
+        self.refused = Counter(
+            "trninv_observations_refused_total",
+            "Observations that were more than a token may report in an hour, by what it was too much of.",
+            ["unit"],
+            registry=self.registry,
+        )
+        for unit in ("rows", "bytes"):
+            self.refused.labels(unit)
         self.listeners = Gauge("trninv_listeners", "Who listens to changes now.", registry=self.registry)
         self.ready = Gauge("trninv_ready", "Whether the database answered just now, 1 or 0.", registry=self.registry)
 

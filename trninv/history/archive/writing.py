@@ -28,8 +28,9 @@ Progress = Callable[[str, int], None]
 """Called with what is being written and the number of its rows so far."""
 
 _OBSERVED: Final = ("observed_server", "observed_chip", "observed_link")
-_OBSERVATION: Final = tuple(column for column in TABLES["observation"].c if column.name != "seen_at")
-"""What never changes of an observation."""
+_NOT_ARCHIVED: Final = ("seen_at", "speaker", "is_cited")
+_OBSERVATION: Final = tuple(column for column in TABLES["observation"].c if column.name not in _NOT_ARCHIVED)
+"""What never changes of an observation, and does not follow from what it says."""
 _PART: Final = tuple(next(selects())[1].selected_columns)
 _KNOWN: Final = (Column("known_since", Text), Column("known_from", Integer))
 
@@ -89,16 +90,24 @@ def _dataset(file: File) -> str:
 
 
 def _check_same(store: Store, connection: Connection, name: str, columns: Sequence[Column[Any]]) -> None:
-    """The last row that the archive has must be in the database too, or have been removed from it."""
-    newest = max(store.of(_NAMES[name]), key=lambda entry: entry.last, default=None)
-    if newest is None:
-        return
-    row = connection.execute(select(*columns).where(TABLES[name].c.id == newest.last)).first()
-    gone = removed(connection) if name == "state_event" else None
-    digest = row and (_of_line(line(row)) if name == "state_event" else _digest(row))
-    if digest != newest.said["last_row"] if row else (gone is None or gone.id < newest.last):
-        says = "is the archive of another database, or of a later state of this one: name another directory"
-        raise FileError(f"{store.directory} {says}")
+    """The last rows that the archive has must be in the database too, or have been removed from it."""
+    key, removed_up_to = TABLES[name].c.id, _removed_up_to(connection, name)
+    for entry in sorted(store.of(_NAMES[name]), key=lambda entry: entry.last, reverse=True):
+        row = connection.execute(select(*columns).where(key == entry.last)).first()
+        digest = row and (_of_line(line(row)) if name == "state_event" else _digest(row))
+        if digest != entry.said["last_row"] if row else entry.last > removed_up_to:
+            says = "is the archive of another database, or of a later state of this one: name another directory"
+            raise FileError(f"{store.directory} {says}")
+        if row or name == "state_event":  # before events that were removed there are no others
+            return
+
+
+def _removed_up_to(connection: Connection, name: str) -> int:
+    """Return the last row of a table that may have been removed, since an archive or newer rows superseded it."""
+    if name == "state_event":
+        gone = removed(connection)
+        return gone.id if gone else 0
+    return connection.scalar(select(func.max(TABLES[name].c.id))) or 0
 
 
 def _check_whole(store: Store, connection: Connection) -> None:

@@ -147,8 +147,8 @@ def _paths(picture: Picture) -> list[tuple[Occupancy, Said]]:
 @FLEET("ecc-uncorrected", "counters of uncorrected errors, by sysfs or neuron-monitor, with those since they last fell")
 def ecc(_: Picture, grown: list[Grown]) -> Differences:
     """A fall is a new start of the machine, or somebody cleared them."""
-    for slot, ordinal, before, now, observation in grown:
-        yield Difference(f"{slot.address}/c{ordinal}", slot.instance, str(before), str(now), (observation,))
+    for slot, ordinal, before, now, evidence in grown:
+        yield Difference(f"{slot.address}/c{ordinal}", slot.instance, str(before), str(now), evidence)
 
 
 def _ids(members: _Members) -> tuple[int, ...]:
