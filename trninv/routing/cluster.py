@@ -150,7 +150,7 @@ def islands(reader: Reader, scope: Scope) -> list[Alike]:
             for of_one in reader.remembered(("by model", *domains), lambda: _by_model(connection, domains))
             for kind in _of_one_model(reader, replace(scope, domains=of_one), patterns, found)
         ]
-    several = len(frozenset[int]().union(*(kind.island.hubs for kind in kinds))) > 1
+    several = len(frozenset[int]().union(*(kind.island.joins for kind in kinds))) > 1
     return [replace(kind, island=replace(kind.island, cut_off=True)) for kind in kinds] if several else kinds
 
 
@@ -262,7 +262,7 @@ def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, found: Hubs) -> 
     above = _above(graph, kept)
     at_hub: dict[int, set[int]] = {}
     for node in above:
-        at_hub.setdefault(found.of[node], set()).add(node)
+        at_hub.setdefault(found.of.get(node, node), set()).add(node)
 
     def below(above: Collection[int], hubs: Collection[int]) -> "Island":
         inside = _below_one(solvers.graph.Graph(graph.subgraph({*kept, *above})), above)
@@ -276,10 +276,10 @@ def _kind(wiring: Wiring, domains: Sequence[int], scope: Scope, found: Hubs) -> 
 
 
 def _above(graph: "Graph", kept: Collection[int]) -> set[int]:
-    """The network nodes that NICs of some chips lead to."""
-    nics = {near for node in kept if graph.nodes[node]["kind"] == "chip" for near in graph[node] if near in kept}
-    ends = {near for nic in nics if graph.nodes[nic]["kind"] == "nic" for near in graph[nic]}
-    return {end for end in ends if graph.nodes[end]["kind"] == "network_node"}
+    """The network nodes that NICs of some chips lead to; those of all NICs, where none is a chip's."""
+    nics = set(solvers.graph.nics_in(graph))
+    used = {nic for nic in nics if any(near in kept and graph.nodes[near]["kind"] == "chip" for near in graph[nic])}
+    return {near for nic in used or nics for near in graph[nic] if graph.nodes[near]["kind"] == "network_node"}
 
 
 def _below_one(graph: "Graph", above: Collection[int]) -> "Graph":

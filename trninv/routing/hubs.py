@@ -43,17 +43,14 @@ class Hubs:
     ----------
     of
         The hub of each network node that is up.
-    main
-        The hub of most network nodes; 0 where none is up.
     narrow
         The links between hubs.
     domains
-        Domains that have a NIC below a network node that is not of the main hub.
+        Domains that have a NIC below a network node that is not of the hub of most network nodes.
 
     """
 
     of: Mapping[int, int]
-    main: int
     narrow: "Sequence[Narrow]"
     domains: Collection[int]
 
@@ -80,10 +77,9 @@ def _hubs(reader: Reader, cluster: int, changes: Changes) -> Hubs:
             narrow.append((row.id, ends, carries))
     groups = solvers.hubs.together([node for node, factor in left.items() if factor], wide)
     of = {node: group[0] for group in groups for node in group}
-    main = groups[0][0] if groups else 0
-    others = sorted(node for node in fabric.nodes if of.get(node) != main)
+    others = sorted(fabric.nodes.keys() - set(groups[0] if groups else ()))
     links = [solvers.hubs.Narrow(link, (of[a], of[b]), carries) for link, (a, b), carries in narrow if of[a] != of[b]]
-    return Hubs(of, main, links, _domains_below(reader.connection, others) if others else frozenset())
+    return Hubs(of, links, _domains_below(reader.connection, others) if others else frozenset())
 
 
 def _left(condition: Condition) -> int:
