@@ -357,7 +357,7 @@ class QuotaError(TrninvError):
 
     code = "QUOTA_EXCEEDED"
 
-    def __init__(self, message: str, unit: str, retry_after: int) -> None:
+    def __init__(self, message: str, unit: str = "rows", retry_after: int = 0) -> None:
         super().__init__(message)
         self.unit, self.retry_after = unit, retry_after
 
