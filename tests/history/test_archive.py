@@ -366,6 +366,24 @@ def test_only_what_is_archived_may_go(lived: Engine, tmp_path: Path) -> None:
         connection.execute(text("UPDATE state_event SET who = 'me'"))
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_newest_event_stays_and_the_one_before_goes(databases: Databases, backend: str, tmp_path: Path) -> None:
+    """Also where the archive has the newest one."""
+    with connect(databases.seeded(backend)) as engine:
+        for hour, what in ((8, "down"), (9, "up"), (10, "down")):
+            happen(engine, at(1, hour), state(what, 1))
+        assert _remove(engine, tmp_path).upto == 2
+        assert _numbers(engine) == [3]
+        assert [number for _, number in _ids(tmp_path)] == [1, 2, 3]
+        assert _remove(engine, tmp_path) == Removed(0)
+        for statement in ("DELETE FROM state_event WHERE id = 3", "DELETE FROM event_seal WHERE id = 2"):
+            with pytest.raises(DBAPIError, match="append only"), engine.begin() as connection:
+                connection.execute(text(statement))
+        happen(engine, at(1, 11), state("up", 1))
+        assert _remove(engine, tmp_path).upto == 3
+        assert _numbers(engine) == [4]
+
+
 def test_a_day_that_was_left_out_and_all_after_it_stay(lived: Engine, tmp_path: Path) -> None:
     happen(lived, at(2, 5), state("down", 9), sealed=False)
     happen(lived, at(2, 6), state("up", 9))

@@ -10,9 +10,10 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, delete, func, select, text
 
 from trninv.errors import DatabaseError, UsageError
+from trninv.inventory.author_triggers import AUTHORS
 from trninv.inventory.bulk import bulk, load
 from trninv.inventory.database import display
-from trninv.inventory.guards import KEPT
+from trninv.inventory.guards import GUARDS
 from trninv.inventory.schema import METADATA
 
 _BATCH = 5_000
@@ -58,13 +59,14 @@ def transfer(
         done += rows
         progress(doing, done, 2 * total)
 
-    with bulk(target, max(before, total), 0), without_triggers(target, ("job", "closing")):  # whose events come too
+    with bulk(target, max(before, total), 0):
         if before:
             _clear(target)
-        for table in _TABLES:
-            for rows in _batches(source, table):
-                load(target, table, rows)
-                count(f"writing {table.name}", len(rows))
+        with without_triggers(target, tuple(AUTHORS)):  # whose events come too, and whose authors may be older
+            for table in _TABLES:
+                for rows in _batches(source, table):
+                    load(target, table, rows)
+                    count(f"writing {table.name}", len(rows))
         progress("keys and indexes", done, 2 * total)
     for table in _TABLES:
         for ours, theirs in zip_longest(_batches(source, table), _batches(target, table)):
@@ -97,7 +99,7 @@ def _batches(connection: Connection, table: Table) -> Iterator[Sequence[tuple[An
 
 
 def _clear(connection: Connection) -> None:
-    with without_triggers(connection, (*KEPT, "allocation")):  # they are kept for ever
+    with without_triggers(connection, tuple(GUARDS)):  # they are kept for ever
         for table in reversed(_TABLES):
             connection.execute(delete(table))
 

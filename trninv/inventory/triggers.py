@@ -12,6 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, text
 
 from trninv.inventory import partial_indexes
+from trninv.inventory.author_triggers import author_triggers
 from trninv.inventory.cascade import cascade_triggers
 from trninv.inventory.declaration import Function, Trigger, same_text
 from trninv.inventory.event_triggers import event_triggers
@@ -37,13 +38,8 @@ _RULES: Final = """
 @cache
 def declared(dialect: str) -> tuple[Trigger, ...]:
     """Return every trigger that a database must have."""
-    return (
-        *event_triggers(dialect),
-        *cascade_triggers(dialect),
-        *guard_triggers(dialect),
-        *evidence_triggers(dialect),
-        *held_triggers(dialect),
-    )
+    kinds = (event_triggers, cascade_triggers, guard_triggers, evidence_triggers, author_triggers, held_triggers)
+    return tuple(trigger for declare in kinds for trigger in declare(dialect))
 
 
 def dropping(dialect: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, case, delete, func, insert, select, u
 from trninv.errors import BusyError, FileError
 from trninv.history.archive import parquet
 from trninv.history.archive.store import Entry, Store
+from trninv.inventory.author import check_author
 from trninv.inventory.chain import SEALED, alone, compared, line, removed
 from trninv.inventory.database import reading, writing
 from trninv.inventory.fold import fold, spans
@@ -47,12 +48,15 @@ def remove(engine: Engine, store: Store, who: str) -> Removed:
 
     Raises
     ------
+    LimitError
+        Who is missing, too long or not writable.
     FileError
         The archive has not what was sealed; nothing is removed.
     BusyError
         Another run removed events meanwhile; nothing is removed.
 
     """
+    check_author(who)
     with reading(engine) as connection:
         before = removed(connection)
         upto, digest = _archived(connection, store)
