@@ -7,4 +7,4 @@ SELECT
 FROM v_conflict AS conflict
 JOIN v_fact AS fact ON fact.subject = conflict.subject AND fact.attribute = conflict.attribute
 WHERE conflict.subject = :subject OR :subject = ''
-ORDER BY fact.subject, fact.attribute, fact.picked DESC, fact.source_title
+ORDER BY fact.subject, fact.attribute, fact.picked DESC, fact.source_title, fact.quote
